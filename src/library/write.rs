@@ -1,5 +1,5 @@
-//! Writes of prompt files: the editor that checks a write, the store that carries it out, and the
-//! history.
+//! Writes of prompt files: an editor checks a write, a store carries it out, and the history keeps
+//! what was replaced.
 
 pub(super) mod diff;
 pub(super) mod edit;

@@ -127,8 +127,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "library/find.rs",
     "library/query.rs",
     "library/view.rs",
-    "library/write/file_store.rs",
-    "library/write/history.rs",
     "prompt/format/lenient.rs",
     "server.rs",
     "server/context.rs",

@@ -17,7 +17,7 @@ use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::open::read_regular;
 use crate::library::disk::prompt_file::Files;
-use crate::library::disk::root::PromptFile;
+use crate::library::disk::root::{PromptFile, Root};
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
@@ -31,11 +31,14 @@ use std::sync::Arc;
 /// The store of a folder of prompts.
 #[derive(Debug)]
 pub(crate) struct FileStore {
+    /// The files of the folder.
     pub(crate) files: Arc<Files>,
+    /// The history of the folder.
     pub(crate) history: History,
 }
 
 impl FileStore {
+    /// Returns the store of a folder, in which the history is, too.
     pub(crate) fn new(files: Arc<Files>) -> FileStore {
         let history = History {
             root: files.root.path.clone(),
@@ -43,441 +46,498 @@ impl FileStore {
         FileStore { files, history }
     }
 
-    /// The file of a name, with its bytes, if there is one.
-    fn read(&self, name: &Name) -> Result<Option<(PromptFile, Vec<u8>)>, Diagnostic> {
-        let Some(file) = self.files.root.resolve(name, &mut Trace::default()) else {
+    /// Returns the folder of prompts.
+    fn root(&self) -> &Root {
+        &self.files.root
+    }
+
+    /// Reads the file of a prompt, if there is one.
+    fn read(&self, name: &Name) -> Result<Option<StoredFile>, Diagnostic> {
+        let Some(file) = self.root().resolve(name, &mut Trace::default()) else {
             return Ok(None);
         };
         let bytes = self.files.read(&file.path, file.is_linked)?;
-        Ok(Some((file, bytes)))
+        Ok(Some(StoredFile {
+            path: file.path,
+            revision: Revision::of(&bytes),
+            bytes,
+        }))
     }
 
-    /// Refuses to write outside of the folder for a caller who is not at this machine, or outside
-    /// of the part of it that they may write to.
+    /// Sets the text of a prompt, or deletes its file, and adds that to its history.
+    fn change(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
+        let _lock = self.history.lock()?;
+        let state = PromptState {
+            file: self.read(request.name)?,
+            versions: self.history.versions(request.name)?,
+        };
+        let done = match request.action.text() {
+            Some(text) => self.repeat_text(request, &state, text)?,
+            None => repeated_deletion(request, &state),
+        };
+        if let Some(revision) = done {
+            return Ok(revision);
+        }
+        let plan = self.plan(request, state)?;
+        self.carry_out(&plan)
+    }
+
+    /// Returns the revision of a prompt that already has the text that is to be written, such as
+    /// when the same write comes once more. Only its history is completed.
+    fn repeat_text(
+        &self,
+        request: &WriteRequest<'_>,
+        state: &PromptState,
+        text: &str,
+    ) -> Result<Option<Revision>, Diagnostic> {
+        let revision = Revision::of(text.as_bytes());
+        let Some(file) = &state.file else {
+            return Ok(None);
+        };
+        if file.revision != revision {
+            return Ok(None);
+        }
+        let metadata = fs::metadata(&file.path).ok();
+        if request.expected == Some(revision) {
+            self.keep_text(request.name, state, metadata.as_ref())?;
+        } else if let Some(last) = state.versions.first()
+            && last.revision == revision
+            && last.operation == Operation::ByHand
+        {
+            // A process that was killed has written the text, and not the record.
+            let version = self.version_of(request, revision, last.at, &file.path);
+            let access = FileAccess::same_as(metadata.as_ref());
+            self.history.add_record(request.name, &version, access)?;
+        }
+        Ok(Some(revision))
+    }
+
+    /// Decides what a write does to which file.
+    ///
+    /// # Errors
+    /// The prompt is not as expected, or its file may not be written.
+    fn plan<'w>(
+        &self,
+        request: &'w WriteRequest<'w>,
+        state: PromptState,
+    ) -> Result<PlannedWrite<'w>, Diagnostic> {
+        let name = request.name;
+        let current = state.revision();
+        if current != request.expected {
+            return Err(conflict(name, current));
+        }
+        let revision = match request.action.text() {
+            Some(text) => Revision::of(text.as_bytes()),
+            None => current.ok_or_else(|| conflict(name, None))?,
+        };
+        let path = self.path_of(request, &state)?;
+        let mut target = path.clone();
+        if state.file.is_some() {
+            target = fs::canonicalize(&path).map_err(|error| failed(&path, &error))?;
+        }
+        self.check_target(&target, request.caller)?;
+        let metadata = if state.file.is_some() {
+            Some(writable_metadata(&target).map_err(|error| failed(&path, &error))?)
+        } else {
+            self.restored_metadata(request, &state, revision)
+        };
+        let folder = target.parent().unwrap_or(&self.root().path);
+        create_folders(folder).map_err(|error| failed(folder, &error))?;
+        Ok(PlannedWrite {
+            request,
+            state,
+            revision,
+            path,
+            target,
+            metadata,
+        })
+    }
+
+    /// Returns the path that a write is for: the prompt's file, the file that a deleted prompt had,
+    /// or a new one.
+    fn path_of(
+        &self,
+        request: &WriteRequest<'_>,
+        state: &PromptState,
+    ) -> Result<PathBuf, Diagnostic> {
+        if let Some(file) = &state.file {
+            return Ok(file.path.to_path_buf());
+        }
+        if request.action.is_restore()
+            && let Some(path) = self.recorded_path(request.name, &state.versions)
+        {
+            return Ok(path);
+        }
+        self.root().path_for_new(request.name)
+    }
+
+    /// Returns the path of a deleted prompt that its history has. Somebody may have changed the
+    /// history, so it counts only if a file there has the name of the prompt.
+    fn recorded_path(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
+        let below = versions.iter().find_map(|version| version.path.as_ref())?;
+        let path = self.root().path.join(below);
+        match self.root().name_of(&path) {
+            Some(Ok((other, _))) if other == *name => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Refuses to write outside of the folder for a caller who is not at this machine, and outside
+    /// of the folder of their prefix for a caller with one.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
-        let root = match &caller.prefix {
-            Some(prefix) => self.files.root.path.join(prefix.folder()),
-            None if caller.token.is_some() => self.files.root.path.clone(),
+        let root = &self.root().path;
+        let folder = match &caller.prefix {
+            Some(prefix) => root.join(prefix.folder()),
+            None if caller.token.is_some() => root.clone(),
             None => return Ok(()),
         };
-        let real = |path: &Path| {
-            path.ancestors()
-                .find_map(|path| fs::canonicalize(path).ok())
-        };
-        let is_inside = real(&root)
-            .zip(real(target))
-            .is_some_and(|(root, target)| target.starts_with(root));
+        if let Some(folder) = existing_ancestor(&folder)
+            && let Some(file) = existing_ancestor(target)
+            && file.starts_with(folder)
+        {
+            return Ok(());
+        }
         let target = named_path(target);
         let message = format!(
             "the file is a symlink to {target}, where you cannot write; nothing is written"
         );
-        if is_inside {
-            Ok(())
-        } else {
-            Err(Diagnostic::new(
-                Kind::Escapes,
-                message,
-                "write another prompt",
-            ))
-        }
+        let fix = "write another prompt";
+        Err(Diagnostic::new(Kind::Escapes, message, fix))
     }
 
-    /// Where the prompt is written: its file, that of its last version if it was deleted, or a new
-    /// one.
-    fn path_of(
+    /// Returns the metadata of the text that is restored, so that the file becomes as private as it
+    /// was. Returns `None` for any other write.
+    fn restored_metadata(
         &self,
-        write: &WriteRequest<'_>,
-        file: Option<&PromptFile>,
-        versions: &[Version],
-    ) -> Result<PathBuf, Diagnostic> {
-        let last = versions
-            .iter()
-            .find_map(|version| Some(self.files.root.path.join(version.path.as_ref()?)));
-        let is_own = |path: &PathBuf| matches!(self.files.root.name_of(path), Some(Ok((of, _))) if of == *write.name);
-        match (file, last.filter(is_own)) {
-            (Some(file), _) => Ok(file.path.to_path_buf()),
-            (None, Some(last)) if write.action.is_restore() => Ok(last),
-            (None, _) => self.files.root.path_for_new(write.name),
+        request: &WriteRequest<'_>,
+        state: &PromptState,
+        revision: Revision,
+    ) -> Option<Metadata> {
+        if !request.action.is_restore() {
+            return None;
         }
-    }
-
-    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of
-    /// the last version.
-    fn keep_current(
-        &self,
-        name: &Name,
-        versions: &[Version],
-        current: &[u8],
-        like: Option<&Metadata>,
-    ) -> Result<Option<Timestamp>, Diagnostic> {
-        let (revision, last) = (Revision::of(current), versions.first().map(|last| last.at));
-        if versions.first().and_then(Version::after) == Some(revision) {
-            return Ok(last);
-        }
-        let at = time_after(last, like.and_then(modified));
-        self.history.add(
-            name,
-            &Version {
-                revision,
-                at,
-                ..Version::default()
-            },
-            Some(current),
-            like,
-        )?;
-        Ok(Some(at))
-    }
-
-    /// Writes or deletes the file of a prompt, and adds that to its history.
-    fn change(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
-        let _lock = self.history.lock()?;
-        let before = self.state(write.name)?;
-        match self.repeat(write, &before)? {
-            Some(revision) => Ok(revision),
-            None => self.carry_out(&self.decide(write, before)?),
-        }
-    }
-
-    fn state(&self, name: &Name) -> Result<PromptState, Diagnostic> {
-        Ok(PromptState {
-            file: self.read(name)?,
-            versions: self.history.versions(name)?,
-        })
-    }
-
-    /// Returns the revision that a prompt has if it is already as this write would leave it, such
-    /// as when the same write comes once more.
-    fn repeat(
-        &self,
-        write: &WriteRequest<'_>,
-        before: &PromptState,
-    ) -> Result<Option<Revision>, Diagnostic> {
-        let (now, last) = (before.revision(), before.versions.first());
-        let Some(text) = write.action.text() else {
-            let is_deleted = now.is_none()
-                && last.is_some_and(|last| {
-                    last.after().is_none() && Some(last.revision) == write.expected
-                });
-            return Ok(write.expected.filter(|_| is_deleted));
-        };
-        let after = Revision::of(text.as_bytes());
-        let Some((file, bytes)) = before.file.as_ref().filter(|_| now == Some(after)) else {
-            return Ok(None);
-        };
-        let like = fs::metadata(&file.path).ok();
-        if write.expected == now {
-            self.keep_current(write.name, &before.versions, bytes, like.as_ref())?;
-        } else if let Some(last) = last
-            && last.revision == after
-            && last.operation == Operation::ByHand
-        {
-            // A process that was killed has written the text, and not the record.
-            let record = self.record(write, after, last.at, &file.path);
-            self.history.add(write.name, &record, None, like.as_ref())?;
-        }
-        Ok(now)
-    }
-
-    /// Decides where a write goes.
-    ///
-    /// # Errors
-    /// The prompt is not as expected, or its file may not be written.
-    fn decide<'w>(
-        &self,
-        write: &'w WriteRequest<'w>,
-        before: PromptState,
-    ) -> Result<PlannedWrite<'w>, Diagnostic> {
-        let text = write.action.text();
-        let after = text.map(|text| Revision::of(text.as_bytes()));
-        let now = before.revision();
-        let Some(revision) = after.or(write.expected).filter(|_| now == write.expected) else {
-            return Err(conflict(write.name, now));
-        };
-        let file = before.file.as_ref().map(|(file, _)| file);
-        let path = self.path_of(write, file, &before.versions)?;
-        let (mut target, mut like) = (path.clone(), None);
-        if file.is_some() {
-            target = fs::canonicalize(&path).map_err(|error| failed(&path, &error))?;
-            like = Some(fs::metadata(&target).map_err(|error| failed(&path, &error))?);
-        } else if write.action.is_restore() {
-            // It is as private as it was.
-            let mut versions = before.versions.iter();
-            let restored = versions.find(|version| version.after() == after);
-            like = restored.and_then(|version| self.history.metadata(write.name, version));
-        }
-        self.check_target(&target, write.caller)?;
-        if file.is_some() && like.as_ref().is_some_and(is_read_only) {
-            let error = io::Error::new(ErrorKind::PermissionDenied, "the file is read-only");
-            return Err(failed(&path, &error));
-        }
-        let folder = target.parent().unwrap_or(&self.files.root.path);
-        create_folders(folder).map_err(|error| failed(folder, &error))?;
-        Ok(PlannedWrite {
-            write,
-            before,
-            revision,
-            path,
-            target,
-            like,
-        })
+        let mut versions = state.versions.iter();
+        let restored = versions.find(|version| version.revision_after() == Some(revision))?;
+        self.history.text_metadata(request.name, restored)
     }
 
     /// Carries out a write, in the order that the table at the top of this file shows.
-    fn carry_out(&self, change: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
-        let PlannedWrite {
-            write,
-            before,
-            revision,
-            ..
-        } = change;
-        let (name, like) = (write.name, change.like.as_ref());
-        let last = match before.bytes() {
-            Some(bytes) => self.keep_current(name, &before.versions, bytes, like)?,
-            None => before.versions.first().map(|last| last.at),
-        };
-        let new = Version {
-            revision: *revision,
-            at: time_after(last, None),
-            ..Version::default()
-        };
-        let text = write.action.text();
-        if let Some(text) = text {
-            // Before it is in the file, so that what is acknowledged is in both.
-            self.history.add(name, &new, Some(text.as_bytes()), like)?;
+    fn carry_out(&self, plan: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
+        let name = plan.request.name;
+        let last_time = self.keep_text(name, &plan.state, plan.metadata.as_ref())?;
+        let version = Version::by_hand(plan.revision, time_after(last_time, None));
+        if let Some(text) = plan.request.action.text() {
+            // What is acknowledged is in the history and in the file.
+            self.history
+                .add_text(name, &version, text.as_bytes(), plan.access())?;
         }
-        if let Err(error) = change.replace_file() {
-            if text.is_some() {
-                self.history.remove(name, &new);
+        if let Err(error) = plan.replace_file() {
+            if plan.request.action.text().is_some() {
+                self.history.remove(name, &version);
             }
             return Err(match error.kind() {
-                ErrorKind::AlreadyExists => conflict(name, before.revision()),
-                _ => failed(&change.path, &error),
+                ErrorKind::AlreadyExists => conflict(name, plan.state.revision()),
+                _ => failed(&plan.path, &error),
             });
         }
-        let record = self.record(write, *revision, new.at, &change.path);
-        if let Err(error) = self.history.add(name, &record, None, like) {
+        let version = self.version_of(plan.request, plan.revision, version.at, &plan.path);
+        if let Err(error) = self.history.add_record(name, &version, plan.access()) {
             // Only its author and note are lost.
             tracing::warn!(%name, %error, "a version is not recorded in the history");
         }
-        let current = usize::from(text.is_some());
-        let kept = write.versions.get().saturating_add(current);
-        for old in self.history.versions(name).iter().flatten().skip(kept) {
-            self.history.remove(name, old);
-        }
-        Ok(*revision)
+        self.remove_oldest_versions(plan.request);
+        Ok(plan.revision)
     }
 
-    /// Returns the version that a write makes.
-    fn record(
+    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of
+    /// the newest version.
+    fn keep_text(
         &self,
-        write: &WriteRequest<'_>,
+        name: &Name,
+        state: &PromptState,
+        metadata: Option<&Metadata>,
+    ) -> Result<Option<Timestamp>, Diagnostic> {
+        let last = state.versions.first();
+        let last_time = last.map(|last| last.at);
+        let Some(file) = &state.file else {
+            return Ok(last_time);
+        };
+        if last.and_then(Version::revision_after) == Some(file.revision) {
+            return Ok(last_time);
+        }
+        let time = time_after(last_time, metadata.and_then(modified));
+        let version = Version::by_hand(file.revision, time);
+        let access = FileAccess::same_as(metadata);
+        self.history.add_text(name, &version, &file.bytes, access)?;
+        Ok(Some(time))
+    }
+
+    /// Returns the version that a write makes. `path` is that of the prompt's file.
+    fn version_of(
+        &self,
+        request: &WriteRequest<'_>,
         revision: Revision,
         at: Timestamp,
         path: &Path,
     ) -> Version {
-        let operation = match (write.action.text(), write.expected) {
-            (None, _) => Operation::Delete,
-            (Some(_), _) if write.action.is_restore() => Operation::Restore,
-            (Some(_), None) => Operation::Create,
-            (Some(_), Some(_)) => Operation::Update,
+        let operation = match request.action {
+            WriteAction::Restore(_) => Operation::Restore,
+            WriteAction::SetText(_) if request.expected.is_none() => Operation::Create,
+            WriteAction::SetText(_) => Operation::Update,
+            _ => Operation::Delete,
         };
         Version {
             revision,
             at,
             operation,
-            author: write.by.author.as_deref().map(str::to_owned),
-            note: write.by.note.clone(),
-            path: Some(self.files.root.below(path)),
+            author: request.by.author.as_deref().map(str::to_owned),
+            note: request.by.note.clone(),
+            path: Some(self.root().below(path)),
             is_current: false,
+        }
+    }
+
+    /// Removes the oldest versions of a prompt that was written. Besides the current version, the
+    /// history keeps as many as the request says.
+    fn remove_oldest_versions(&self, request: &WriteRequest<'_>) {
+        let Ok(versions) = self.history.versions(request.name) else {
+            return;
+        };
+        let mut kept = request.versions.get();
+        if request.action.text().is_some() {
+            kept = kept.saturating_add(1); // the current version
+        }
+        for old in versions.iter().skip(kept) {
+            self.history.remove(request.name, old);
         }
     }
 }
 
-/// What a prompt has before a write.
+/// The file of a prompt.
+struct StoredFile {
+    path: Arc<Path>,
+    bytes: Vec<u8>,
+    revision: Revision,
+}
+
+/// What there is of a prompt before a write.
 struct PromptState {
-    /// Its file, with the bytes, if there is one.
-    file: Option<(PromptFile, Vec<u8>)>,
-    /// The newest comes first.
+    /// Its file, unless it was deleted or never written.
+    file: Option<StoredFile>,
+    /// The versions in its history, the newest first.
     versions: Vec<Version>,
 }
 
 impl PromptState {
-    fn bytes(&self) -> Option<&[u8]> {
-        self.file.as_ref().map(|(_, bytes)| bytes.as_slice())
-    }
-
+    /// Returns the revision of the prompt, if there is a file of it.
     fn revision(&self) -> Option<Revision> {
-        self.bytes().map(Revision::of)
+        self.file.as_ref().map(|file| file.revision)
     }
 }
 
 /// A write that may be carried out.
 struct PlannedWrite<'w> {
-    write: &'w WriteRequest<'w>,
-    before: PromptState,
-    /// That of the new text or, of a file that is deleted, that of the old one.
+    request: &'w WriteRequest<'w>,
+    /// What there was before the write.
+    state: PromptState,
+    /// The revision of the new text or, of a file that is deleted, of the old one.
     revision: Revision,
-    /// The prompt's file, and where its symlinks lead.
+    /// The prompt's file.
     path: PathBuf,
+    /// The file that `path` leads to, if it is a symlink; else the same path.
     target: PathBuf,
-    /// The file whose owner and mode it gets.
-    like: Option<Metadata>,
+    /// The metadata with the owner and the mode that the file gets, if there is a model for them.
+    metadata: Option<Metadata>,
 }
 
 impl PlannedWrite<'_> {
+    /// Returns who may read the new file, and its versions in the history.
+    fn access(&self) -> FileAccess<'_> {
+        FileAccess::same_as(self.metadata.as_ref())
+    }
+
     /// Replaces, creates or deletes the file, in one step.
     ///
     /// # Errors
     /// It is no longer as it was read (`AlreadyExists`), or cannot be written.
     fn replace_file(&self) -> io::Result<()> {
-        let current = self.before.bytes();
-        let access = FileAccess::same_as(self.like.as_ref());
-        let pending = match self.write.action.text() {
-            Some(text) => Some(PendingFile::write(&self.target, text.as_bytes(), access)?),
-            None => None,
+        let Some(text) = self.request.action.text() else {
+            self.check_unchanged()?;
+            fs::remove_file(&self.path)?;
+            return sync_folder(self.path.parent().unwrap_or(&self.path));
         };
-        // An editor knows nothing of the lock.
-        let is_unchanged = match (read_regular(&self.target, MAX_FILE), current) {
-            (Ok(now), Some(current)) => now == current,
-            (Err(error), None) => error.kind() == ErrorKind::NotFound,
+        let pending = PendingFile::write(&self.target, text.as_bytes(), self.access())?;
+        self.check_unchanged()?;
+        if self.state.file.is_some() {
+            pending.replace()
+        } else {
+            pending.create()
+        }
+    }
+
+    /// Compares the file with what was read of it: an editor knows nothing of the lock.
+    ///
+    /// # Errors
+    /// It has changed (`AlreadyExists`).
+    fn check_unchanged(&self) -> io::Result<()> {
+        let is_unchanged = match (&self.state.file, read_regular(&self.target, MAX_FILE)) {
+            (Some(file), Ok(bytes)) => bytes == file.bytes,
+            (None, Err(error)) => error.kind() == ErrorKind::NotFound,
             _ => false,
         };
-        if !is_unchanged {
-            return Err(ErrorKind::AlreadyExists.into());
-        }
-        match (pending, current) {
-            (Some(pending), Some(_)) => pending.replace(),
-            (Some(pending), None) => pending.create(),
-            (None, _) => {
-                fs::remove_file(&self.path)?;
-                sync_folder(self.path.parent().unwrap_or(&self.path))
-            }
+        if is_unchanged {
+            Ok(())
+        } else {
+            Err(ErrorKind::AlreadyExists.into())
         }
     }
 }
 
 impl Store for FileStore {
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
-        let file = self
-            .files
-            .root
-            .resolve(name, &mut Trace::default())
-            .unwrap_or_else(|| {
-                let path = self.files.root.path_for_new(name);
-                let path = path.unwrap_or_else(|_| self.files.root.path.join(format!("{name}.md")));
-                PromptFile {
-                    path: path.into(),
-                    kind: FileName::OWN,
-                    is_linked: false,
-                }
-            });
-        self.files
-            .draft(name.clone(), file, text, caller.prefix.clone())
+        let file = match self.root().resolve(name, &mut Trace::default()) {
+            Some(file) => file,
+            None => new_file(self.root(), name),
+        };
+        let prefix = caller.prefix.clone();
+        self.files.draft(name.clone(), file, text, prefix)
     }
 
-    fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
+    fn write(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         self.finish_rename()?;
-        match write.action {
+        match request.action {
             WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {
-                return self.change(write);
+                return self.change(request);
             }
-            WriteAction::Rename(to) => self.rename(write.name, to)?,
+            WriteAction::Rename(to) => self.rename(request.name, to)?,
             WriteAction::DeleteTests(tests) => {
-                fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?
+                fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?;
             }
         }
-        Ok(write.expected.unwrap_or_default())
+        Ok(request.expected.unwrap_or_default())
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         self.finish_rename()?;
         let mut versions = self.history.versions(name)?;
-        if let Some((file, bytes)) = self.read(name)? {
-            let revision = Revision::of(&bytes);
-            if versions.first().and_then(Version::after) != Some(revision) {
-                let at = fs::metadata(&file.path)
-                    .ok()
-                    .as_ref()
-                    .and_then(modified)
-                    .unwrap_or_else(Timestamp::now);
-                versions.insert(
-                    0,
-                    Version {
-                        revision,
-                        at,
-                        ..Version::default()
-                    },
-                );
-            }
-            versions[0].is_current = true;
+        let Some(file) = self.read(name)? else {
+            return Ok(versions);
+        };
+        let last = versions.first();
+        if last.and_then(Version::revision_after) != Some(file.revision) {
+            let metadata = fs::metadata(&file.path).ok();
+            let time = metadata.as_ref().and_then(modified);
+            let time = time.unwrap_or_else(Timestamp::now);
+            versions.insert(0, Version::by_hand(file.revision, time));
         }
+        versions[0].is_current = true;
         Ok(versions)
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        let current = self
-            .read(name)?
-            .map(|(_, bytes)| bytes)
-            .filter(|bytes| Revision::of(bytes) == revision);
-        let text =
-            current.map_or_else(|| self.history.text(name, revision), |text| Ok(Some(text)))?;
-        text.map(owned_text).transpose()
+        let bytes = match self.read(name)? {
+            Some(file) if file.revision == revision => Some(file.bytes),
+            _ => self.history.text(name, revision)?,
+        };
+        bytes.map(owned_text).transpose()
     }
 
     fn folder(&self) -> &Path {
-        &self.files.root.path
+        &self.root().path
     }
 }
 
+/// Returns the file that a new prompt of this name would get. If it would get none there, the path
+/// is only for messages.
+fn new_file(root: &Root, name: &Name) -> PromptFile {
+    let path = match root.path_for_new(name) {
+        Ok(path) => path,
+        Err(_) => root.path.join(format!("{name}.md")),
+    };
+    PromptFile {
+        path: path.into(),
+        kind: FileName::OWN,
+        is_linked: false,
+    }
+}
+
+/// Returns the revision that a prompt had, if it was deleted by the same write before.
+fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
+    if state.file.is_some() {
+        return None;
+    }
+    let last = state.versions.first()?;
+    let is_same = last.operation == Operation::Delete && Some(last.revision) == request.expected;
+    is_same.then_some(last.revision)
+}
+
+/// Returns the error for a file that is not overwritten.
 pub(crate) fn exists(path: &Path) -> Diagnostic {
     let message = format!("{} already exists, and is not changed", named_path(path));
     Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
-/// The text of a prompt is not what was to be replaced.
+/// Returns the error for a prompt that is not as a write expects it. `current` is its revision, if
+/// there is such a prompt.
 pub(crate) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
     let kind = Kind::Conflict {
         current,
         diff: String::new(),
     };
-    Diagnostic::new(
-        kind,
-        format!("{} is no longer as you read it", named(name)),
-        "read it again",
-    )
+    let message = format!("{} is no longer as you read it", named(name));
+    Diagnostic::new(kind, message, "read it again")
 }
 
-/// `time` if it is after the last one and not in the future, else now; always after the last one,
-/// even if the clock was set back.
-fn time_after(last: Option<Timestamp>, time: Option<Timestamp>) -> Timestamp {
+/// Returns a path, or the nearest folder above it that exists, without symlinks.
+fn existing_ancestor(path: &Path) -> Option<PathBuf> {
+    let mut ancestors = path.ancestors();
+    ancestors.find_map(|path| fs::canonicalize(path).ok())
+}
+
+/// Returns the metadata of a file.
+///
+/// # Errors
+/// The file is read-only (`PermissionDenied`), or its metadata cannot be read.
+fn writable_metadata(file: &Path) -> io::Result<Metadata> {
+    let metadata = fs::metadata(file)?;
+    if metadata.permissions().readonly() {
+        let message = "the file is read-only";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, message));
+    }
+    Ok(metadata)
+}
+
+/// Returns the time of a new version, which is after that of the last one, even if the clock was
+/// set back.
+///
+/// It is the time at which the file was modified or, if that is unknown, before the last version or
+/// in the future, the current time.
+fn time_after(last: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
+    let earliest = match last {
+        Some(last) => last
+            .checked_add(SignedDuration::from_nanos(1))
+            .unwrap_or(last),
+        None => Timestamp::MIN,
+    };
     let now = Timestamp::now();
-    let least = last
-        .and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok())
-        .unwrap_or(Timestamp::MIN);
-    time.filter(|time| (least..now).contains(time))
-        .unwrap_or(now)
-        .max(least)
+    match modified {
+        Some(modified) if (earliest..now).contains(&modified) => modified,
+        _ => now.max(earliest),
+    }
 }
 
-fn modified(file: &Metadata) -> Option<Timestamp> {
-    file.modified()
-        .ok()
-        .and_then(|time| Timestamp::try_from(time).ok())
-}
-
-fn is_read_only(file: &Metadata) -> bool {
-    file.permissions().readonly()
+/// Returns when a file was last modified, if the file system says so.
+fn modified(metadata: &Metadata) -> Option<Timestamp> {
+    Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::library::disk::reach::Reach;
-    use crate::library::disk::root::Root;
     use crate::library::source::{About, Authorship, Layer};
     use crate::prompt::Format;
     use std::num::NonZeroUsize;
-    use std::sync::LazyLock;
 
     fn store(folder: &Path) -> FileStore {
         let root = Root::new(folder.to_owned(), Format::OWN, Reach::Own);
@@ -485,46 +545,48 @@ mod tests {
         FileStore::new(Arc::new(Files::new(root, about)))
     }
 
-    static ADA: LazyLock<Authorship> =
-        LazyLock::new(|| Authorship::new(Some("ada".into()), None).unwrap());
-
-    fn write<'w>(
-        name: &'w Name,
-        caller: &'w Caller,
-        from: Option<&str>,
-        text: Option<&'w str>,
-    ) -> WriteRequest<'w> {
-        let expected = from.map(|text| Revision::of(text.as_bytes()));
-        let versions = NonZeroUsize::MAX;
-        let action = text.map_or(WriteAction::Delete, WriteAction::SetText);
-        WriteRequest {
-            name,
-            expected,
-            action,
-            by: &ADA,
-            caller,
-            versions,
+    /// Plans a write of the prompt `a`, lets an editor save or delete its file, and carries the
+    /// write out.
+    fn write_after_save(
+        path: &Path,
+        original: Option<&str>,
+        saved: Option<&str>,
+    ) -> Result<Revision, Diagnostic> {
+        let name = Name::new("a").unwrap();
+        let store = store(path.parent().unwrap());
+        let request = WriteRequest {
+            name: &name,
+            expected: original.map(|text| Revision::of(text.as_bytes())),
+            action: WriteAction::SetText("New."),
+            by: &Authorship::default(),
+            caller: &Caller::local(),
+            versions: NonZeroUsize::MAX,
+        };
+        let state = PromptState {
+            file: store.read(&name).unwrap(),
+            versions: Vec::new(),
+        };
+        let plan = store.plan(&request, state).unwrap();
+        match saved {
+            Some(text) => fs::write(path, text).unwrap(),
+            None => fs::remove_file(path).unwrap(),
         }
+        store.carry_out(&plan)
     }
 
     #[test]
     fn an_editor_that_saves_meanwhile_wins() {
-        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
-        for (from, saved) in [
+        for (original, saved) in [
             (Some("Old."), Some("Saved.")),
             (Some("Old."), None),
             (None, Some("Saved.")),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let (path, store) = (folder.path().join("a.md"), store(folder.path()));
-            from.iter().for_each(|text| fs::write(&path, text).unwrap());
-            let write = write(&name, &caller, from, Some("New."));
-            let change = store.decide(&write, store.state(&name).unwrap()).unwrap();
-            match saved {
-                Some(text) => fs::write(&path, text).unwrap(),
-                None => fs::remove_file(&path).unwrap(),
+            let path = folder.path().join("a.md");
+            if let Some(text) = original {
+                fs::write(&path, text).unwrap();
             }
-            let refused = store.carry_out(&change).unwrap_err();
+            let refused = write_after_save(&path, original, saved).unwrap_err();
             assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
         }

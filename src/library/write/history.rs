@@ -22,7 +22,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,10 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How often the lock is tried meanwhile.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The suffixes of a text and of its record.
+/// The suffix of a file with the text of a version.
 const TEXT: &str = "md";
+
+/// The suffix of a file with the record of a version.
 const RECORD: &str = "json";
 
 /// The time at the beginning of a file's name.
@@ -72,24 +74,24 @@ pub enum Operation {
     ByHand,
 }
 
-/// A version of a prompt. Its record is read as one, and what the server of a team says of it.
+/// A version of a prompt. It is read from a record, and from what the server of a team answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Of its text; of a delete, that of the text that was deleted.
+    /// The revision of its text; of a deletion, that of the text that was deleted.
     #[serde(default)]
     pub revision: Revision,
-    /// When it was written; of one that was made by hand, when its file was last modified.
+    /// When it was written; of a version that was made by hand, when its file was last modified.
     #[serde(default)]
     pub at: Timestamp,
-    /// How it came about; by hand if it has no record, or a damaged one.
+    /// How it came about. Without a record, or with a damaged one, it was made by hand.
     pub operation: Operation,
     /// Who wrote it, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Why, in the author's words.
+    /// Why it was written, in the author's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether it is what the prompt's file holds.
+    /// Whether the prompt's file holds this version.
     #[serde(
         rename = "current",
         default,
@@ -102,17 +104,47 @@ pub struct Version {
 }
 
 impl Version {
-    /// The revision that the file has after it.
-    pub(crate) fn after(&self) -> Option<Revision> {
+    /// Returns a version that has no record, and so counts as made by hand.
+    pub(crate) fn by_hand(revision: Revision, at: Timestamp) -> Version {
+        Version {
+            revision,
+            at,
+            ..Version::default()
+        }
+    }
+
+    /// Returns the revision that the prompt has after this version; `None` after a deletion.
+    pub(crate) fn revision_after(&self) -> Option<Revision> {
         (self.operation != Operation::Delete).then_some(self.revision)
     }
 
+    /// Returns the name of its file with this suffix: `20261122T191012.123456789Z-REVISION.md`.
     fn file(&self, suffix: &str) -> String {
         format!("{}-{}.{suffix}", self.at.strftime(TIME), self.revision)
     }
 }
 
-/// The history of one folder of prompts. What changes it is called while the lock is held.
+/// What the name of a version's files says. The order is that of the time.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct VersionId {
+    at: Timestamp,
+    revision: Revision,
+}
+
+impl VersionId {
+    /// Parses the name of a file, such as `20261122T191012.123456789Z-REVISION.md`. Returns `None`
+    /// for any other name.
+    fn parse(file: &str) -> Option<VersionId> {
+        let (stem, _suffix) = file.rsplit_once('.')?;
+        let (time, revision) = stem.split_once('-')?;
+        let time = DateTime::strptime("%Y%m%dT%H%M%S%.f", time.strip_suffix('Z')?).ok()?;
+        let at = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        let revision = revision.parse().ok()?;
+        Some(VersionId { at, revision })
+    }
+}
+
+/// The history of one folder of prompts. Its lock is held while anything in it is changed.
 #[derive(Debug)]
 pub(crate) struct History {
     /// The folder of prompts.
@@ -120,11 +152,15 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// Returns the folder of the history.
     fn folder(&self) -> PathBuf {
         self.root.join(FOLDER)
     }
 
-    /// The folder of one prompt, which may be missing. No symlink on the way to it is followed.
+    /// Returns the folder of one prompt, which may be missing.
+    ///
+    /// # Errors
+    /// It, or a folder above it in the history, is a symlink or a file.
     fn folder_of(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut folder = self.folder();
         check_folder(&folder)?;
@@ -141,84 +177,38 @@ impl History {
         let history = self.folder();
         check_folder(&history)?;
         create_folders(&history).map_err(|error| failed(&history, &error))?;
-        let ignored = history.join(".gitignore");
-        if !ignored.exists() {
-            // Git ignores the history.
-            _ = PendingFile::write(&ignored, b"*\n", FileAccess::Shared)
-                .and_then(PendingFile::create);
-        }
+        hide_from_git(&history);
         let path = history.join(LOCK);
-        if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
-            return Err(obstacle(&path));
-        }
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let file = file.map_err(|error| failed(&path, &error))?;
-        let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => {
-                    thread::sleep(RETRY)
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let message = format!(
-                        "another process has been writing for a long time, and holds {}; nothing is written",
-                        named_path(&path)
-                    );
-                    return Err(Diagnostic::new(Kind::Busy, message, "try again"));
-                }
-                Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
-            }
-        }
+        let file = open_lock(&path)?;
+        wait_for_lock(&file, &path)?;
+        Ok(file)
     }
 
-    /// All versions of a prompt, the newest first. Only regular files count: a folder with the name
-    /// of a version may belong to a prompt below this one, and a symlink may lead anywhere.
+    /// Returns all versions of a prompt, the newest first.
+    ///
+    /// Only regular files count: a folder with the name of a version may belong to a prompt below
+    /// this one, and a symlink may lead anywhere.
     pub(crate) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let folder = self.folder_of(name)?;
-        let files: Vec<DirEntry> =
-            match fs::read_dir(&folder).and_then(|files| files.take(MAX_ENTRIES).collect()) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-                files => files.map_err(|error| failed(&folder, &error))?,
-            };
-        let known: BTreeSet<_> = files
-            .iter()
-            .filter_map(|file| parse_file(file.file_name().to_str()?))
-            .collect();
-        let versions = known.into_iter().rev().map(|(at, revision)| {
-            let by_hand = Version {
-                revision,
-                at,
-                ..Version::default()
-            };
-            let record = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD);
-            let record = record.and_then(|json| Ok(serde_json::from_slice::<Version>(&json)?));
-            record.map_or(by_hand, |record| Version {
-                revision,
-                at,
-                is_current: false,
-                ..record
-            })
-        });
-        let has_text = |version: &Version| {
-            fs::symlink_metadata(folder.join(version.file(TEXT))).is_ok_and(|text| text.is_file())
-        };
-        Ok(versions
-            .filter(|version| version.after().is_none() || has_text(version))
-            .collect())
+        let ids = version_ids(&folder).map_err(|error| failed(&folder, &error))?;
+        let mut versions = Vec::new();
+        for id in ids.into_iter().rev() {
+            let version = read_version(&folder, id);
+            let is_deletion = version.operation == Operation::Delete;
+            if is_deletion || is_file(&folder.join(version.file(TEXT))) {
+                versions.push(version);
+            }
+        }
+        Ok(versions)
     }
 
-    /// The metadata of the file with the text of a version.
-    pub(crate) fn metadata(&self, name: &Name, version: &Version) -> Option<Metadata> {
-        fs::symlink_metadata(self.folder_of(name).ok()?.join(version.file(TEXT))).ok()
+    /// Returns the metadata of the file with the text of a version.
+    pub(crate) fn text_metadata(&self, name: &Name, version: &Version) -> Option<Metadata> {
+        let folder = self.folder_of(name).ok()?;
+        fs::symlink_metadata(folder.join(version.file(TEXT))).ok()
     }
 
-    /// The text of a version; `None` if it is not in the history.
+    /// Returns the text of a version; `None` if it is not in the history.
     ///
     /// # Errors
     /// It cannot be read, or was changed there.
@@ -228,9 +218,8 @@ impl History {
         revision: Revision,
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let versions = self.versions(name)?;
-        let Some(version) = versions
-            .iter()
-            .find(|version| version.after() == Some(revision))
+        let mut versions = versions.iter();
+        let Some(version) = versions.find(|version| version.revision_after() == Some(revision))
         else {
             return Ok(None);
         };
@@ -241,67 +230,62 @@ impl History {
                 "the text of version {revision} of {} was changed in the history",
                 named(name)
             );
-            return Err(Diagnostic::new(
-                Kind::NoVersion,
-                message,
-                "choose another version",
-            ));
+            let fix = "choose another version";
+            return Err(Diagnostic::new(Kind::NoVersion, message, fix));
         }
         Ok(Some(text))
     }
 
-    /// Adds the text of a version, if one is given, and its record, unless it was made by hand.
-    /// Each file is complete, or missing. Both get the owner and the permissions of `like`, the
-    /// prompt's file.
-    pub(crate) fn add(
+    /// Adds the text of a version. Until it gets a record, it counts as made by hand.
+    pub(crate) fn add_text(
         &self,
         name: &Name,
         version: &Version,
-        text: Option<&[u8]>,
-        like: Option<&Metadata>,
+        text: &[u8],
+        access: FileAccess<'_>,
     ) -> Result<(), Diagnostic> {
-        let folder = self.folder_of(name)?;
-        let Version {
-            operation,
-            author,
-            note,
-            path,
-            ..
-        } = version;
-        let record =
-            json!({ "operation": operation, "author": author, "note": note, "path": path });
-        let record =
-            (*operation != Operation::ByHand).then(|| format!("{record:#}\n").into_bytes());
-        for (suffix, bytes) in [(TEXT, text), (RECORD, record.as_deref())] {
-            let Some(bytes) = bytes else { continue };
-            let path = folder.join(version.file(suffix));
-            PendingFile::write(&path, bytes, FileAccess::same_as(like))
-                .and_then(PendingFile::replace)
-                .map_err(|error| failed(&path, &error))?;
-        }
-        Ok(())
+        let path = self.folder_of(name)?.join(version.file(TEXT));
+        write_file(&path, text, access)
     }
 
-    /// Removes a version. If that is interrupted, it counts as made by hand.
+    /// Adds the record of a version, whose text is there unless it is a deletion.
+    pub(crate) fn add_record(
+        &self,
+        name: &Name,
+        version: &Version,
+        access: FileAccess<'_>,
+    ) -> Result<(), Diagnostic> {
+        let path = self.folder_of(name)?.join(version.file(RECORD));
+        let record = json!({
+            "operation": version.operation,
+            "author": version.author,
+            "note": version.note,
+            "path": version.path,
+        });
+        write_file(&path, format!("{record:#}\n").as_bytes(), access)
+    }
+
+    /// Removes a version. If that is interrupted, the version counts as made by hand.
     pub(crate) fn remove(&self, name: &Name, version: &Version) {
-        if let Ok(folder) = self.folder_of(name) {
-            for suffix in [RECORD, TEXT] {
-                _ = fs::remove_file(folder.join(version.file(suffix)));
-            }
-        }
+        let Ok(folder) = self.folder_of(name) else {
+            return;
+        };
+        _ = fs::remove_file(folder.join(version.file(RECORD)));
+        _ = fs::remove_file(folder.join(version.file(TEXT)));
     }
 
     /// Moves all versions of one prompt to another, which keeps its own.
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
-        let (old, new) = (self.folder_of(from)?, self.folder_of(to)?);
+        let old = self.folder_of(from)?;
+        let new = self.folder_of(to)?;
         create_folders(&new).map_err(|error| failed(&new, &error))?;
         for version in self.versions(from)? {
             for file in [version.file(TEXT), version.file(RECORD)] {
-                match fs::rename(old.join(&file), new.join(&file)) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        return Err(failed(&old.join(file), &error));
-                    }
-                    _ => {}
+                let moved = fs::rename(old.join(&file), new.join(&file));
+                if let Err(error) = moved
+                    && error.kind() != ErrorKind::NotFound
+                {
+                    return Err(failed(&old.join(file), &error));
                 }
             }
         }
@@ -310,16 +294,104 @@ impl History {
     }
 }
 
-/// The diagnostic for an error of the system.
-pub(crate) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
-    let message = format!("{}: {error}", named_path(path));
-    Diagnostic::new(
-        Kind::Unreadable,
-        message,
-        "correct that, or the permissions, and try again",
-    )
+/// Makes git ignore the history, unless a person has decided otherwise.
+fn hide_from_git(history: &Path) {
+    let ignored = history.join(".gitignore");
+    if ignored.exists() {
+        return;
+    }
+    if let Ok(pending) = PendingFile::write(&ignored, b"*\n", FileAccess::Shared) {
+        _ = pending.create();
+    }
 }
 
+/// Opens the file that is locked, and creates it if it is missing.
+fn open_lock(path: &Path) -> Result<File, Diagnostic> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(obstacle(path));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(path).map_err(|error| failed(path, &error))
+}
+
+/// Locks a file as soon as no other process holds it.
+///
+/// # Errors
+/// Another process holds it for a long time, or it cannot be locked.
+fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(failed(path, &error)),
+            Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!(
+                    "another process has been writing for a long time, and holds {}; nothing is written",
+                    named_path(path)
+                );
+                return Err(Diagnostic::new(Kind::Busy, message, "try again"));
+            }
+        }
+    }
+}
+
+/// Returns what the names of the files in a folder say of its versions, the oldest first; nothing
+/// if the folder is missing.
+fn version_ids(folder: &Path) -> io::Result<BTreeSet<VersionId>> {
+    let mut ids = BTreeSet::new();
+    let files = match fs::read_dir(folder) {
+        Ok(files) => files,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ids),
+        Err(error) => return Err(error),
+    };
+    for file in files.take(MAX_ENTRIES) {
+        let name = file?.file_name();
+        if let Some(id) = name.to_str().and_then(VersionId::parse) {
+            ids.insert(id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Reads the record of a version. Without one, or with a damaged one, it was made by hand.
+fn read_version(folder: &Path, id: VersionId) -> Version {
+    let by_hand = Version::by_hand(id.revision, id.at);
+    let Ok(json) = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD) else {
+        return by_hand;
+    };
+    match serde_json::from_slice::<Version>(&json) {
+        Ok(record) => Version {
+            revision: id.revision,
+            at: id.at,
+            is_current: false,
+            ..record
+        },
+        Err(_) => by_hand,
+    }
+}
+
+/// Returns whether there is a regular file, and no symlink, at a path.
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Writes a file of the history, which is complete or missing.
+fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), Diagnostic> {
+    PendingFile::write(path, bytes, access)
+        .and_then(PendingFile::replace)
+        .map_err(|error| failed(path, &error))
+}
+
+/// Returns the diagnostic for an error of the system.
+pub(crate) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
+    let message = format!("{}: {error}", named_path(path));
+    let fix = "correct that, or the permissions, and try again";
+    Diagnostic::new(Kind::Unreadable, message, fix)
+}
+
+/// Returns the error for something that is where the history needs a folder or a file of its own.
 fn obstacle(path: &Path) -> Diagnostic {
     let path = named_path(path);
     let message = format!(
@@ -336,14 +408,4 @@ fn check_folder(path: &Path) -> Result<(), Diagnostic> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(path, &error)),
     }
-}
-
-/// The time and the revision in the name of a file.
-fn parse_file(name: &str) -> Option<(Timestamp, Revision)> {
-    let (time, revision) = name.rsplit_once('.')?.0.split_once('-')?;
-    let time = DateTime::strptime("%Y%m%dT%H%M%S%.f", time.strip_suffix('Z')?).ok()?;
-    Some((
-        time.to_zoned(TimeZone::UTC).ok()?.timestamp(),
-        revision.parse().ok()?,
-    ))
 }

@@ -12,12 +12,13 @@ use crate::library::disk::test_files::tests_next_to;
 use crate::prompt::{Diagnostic, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile, create_folders};
 use crate::wording::{named, named_path};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The record, in the folder of prompts. It is hidden.
+/// The file of the record, in the folder of prompts. It is hidden.
 const RECORD: &str = ".prompt-expander-rename";
 
 /// The longest record that is read, in bytes.
@@ -27,8 +28,12 @@ const MAX_RECORD: u64 = 64 * 1024;
 /// names, and its path is never written to.
 #[derive(Debug, Serialize, Deserialize)]
 struct RenameRecord {
-    from: String,
-    to: String,
+    /// The old name.
+    #[serde(deserialize_with = "read_name")]
+    from: Name,
+    /// The new name.
+    #[serde(deserialize_with = "read_name")]
+    to: Name,
     /// The path below the folder that the prompt had. It is gone as soon as the rename has begun.
     file: String,
 }
@@ -47,7 +52,7 @@ impl FileStore {
         let folder = new.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| failed(folder, &error))?;
         let record = self.record_rename(&old, from, to)?;
-        rename(&old.path, &new).inspect_err(|_| self.forget_rename())?;
+        rename_file(&old.path, &new).inspect_err(|_| self.forget_rename())?;
         let moved = self.move_history_and_tests(from, to);
         self.forget_rename();
         drop(record);
@@ -59,27 +64,34 @@ impl FileStore {
     /// # Errors
     /// Another process writes for a long time.
     pub(crate) fn finish_rename(&self) -> Result<(), Diagnostic> {
-        let root = &self.files.root;
-        let Ok(file) = whole_file::open_regular(&root.path.join(RECORD)) else {
+        let path = self.files.root.path.join(RECORD);
+        let Ok(file) = whole_file::open_regular(&path) else {
             return Ok(()); // as nearly always
         };
         if file.try_lock().is_err() {
             return Ok(()); // its process still runs
         }
-        if let Some((record, [from, to])) = read_record(&file) {
-            let has_begun = fs::symlink_metadata(root.path.join(&record.file)).is_err();
-            if has_begun && root.resolve(&to, &mut Trace::default()).is_some() {
-                let _lock = self.lock_history_of(&from)?;
-                if let Err(error) = self.move_history_and_tests(&from, &to) {
-                    tracing::warn!(%from, %to, %error, "a rename is not finished");
-                }
+        if let Some(record) = read_record(&file)
+            && self.has_renamed_file(&record)
+        {
+            let RenameRecord { from, to, .. } = &record;
+            let _lock = self.lock_history_of(from)?;
+            if let Err(error) = self.move_history_and_tests(from, to) {
+                tracing::warn!(%from, %to, %error, "a rename is not finished");
             }
         }
         self.forget_rename();
         Ok(())
     }
 
-    /// Locks the history, if the prompt has one. Else none is begun.
+    /// Returns whether the first step of a rename was done: the file has its new name.
+    fn has_renamed_file(&self, record: &RenameRecord) -> bool {
+        let root = &self.files.root;
+        let is_old_gone = fs::symlink_metadata(root.path.join(&record.file)).is_err();
+        is_old_gone && root.resolve(&record.to, &mut Trace::default()).is_some()
+    }
+
+    /// Locks the history if the prompt has one. Otherwise, no history is created for the lock.
     fn lock_history_of(&self, name: &Name) -> Result<Option<File>, Diagnostic> {
         if self.history.versions(name)?.is_empty() {
             return Ok(None);
@@ -117,10 +129,9 @@ impl FileStore {
         }
         let suffix = old.path.extension().unwrap_or_default();
         let new = root.path_for_new(to)?.with_extension(suffix);
-        // Else the prompt would lose its tests, and get those of another one.
-        let has_tests = fs::symlink_metadata(tests_next_to(&old.path, from)).is_ok();
+        // Otherwise, the prompt would lose its tests, and get those of another one.
         let new_tests = tests_next_to(&new, to);
-        if has_tests && fs::symlink_metadata(&new_tests).is_ok() {
+        if has_entry(&tests_next_to(&old.path, from)) && has_entry(&new_tests) {
             return Err(exists(&new_tests));
         }
         Ok(new)
@@ -137,18 +148,19 @@ impl FileStore {
             return Ok(());
         }
         let old_tests = tests_next_to(&root.path_for_new(from)?, from);
-        if fs::symlink_metadata(&old_tests).is_err() {
+        if !has_entry(&old_tests) {
             return Ok(());
         }
-        rename(&old_tests, &tests_next_to(&root.path_for_new(to)?, to))
+        let new_tests = tests_next_to(&root.path_for_new(to)?, to);
+        rename_file(&old_tests, &new_tests)
     }
 
     /// Writes the record of a rename. It stays locked until the returned file is dropped.
     fn record_rename(&self, old: &PromptFile, from: &Name, to: &Name) -> Result<File, Diagnostic> {
         let root = &self.files.root;
         let record = RenameRecord {
-            from: from.to_string(),
-            to: to.to_string(),
+            from: from.clone(),
+            to: to.clone(),
             file: root.below(&old.path),
         };
         let path = root.path.join(RECORD);
@@ -164,22 +176,32 @@ impl FileStore {
             })
     }
 
+    /// Deletes the record of a rename.
     fn forget_rename(&self) {
         _ = fs::remove_file(self.files.root.path.join(RECORD));
     }
 }
 
-/// Reads a record, with its two names. `None`: this program has not written it.
-fn read_record(file: &File) -> Option<(RenameRecord, [Name; 2])> {
+/// Reads a record; `None` if this program has not written it.
+fn read_record(file: &File) -> Option<RenameRecord> {
     let mut json = Vec::new();
     file.take(MAX_RECORD).read_to_end(&mut json).ok()?;
-    let record: RenameRecord = serde_json::from_slice(&json).ok()?;
-    let names = [Name::new(&record.from).ok()?, Name::new(&record.to).ok()?];
-    Some((record, names))
+    serde_json::from_slice(&json).ok()
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), Diagnostic> {
-    whole_file::rename(from, to).map_err(|error: io::Error| match error.kind() {
+/// Reads a name of a record.
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    Name::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// Returns whether there is a file, or anything else, at a path.
+fn has_entry(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Renames a file, and overwrites none.
+fn rename_file(from: &Path, to: &Path) -> Result<(), Diagnostic> {
+    whole_file::rename(from, to).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(to),
         _ => failed(to, &error),
     })
