@@ -3,6 +3,8 @@
 
 #[path = "../../tests/it/properties/frames.rs"]
 mod frames;
+#[path = "../../tests/it/properties/stdio.rs"]
+mod stdio;
 
 use libfuzzer_sys::fuzz_target;
 

@@ -3,6 +3,8 @@
 
 #[path = "../../tests/it/properties/wire.rs"]
 mod wire;
+#[path = "../../tests/it/properties/stdio.rs"]
+mod stdio;
 
 use libfuzzer_sys::fuzz_target;
 

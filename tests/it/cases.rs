@@ -1,4 +1,5 @@
-//! One file for each expansion: `tests/cases/*.txt`, through every interface.
+//! One file for each expansion: `tests/cases/*.txt`, as a text that is divided, and as values by
+//! name.
 //!
 //! A case is a line `input: …`, then perhaps the same as lines `name: value`, a line `=== file`, a
 //! prompt file, a line `=== expansion`, and the text that must come of it. `\n` in these lines is a
@@ -11,107 +12,66 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-#[test]
-fn every_case_expands_to_its_text_through_every_interface() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join("cases");
-    let mut cases: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    cases.sort();
-    assert!(cases.len() > 20);
-    let mut client = Client::new();
-    for case in cases {
-        let name = case.file_stem().unwrap().to_str().unwrap();
-        let text = fs::read_to_string(&case).unwrap();
+/// What a file of `tests/cases` says.
+struct Case {
+    name: String,
+    input: Value,
+    values: Map<String, Value>,
+    file: String,
+    expansion: String,
+}
+
+impl Case {
+    fn read(path: &Path) -> Case {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(path).unwrap();
         let (head, rest) = text
             .split_once("\n=== file\n")
             .unwrap_or_else(|| panic!("{name}: no `=== file`"));
-        let (file, want) = rest
+        let (file, expansion) = rest
             .split_once("\n=== expansion\n")
             .unwrap_or_else(|| panic!("{name}: no `=== expansion`"));
-        let want = want.strip_suffix('\n').unwrap();
-        client.write(&format!("{name}.md"), file);
-
-        let lines = head.lines().map(|line| {
-            line.split_once(':')
-                .unwrap_or_else(|| panic!("{name}: {line}"))
+        let mut lines = head.lines().map(|line| {
+            let (key, value) = line
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("{name}: {line}"));
+            (key.to_owned(), Value::from(value.replace("\\n", "\n")))
         });
-        let values = lines.map(|(name, value)| {
-            (
-                name,
-                value
-                    .strip_prefix(' ')
-                    .unwrap_or(value)
-                    .replace("\\n", "\n"),
-            )
-        });
-        let mut values: Vec<(&str, String)> = values.collect();
-        let (first, input) = values.remove(0);
-        assert_eq!(first, "input", "{name}");
+        let (_, input) = lines.next().unwrap();
+        let mut values: Map<String, Value> = lines.collect();
         if values.is_empty() {
-            values.push(("input", input.clone()));
+            values.insert("input".to_owned(), input.clone());
         }
-        let object: Map<String, Value> = values
-            .iter()
-            .map(|(key, text)| (key.to_string(), json!(text)))
-            .collect();
+        Case {
+            name: name.to_owned(),
+            input,
+            values,
+            file: file.to_owned(),
+            expansion: expansion.strip_suffix('\n').unwrap().to_owned(),
+        }
+    }
+}
 
-        let got = client.expand(name, &input).structured();
-        assert_eq!(got["prompt"].as_str().unwrap(), want, "{name}, tool");
-        // A case without lines of values for a prompt without an `{{input}}` has none to give by
-        // name.
-        let listed = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
-        let listed = listed
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|prompt| prompt["name"] == name)
-            .unwrap()
-            .clone();
-        let takes = |value: &String| {
-            listed["arguments"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .any(|known| known["name"] == **value)
-        };
-        let by_name: Map<String, Value> = object
-            .clone()
-            .into_iter()
-            .filter(|(value, _)| takes(value))
-            .collect();
-        let got = client.call(
-            "expand_prompt",
-            json!({"command": name, "input": input, "arguments": by_name}),
-        );
+#[test]
+fn every_case_expands_to_its_text_by_the_tool_and_as_an_mcp_prompt() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut client = Client::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let case = Case::read(&entry.unwrap().path());
+        let name = &case.name;
+        client.write(&format!("{name}.md"), &case.file);
+        let expanded = client
+            .call(
+                "expand_prompt",
+                json!({"command": name, "input": case.input}),
+            )
+            .structured();
+        assert_eq!(expanded["prompt"], case.expansion, "{name}, tool");
+        let params = json!({"name": name, "arguments": case.values});
+        let got = client.request("prompts/get", params);
         assert_eq!(
-            got.structured()["prompt"].as_str().unwrap(),
-            want,
-            "{name}, tool with arguments"
+            got["result"]["messages"][0]["content"]["text"], case.expansion,
+            "{name}, MCP prompt"
         );
-
-        let got =
-            client.request("prompts/get", json!({"name": name, "arguments": object}))["result"]
-                .clone();
-        assert_eq!(
-            got["messages"][0]["content"]["text"], want,
-            "{name}, native prompt"
-        );
-
-        let ends = if want.ends_with('\n') { "" } else { "\n" };
-        let ran = client.run(["expand", name, "-"], &input); // a value outside the choices is a warning
-        let warned = ran
-            .stderr
-            .lines()
-            .find(|line| !line.starts_with("warning: "));
-        assert_eq!(
-            (ran.status.code(), warned),
-            (Some(0), None),
-            "{name}, command line"
-        );
-        assert_eq!(ran.stdout, format!("{want}{ends}"), "{name}, command line");
     }
 }

@@ -18,6 +18,7 @@ mod openapi;
 mod prompt;
 #[cfg(feature = "http")]
 mod session;
+mod stdio;
 mod wire;
 
 use proptest::prelude::*;

@@ -1,11 +1,9 @@
 //! The same messages get the same answers, however each is framed: a line is answered with a line,
 //! and a frame with a frame.
 
+use super::stdio::served;
 use prompt_expander::library::Library;
-use prompt_expander::server::{Server, Settings};
-use prompt_expander::transport::stdio::serve;
-use std::io::{self, Cursor, Write};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// Messages that each get one answer, but for the last, which gets none.
 const MESSAGES: [&str; 8] = [
@@ -37,7 +35,7 @@ const BEFORE: [&str; 10] = [
 const AFTER: [&str; 4] = ["", "\n", "\r\n", " \n\n"];
 
 /// What is answered to each message in a line.
-static ANSWERS: OnceLock<[Vec<u8>; 8]> = OnceLock::new();
+static ANSWERS: OnceLock<[String; 8]> = OnceLock::new();
 
 /// Each byte selects a message and its framing.
 pub(super) fn check(selection: &[u8]) {
@@ -45,68 +43,31 @@ pub(super) fn check(selection: &[u8]) {
     let answers = ANSWERS.get_or_init(|| {
         MESSAGES.map(|message| served(&library, format!("{message}\n").as_bytes()))
     });
-    let (mut framed, mut expected) = (Vec::new(), Vec::new());
+    let mut framed = String::new();
+    let mut expected = String::new();
     for byte in selection.iter().map(|byte| usize::from(*byte)) {
         let (message, before) = (MESSAGES[byte % 8], BEFORE[byte / 8 % 10]);
         let answer = &answers[byte % 8];
         let is_frame = before.contains(':');
-        framed.extend_from_slice(before.as_bytes());
+        framed += before;
         // One line of these headers is no header, and gets an error of its own.
         if let Some((line, _)) = before
             .split_once('\n')
             .filter(|(line, _)| !line.is_empty() && !line.contains(':'))
         {
-            expected.extend(served(&library, format!("{line}\n").as_bytes()));
-            expected.extend(served(&library, b": 7\n"));
+            expected += &served(&library, format!("{line}\n").as_bytes());
+            expected += &served(&library, b": 7\n");
         }
-        framed.extend_from_slice(message.as_bytes());
-        framed.extend_from_slice(if is_frame {
-            AFTER[byte % 4].as_bytes()
-        } else {
-            b"\n"
-        });
-        let json = answer.trim_ascii_end();
+        framed += message;
+        framed += if is_frame { AFTER[byte % 4] } else { "\n" };
+        let json = answer.trim_end();
         if is_frame && !json.is_empty() {
-            expected.extend(format!("Content-Length: {}\r\n\r\n", json.len()).bytes());
-            expected.extend(json);
+            expected += &format!("Content-Length: {}\r\n\r\n{json}", json.len());
         } else {
-            expected.extend(answer);
+            expected += answer;
         }
     }
-    let text = String::from_utf8_lossy;
-    assert_eq!(
-        text(&served(&library, &framed)),
-        text(&expected),
-        "{:?}",
-        text(&framed)
-    );
+    assert_eq!(served(&library, framed.as_bytes()), expected, "{framed:?}");
     // Any bytes may follow a header, and the server goes on.
     served(&library, &[b"Content-Length: 1\n\n", selection].concat());
-}
-
-/// An output that is read when all is written.
-#[derive(Clone, Default)]
-struct SharedOutput(Arc<Mutex<Vec<u8>>>);
-
-impl Write for SharedOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// All that a server writes for this input.
-fn served(library: &Arc<Library>, input: &[u8]) -> Vec<u8> {
-    let output = SharedOutput::default();
-    serve(
-        &Server::new(Arc::clone(library), Settings::default()),
-        Cursor::new(input.to_vec()),
-        output.clone(),
-        None,
-    )
-    .unwrap();
-    let output = output.0.lock().unwrap();
-    output.clone()
 }

@@ -5,18 +5,16 @@
 //! answer belongs, a ping behind every line tells; without these pings the session must be the
 //! same.
 
+use super::stdio::served;
 use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::Library;
-use prompt_expander::server::{Server, Settings};
-use prompt_expander::transport::stdio::serve;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Seek, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"so far","method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"so far","result":{}}"#;
@@ -46,6 +44,7 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
         .flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat())
         .collect();
     let written = served(&library, &with_pings);
+    assert!(written.ends_with('\n'));
 
     let mut written = written.split_terminator('\n');
     let mut answers = Vec::new();
@@ -85,37 +84,6 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
         Vec::from_iter(without_pings.split_terminator('\n')),
         [answers, vec![PONG]].concat()
     );
-}
-
-/// An output that is read when all is written.
-#[derive(Clone, Default)]
-struct SharedOutput(Arc<Mutex<Vec<u8>>>);
-
-impl Write for SharedOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// All that a server writes for this input.
-fn served(library: &Arc<Library>, input: &[u8]) -> String {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(input).unwrap();
-    file.rewind().unwrap();
-    let output = SharedOutput::default();
-    serve(
-        &Server::new(Arc::clone(library), Settings::default()),
-        file,
-        output.clone(),
-        None,
-    )
-    .unwrap();
-    let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    assert!(output.is_empty() || output.ends_with('\n'));
-    output
 }
 
 /// What must come of a line.
