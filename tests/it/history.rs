@@ -206,15 +206,6 @@ fn an_edit_that_ends_in_a_broken_prompt_asks_whether_to_edit_again() {
     assert_eq!(client.text("prompts/a.md"), "good\n");
 }
 
-#[test]
-fn lists_and_show_have_the_revision() {
-    let client = Client::new().prompt("a.md", "One.\n");
-    let list = run(&client, &["list", "--json"]).json();
-    assert_eq!(list["prompts"][0]["revision"], revision("One.\n"));
-    let show = run(&client, &["show", "a", "--json"]).json();
-    assert_eq!(show["revision"], revision("One.\n"));
-}
-
 /// A file system of its own, which ends with the value.
 #[cfg(target_os = "linux")]
 struct Mounted(PathBuf);
@@ -270,7 +261,7 @@ fn files(folder: &Path) -> Vec<String> {
 /// Needs root's rights.
 #[cfg(target_os = "linux")]
 #[test]
-fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
+fn on_a_full_disk_nothing_changes_and_the_message_has_the_path() {
     let mut client = Client::new().arguments(EDIT);
     let prompts = client.prompts();
     let Some(mounted) = Mounted::new(&prompts, "96k") else {
@@ -315,35 +306,6 @@ fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
             json!({"command": "c", "file": large.clone()}),
         )
         .structured();
-
-    let remount = |option: &str| {
-        Command::new("mount")
-            .args(["-o", option])
-            .arg(&prompts)
-            .status()
-            .unwrap()
-            .success()
-    };
-    assert!(remount("remount,ro"));
-    let before = files(&prompts);
-    for (tool, arguments) in [
-        ("create_prompt", json!({"command": "d", "file": "D"})),
-        (
-            "update_prompt",
-            json!({"command": "a", "file": "B", "expected": revision("A\n")}),
-        ),
-        (
-            "delete_prompt",
-            json!({"command": "c", "expected": revision(&large)}),
-        ),
-    ] {
-        let refused = client.call(tool, arguments).error();
-        assert!(
-            refused.contains("Read-only file system") && refused.contains("/prompts/"),
-            "{tool}: {refused}"
-        );
-        assert_eq!(files(&prompts), before);
-    }
     client.finish();
     drop(mounted);
 }

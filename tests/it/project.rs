@@ -611,6 +611,14 @@ mod links {
                 "{why}"
             );
         }
+        for (line, why) in [
+            ("rm --yes linked/secret", "no prompt named `linked/secret`"),
+            ("mv linked/secret c", "no prompt named `linked/secret`"),
+            ("mv git/x linked/x", "points outside the project"),
+        ] {
+            client.words(line).says(1, &[why]);
+        }
+        assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
         client.expand("within/x", "").text("X");
         assert_eq!(client.names(), "git/x own research within/x");
         let list = client.list();
@@ -639,65 +647,49 @@ mod links {
         client.expand("linked/secret", "").text("secret at home");
     }
 
-    /// A process swaps symlinks as fast as it can while a server is asked; what is refused and what
-    /// is read is up to chance.
+    /// Asks for prompts while a process runs this script in the repository, again and again, which
+    /// swaps symlinks. What is refused and what is read is up to chance; nothing may be secret.
     #[cfg(target_os = "linux")]
-    #[test]
-    fn a_symlink_that_is_swapped_while_it_is_read_is_not_followed_outside() {
-        let mut client = project([
-            ("elsewhere/x.md", "SECRET"),
-            (".prompts/in.md", "inside"),
-            (".prompts/sub/x.md", "inside"),
-        ]);
-        let folder = client.path("repo/.prompts");
-        client.link("in.md", "repo/.prompts/x.md");
-        client.link("sub", "repo/.prompts/folder");
-        let mut swapping = std::process::Command::new("sh");
-        let script = "while test -e in.md; do
-            ln -sfT ../elsewhere folder; ln -sfT sub folder; ln -sfT ../elsewhere/x.md x.md; ln -sfT in.md x.md
-        done";
-        let mut swapping = swapping
-            .args(["-c", script])
-            .current_dir(&folder)
-            .stderr(std::process::Stdio::null())
+    fn ask_while_swapping(mut client: Client, script: &str, names: &[&str]) {
+        use std::process::{Command, Stdio};
+        let flag = client.put("repo/swapping", "");
+        client.put("elsewhere/x.md", "SECRET");
+        let mut swapping = Command::new("sh")
+            .args(["-c", &format!("while test -e swapping; do {script} done")])
+            .current_dir(client.path("repo"))
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         for _ in 0..500 {
-            for name in ["x", "folder/x"] {
+            for name in names {
                 let answer = client.call("expand_prompt", json!({"command": name, "input": ""}));
                 assert!(!answer.0.to_string().contains("SECRET"), "{name}");
             }
         }
-        fs::remove_file(folder.join("in.md")).unwrap();
+        fs::remove_file(flag).unwrap();
         swapping.wait().unwrap();
         client.ignore_notifications();
     }
 
-    /// The same with the folder of prompts itself, and with a folder outside the repository.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_folder_of_prompts_that_is_swapped_while_it_is_read_is_not_followed_outside() {
-        let mut client = project([(".inside/x.md", "inside")]).stderr(None);
+    fn a_symlink_that_is_swapped_while_it_is_read_is_not_followed_outside() {
+        let client = project([
+            (".prompts/in.md", "inside"),
+            (".prompts/sub/x.md", "inside"),
+        ]);
+        client.link("in.md", "repo/.prompts/x.md");
+        client.link("sub", "repo/.prompts/folder");
+        let outside = "../../elsewhere";
+        let script = format!(
+            "ln -sfT {outside} .prompts/folder; ln -sfT sub .prompts/folder;
+             ln -sfT {outside}/x.md .prompts/x.md; ln -sfT in.md .prompts/x.md;"
+        );
+        ask_while_swapping(client, &script, &["x", "folder/x"]);
+        let client = project([(".inside/x.md", "inside")]).stderr(None);
         client.link(".inside", "repo/.prompts");
-        let outside = client.path("outside");
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("x.md"), "SECRET").unwrap();
-        let mut swapping = std::process::Command::new("sh");
-        let script =
-            "while test -e .inside; do ln -sfT ../outside .prompts; ln -sfT .inside .prompts; done";
-        let mut swapping = swapping
-            .args(["-c", script])
-            .current_dir(client.path("repo"))
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        for _ in 0..500 {
-            let answer = client.call("expand_prompt", json!({"command": "x", "input": ""}));
-            assert!(!answer.0.to_string().contains("SECRET"), "{answer:?}");
-        }
-        fs::rename(repo(&client).join(".inside"), repo(&client).join("gone")).unwrap();
-        swapping.wait().unwrap();
-        client.ignore_notifications();
+        let script = "ln -sfT ../elsewhere .prompts; ln -sfT .inside .prompts;";
+        ask_while_swapping(client, script, &["x"]);
     }
 
     #[test]
@@ -750,7 +742,11 @@ mod links {
                 list.stderr.contains(&why) && list.stdout.starts_with("own\t"),
                 "{list:?}"
             );
+            for line in ["rm --yes own", "mv own n", "new n", "path"] {
+                client.words(line).says(1, &[&why]);
+            }
         }
+        assert_eq!(fs::read_dir(&home).unwrap().count(), 2);
         // Without a repository, it must not point outside the working directory.
         fs::remove_dir(client.path("repo/.git")).unwrap();
         client.link("../../docs/prompts", "repo/src/deep/.prompts");

@@ -543,44 +543,6 @@ mod symlinks {
     }
 
     #[test]
-    fn nothing_outside_a_project_is_removed_or_renamed_or_receives_a_file() {
-        let client = project();
-        let (prompts, outside) = (client.path("repo/.prompts"), client.path("outside"));
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("a.md"), "A").unwrap();
-        fs::write(prompts.join("b.md"), "B").unwrap();
-        symlink("../../outside", prompts.join("out")).unwrap();
-        refused(
-            &client,
-            &["rm", "--yes", "out/a"],
-            &["no prompt named `out/a`"],
-        );
-        refused(&client, &["mv", "out/a", "c"], &["no prompt named `out/a`"]);
-        refused(
-            &client,
-            &["mv", "b", "out/b"],
-            &["points outside the project"],
-        );
-
-        fs::rename(&prompts, client.path("elsewhere")).unwrap();
-        for (target, said) in [
-            ("../outside", "points outside the project"),
-            ("nowhere", "the link is broken"),
-        ] {
-            symlink(target, &prompts).unwrap();
-            for arguments in [
-                &["rm", "--yes", "a"][..],
-                &["mv", "a", "b"],
-                &["new", "n"],
-                &["path"],
-            ] {
-                refused(&client, arguments, &[said]);
-            }
-            fs::remove_file(&prompts).unwrap();
-        }
-    }
-
-    #[test]
     fn in_a_read_only_folder_nothing_changes_and_the_reason_is_given() {
         let client = two_folders()
             .prompt("a/x.md", "X")
