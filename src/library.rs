@@ -22,9 +22,7 @@ mod write;
 
 pub use call::{BoundCall, Expansion, Join, UnusedValue, joined};
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
-pub use disk::open::is_prompt_file;
-pub(crate) use disk::open::{read_confined_text, read_whole};
-pub use disk::root::MAX_ENTRIES;
+pub use disk::root::{MAX_ENTRIES, is_prompt_file};
 pub use disk::scan::MAX_LINKED_FOLDERS;
 pub use disk::test_files::is_test_file;
 pub use disk::watch::{POLL, Watch};

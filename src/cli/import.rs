@@ -5,13 +5,12 @@ use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, NAME, Styled, full_path, styled};
 use super::source::{PromptSource, absolute};
 use super::stdin;
-use crate::library::{
-    Library, Reach, create_prompt_file, path_of_new_prompt, read_confined_text, read_whole,
-};
+use crate::library::{Library, Reach, create_prompt_file, path_of_new_prompt, read_confined};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity,
-    hexai_prompts, import, space_in_name,
+    hexai_prompts, import, owned_text, space_in_name,
 };
+use crate::whole_file;
 use crate::wording::{count, named, named_path};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -234,9 +233,9 @@ impl Import {
                     .view()
                     .get(name)
                     .and_then(|found| found.place().file);
-                match present
-                    .filter(|path| read_whole(path).is_ok_and(|present| present == text.as_bytes()))
-                {
+                match present.filter(|path| {
+                    whole_file::read(path).is_ok_and(|present| present == text.as_bytes())
+                }) {
                     Some(path) => report.unchanged.push(done(path)),
                     None => {
                         let message = format!("{}: it has another text", error.message);
@@ -352,9 +351,9 @@ fn find(
                 .into()
         };
         for file in files.iter().filter(|file| file.is_file()) {
-            match read_confined_text(file, &reach) {
+            match read_confined(file, &reach).and_then(owned_text) {
                 Ok(text) => read.extend(lines(&text, file, report)),
-                Err(problem) => report.problems.push(problem),
+                Err(problem) => report.problems.push(problem.in_file(file.as_path())),
             }
         }
     }

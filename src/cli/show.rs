@@ -3,7 +3,7 @@
 use super::source::PromptSource;
 use super::{completions, output};
 use crate::api;
-use crate::library::read_whole;
+use crate::whole_file;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -41,7 +41,7 @@ impl Show {
             .file
             .filter(|file| place.is_editable && file.is_file())
         {
-            Some(file) => read_whole(&file)
+            Some(file) => whole_file::read(&file)
                 .with_context(|| format!("{} cannot be read", output::shown(&file)))?,
             None => found.text()?.into_bytes(),
         };

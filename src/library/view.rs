@@ -503,7 +503,7 @@ impl View {
 
 /// A warning about a file without a suffix, if it looks like a prompt.
 fn without_suffix(file: &Path) -> Option<Diagnostic> {
-    let text = String::from_utf8(read(file, MAX_FILE, |_| Ok(())).ok()?).ok()?;
+    let text = String::from_utf8(read(file, MAX_FILE).ok()?).ok()?;
     let looks_like_one = text.starts_with("---\n")
         || ["{{input}}", "$ARGUMENTS"]
             .iter()

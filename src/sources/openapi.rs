@@ -84,7 +84,7 @@ impl OpenApi {
 
     fn read_now(&self, trace: &mut Trace) -> Read {
         let stamp = trace.look(&self.path);
-        let bytes = read(&self.path, MAX_DOCUMENT, |_| Ok(()));
+        let bytes = read(&self.path, MAX_DOCUMENT);
         let parsed = bytes.and_then(|bytes| document::parse(&bytes, &self.options));
         let Document {
             found,

@@ -204,7 +204,7 @@ pub(crate) fn differing(pack: &Pack, folder: &Path, are_read: bool) -> Vec<Diagn
 
 /// The text of a file in a folder, if it is the one of the pack.
 pub(crate) fn text_of(pack: &Pack, folder: &Path, file: &str) -> Option<String> {
-    let bytes = read(&folder.join(file), MAX_FILE, |_| Ok(())).ok()?;
+    let bytes = read(&folder.join(file), MAX_FILE).ok()?;
     pack.check(file, &bytes)
         .ok()
         .and_then(|()| String::from_utf8(bytes).ok())
@@ -226,7 +226,7 @@ pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnosti
             Diagnostic::new(Kind::Escapes, message, "replace it with a file").in_file(path),
         );
     }
-    let bytes = match read(path, MAX_FILE, |_| Ok(())) {
+    let bytes = match read(path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if error.kind == Kind::Missing => return Ok((Vec::new(), None)),
         Err(error) => return Err(error.in_file(path)),

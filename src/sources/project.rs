@@ -488,7 +488,7 @@ impl Candidate {
             }
             Err(_) => Diagnostic::new(
                 Kind::Escapes,
-                BROKEN_LINK.0,
+                BROKEN_LINK,
                 "point it at a folder of the project, or delete it",
             ),
         };

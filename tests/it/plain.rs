@@ -120,7 +120,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "hook.rs",
     "hook/prose.rs",
     "library/disk/include.rs",
-    "library/disk/open.rs",
     "library/disk/root.rs",
     "library/disk/scan.rs",
     "library/disk/watch.rs",

@@ -11,7 +11,7 @@ use crate::library::caller::Prefix;
 use crate::library::write::history::FOLDER as HISTORY;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -180,15 +180,13 @@ pub(crate) fn read_named(
             "copy it to another folder",
         ));
     }
+    let file = open::open(&target)?;
+    root.reach.check_open_file(&file)?;
     // A folder of the path may have been replaced with a link since.
-    let check = |open: &File| {
-        root.reach.check_open_file(open)?;
-        match path_of_open_file(open) {
-            Some(now) if !now.starts_with(&real_root) => Err(outside()),
-            _ => Ok(()),
-        }
-    };
-    let bytes = open::read(&target, max, check)?;
+    if path_of_open_file(&file).is_some_and(|now| !now.starts_with(&real_root)) {
+        return Err(outside());
+    }
+    let bytes = open::read_opened(file, &target, max)?;
     root.check_text(&path, &bytes)?;
     Ok((path, bytes))
 }

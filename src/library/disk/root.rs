@@ -484,3 +484,8 @@ pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
+
+/// Returns whether the path of a file alone makes it a prompt.
+pub fn is_prompt_file(path: &Path) -> bool {
+    Root::around(path).name_of(path).is_some()
+}

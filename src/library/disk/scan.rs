@@ -1,7 +1,7 @@
 //! Scans a folder for prompt files.
 
 use super::cache::Trace;
-use super::open::{BROKEN_LINK, is_broken_link};
+use super::open::{BROKEN_LINK, BROKEN_LINK_FIX, is_broken_link};
 use super::prompt_file::Files;
 use super::root::{MAX_ENTRIES, PromptFile, Way, is_hidden};
 use super::rows::LIST;
@@ -322,7 +322,7 @@ impl<'f> Walk<'f> {
             // It has a name; reading it says what is wrong.
             self.add_file(path, true);
         } else if is_link && is_broken {
-            self.report(path, Kind::Warning, BROKEN_LINK.0, BROKEN_LINK.1);
+            self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
         } else if !is_broken {
             self.trace.distrust(); // too many open files, no memory, a failing disk: no stamp shows when that ends
             let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);

@@ -288,7 +288,7 @@ pub(in crate::sources) struct Secret {
 pub(in crate::sources) fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
     let read = |header: &SecretHeader| {
         let text = match &header.value {
-            HeaderValue::File(path) => read_file(path, MAX_SECRET, |_| Ok(()))
+            HeaderValue::File(path) => read_file(path, MAX_SECRET)
                 .map_err(|why| why.message)
                 .and_then(|bytes| {
                     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())

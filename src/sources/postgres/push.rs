@@ -1,7 +1,9 @@
 //! The files of a folder that a store takes, and how they are written to it in one transaction.
 
 use super::{MAX_FILE, Postgres, check_text, folded};
-use crate::library::{Authorship, Folder, Reach, Root, Row, Rows, Source, is_hidden, read};
+use crate::library::{
+    Authorship, Folder, Reach, Root, Row, Rows, Source, is_hidden, read, read_confined,
+};
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
 use crate::wording::named;
 use jiff::Timestamp;
@@ -67,7 +69,7 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
             return Err(Diagnostic::new(Kind::Escapes, message, "use --skip"));
         }
     }
-    owned_text(read(&file, MAX_FILE, |_| Ok(()))?)
+    owned_text(read(&file, MAX_FILE)?)
 }
 
 /// Returns the text of a file to write to a store.
@@ -84,7 +86,7 @@ fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Dia
         ));
     }
     check_path(&root.below(file))?;
-    let text = owned_text(read(file, MAX_FILE, |open| reach.check_open_file(open))?)?;
+    let text = owned_text(read_confined(file, reach)?)?;
     check_text(&text)?;
     Ok(text)
 }

@@ -246,7 +246,7 @@ impl Team {
     }
 
     fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        serde_json::from_slice(&read(&self.folder.join(file), MAX_CACHED, |_| Ok(())).ok()?).ok()
+        serde_json::from_slice(&read(&self.folder.join(file), MAX_CACHED).ok()?).ok()
     }
 
     /// Replaces a file of the cache, which only the user can read.
