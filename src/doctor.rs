@@ -115,14 +115,15 @@ impl Examination {
                 .map(|hint| general(Kind::Warning, hint, "")),
         );
         if self.online {
-            let is_of_service = |health: &Diagnostic| {
-                health.severity() == Severity::Hint || health.kind == Kind::Service
-            };
-            let health = view.health(true).into_iter().filter(is_of_service);
-            findings.extend(health.map(|diagnostic| Finding {
-                agent: None,
-                diagnostic,
-            }));
+            let mut of_services = view.problems();
+            of_services.retain(|problem| problem.kind == Kind::Service);
+            of_services.extend(view.probe());
+            for diagnostic in of_services {
+                findings.push(Finding {
+                    agent: None,
+                    diagnostic,
+                });
+            }
         }
         let differing = report
             .problems

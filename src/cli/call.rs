@@ -92,7 +92,7 @@ impl Call {
         let found = found.map_err(output::failure(&view, "expand"))?;
         let prompt = found.prompt().map_err(output::failure(&view, "expand"))?;
         if self.file().is_none() {
-            output::warnings(view.health(false));
+            output::warnings(view.problems());
         }
         let mut call = self.without_stdin()?;
         call.check_names(&prompt)?;

@@ -130,7 +130,7 @@ impl ServeCommand {
             let (library, server, tap) = serve.server(library, http::warn, Work::Folders);
             let started = || {
                 serve.log();
-                output::warnings(library.view().health(false)); // of folders that are missing
+                output::warnings(library.view().problems()); // of folders that are missing
             };
             return self.http.serve(&address, server, serve.edit, tap, started);
         }
@@ -142,7 +142,7 @@ impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<()> {
         self.log();
-        output::warnings(library.view().health(false)); // of folders that are missing
+        output::warnings(library.view().problems()); // of folders that are missing
         if io::stdin().is_terminal() {
             output::note(
                 "this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. Run `prompt-expander install` to \

@@ -17,37 +17,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Where prompts come from. What is on disk is read when it is asked for.
+/// A place that prompts come from: a folder, the plugins of an agent, an OpenAPI document, a
+/// database, a team's server. What is on disk is read when somebody asks for it.
 pub trait Source: Debug + Send + Sync {
-    /// What never changes.
+    /// Returns what never changes of the source.
     fn about(&self) -> &About;
 
-    /// The prompt with exactly this name, broken or not. No file is opened.
+    /// Returns the prompt with exactly this name, whose file may be broken. No file is opened.
     fn find(&self, name: &Name) -> Option<Found>;
 
-    /// All prompts. Folders are read, files are not.
+    /// Returns all prompts. Folders are read, files are not.
     fn list(&self) -> Listing;
 
-    /// The prompt in this file, if its source is the one to read it. The file may be missing.
+    /// Returns the prompt in a file, which may be missing; `None` if another source reads that file.
     fn at(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
         None
     }
 
-    /// Why it, or a part of it, cannot be read at this moment. `deep` also calls services.
-    fn health(&self, _deep: bool) -> Vec<Diagnostic> {
+    /// Returns why the source, or a part of it, cannot be read at this moment.
+    fn problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// Adds what to watch for changes of its prompts.
+    /// Calls the service that renders the prompts, and returns what it answered, as a hint or an
+    /// error; `None` if there is no service.
+    fn probe(&self) -> Option<Diagnostic> {
+        None
+    }
+
+    /// Adds the files and folders whose changes may change the prompts of the source.
     fn watch(&self, _watched: &mut Watched) {}
 
-    /// Where its prompts are written.
+    /// Returns where the prompts of the source are written; `None` if they are only read.
+    ///
+    /// # Errors
+    /// They are written in principle, but cannot be written at this moment.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         None
     }
 }
 
-/// What never changes of a source.
+/// The facts about a source that never change.
 #[derive(Debug, Clone)]
 pub struct About {
     /// Who wrote its prompts.
@@ -56,16 +66,17 @@ pub struct About {
     pub path: Option<PathBuf>,
     /// How its files are written.
     pub format: &'static Format,
-    /// Whether services render its prompts.
+    /// Whether a service renders the prompts, which takes longer than to read a file.
     pub calls_services: bool,
-    /// Whether its prompts are only for callers who may edit prompts.
+    /// Whether only callers who may edit prompts see the prompts.
     pub for_editors: bool,
-    /// The name of their pack, with the beginning of its commit: `acme@0123456789ab`.
+    /// The name of the pack that has the prompts, with the beginning of its commit:
+    /// `acme@0123456789ab`.
     pub(crate) pack_version: Option<Arc<str>>,
 }
 
 impl About {
-    /// A source of local prompts for everybody.
+    /// Returns the facts about a source of local prompts that everybody may see.
     pub(crate) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
         About {
             layer,
@@ -83,14 +94,16 @@ impl About {
 pub struct Layer {
     /// The place in the order of the sources.
     rank: u8,
-    /// For people and JSON.
+    /// The name that people and JSON see.
     pub name: &'static str,
-    /// The first word of a description in a list, for a prompt that is not the user's.
+    /// What precedes the description of a prompt in a list, if the prompt is not the user's own:
+    /// `(team) `.
     pub mark: &'static str,
 }
 
 impl Layer {
-    /// Returns whether its prompts may wait for a server, which takes up to 10 seconds.
+    /// Returns whether to read or expand its prompts may mean to wait for a server, for up to 10
+    /// seconds.
     pub fn waits_for_server(self) -> bool {
         self == Layer::TEAM || self == Layer::SERVICE
     }
@@ -148,32 +161,36 @@ impl Layer {
         mark: "",
     };
 
-    /// Whether it is of the project that the user works on.
+    /// Returns whether the layer belongs to the project that the user works on.
     pub fn is_project(self) -> bool {
         self.name == Layer::PROJECT.name
     }
 }
 
-/// A prompt that was found. It is one pointer, as a list may have 100,000.
+/// A prompt that was found: its name, and the way back to its source.
+///
+/// It is a single pointer, because a list may have 100,000 of them. It dereferences to its
+/// [`FoundPrompt`], and that to its [`Handle`]: `found.name`, `found.text()`.
 #[derive(Debug, Clone)]
-pub struct Found(Arc<Entry<dyn Handle>>);
+pub struct Found(Arc<FoundPrompt<dyn Handle>>);
 
-/// What is known of it. It dereferences to what its source can do with it.
+/// What is known of a found prompt before its file is read.
 #[derive(Debug)]
-pub struct Entry<H: ?Sized> {
-    /// Its name.
+pub struct FoundPrompt<H: ?Sized> {
+    /// The name of the prompt.
     pub name: Name,
-    /// Who wrote it.
+    /// Who wrote the prompt.
     pub layer: Layer,
-    /// How its file is written.
+    /// How the file of the prompt is written.
     pub format: &'static Format,
     pack_version: Option<Arc<str>>,
     handle: H,
 }
 
 impl Found {
+    /// Returns the prompt of this name that a source found, and can read with `handle`.
     pub(crate) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
-        Found(Arc::new(Entry {
+        Found(Arc::new(FoundPrompt {
             name,
             layer: about.layer,
             format: about.format,
@@ -182,9 +199,9 @@ impl Found {
         }))
     }
 
-    /// The same prompt with another handle.
+    /// Returns the same prompt with another handle.
     pub(crate) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
-        Found(Arc::new(Entry {
+        Found(Arc::new(FoundPrompt {
             name: self.name.clone(),
             layer: self.layer,
             format: self.format,
@@ -193,7 +210,7 @@ impl Found {
         }))
     }
 
-    /// Returns the name of its pack, with the beginning of the commit: `acme@0123456789ab`.
+    /// Returns the name of the pack that has the prompt, with the beginning of the commit: `acme@0123456789ab`.
     pub fn pack_version(&self) -> Option<String> {
         self.pack_version.as_deref().map(str::to_owned)
     }
@@ -222,12 +239,13 @@ impl Found {
         })
     }
 
-    /// Whether it is in this file.
+    /// Returns whether the prompt is in this file.
     pub fn is_in(&self, file: &Path) -> bool {
         self.place().file.is_some_and(|own| own == file)
     }
 
-    /// Whether it is a template that was not changed. Its file is read, unless that is kept.
+    /// Returns whether the file of the prompt still is the draft that `new` wrote, and nobody has
+    /// edited it. The file is read, unless its info is kept.
     pub fn is_unedited_draft(&self) -> bool {
         self.info()
             .summary
@@ -236,14 +254,14 @@ impl Found {
 }
 
 impl Deref for Found {
-    type Target = Entry<dyn Handle>;
+    type Target = FoundPrompt<dyn Handle>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
     }
 }
 
-impl Deref for Entry<dyn Handle> {
+impl Deref for FoundPrompt<dyn Handle> {
     type Target = dyn Handle;
 
     fn deref(&self) -> &Self::Target {
@@ -253,19 +271,19 @@ impl Deref for Entry<dyn Handle> {
 
 /// What a source can do with one of its prompts.
 pub trait Handle: Debug + Send + Sync {
-    /// Where it is, for people.
+    /// Returns where the prompt is.
     fn place(&self) -> Place;
 
-    /// What lists show of it. Its file is read, unless that is kept.
+    /// Returns what lists show of the prompt. Its file is read, unless that is kept.
     fn info(&self) -> Info;
 
-    /// The whole file, broken or not.
+    /// Returns the whole text of the file, which may be broken.
     ///
     /// # Errors
-    /// It cannot be read, or is not UTF-8.
+    /// The file cannot be read, or is not UTF-8.
     fn text(&self) -> Result<String, Diagnostic>;
 
-    /// The prompt.
+    /// Returns the prompt in the file.
     ///
     /// # Errors
     /// The file is broken.
@@ -282,7 +300,8 @@ pub trait Handle: Debug + Send + Sync {
         bound.prompt.fill_in(&bound.binding, join)
     }
 
-    /// The files that the prompt attaches and that can be read now: their paths and bytes.
+    /// Returns the paths and bytes of the files that the prompt attaches. Files that cannot be read
+    /// are left out.
     fn attached_files(&self, _prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
         Vec::new()
     }
@@ -293,27 +312,29 @@ pub trait Handle: Debug + Send + Sync {
         None
     }
 
-    /// Everything that is, or looks, wrong.
+    /// Returns all errors and warnings about the prompt and the files that it uses.
     fn check(&self) -> Vec<Diagnostic> {
-        self.prompt()
-            .map_or_else(Diagnostic::apart, |prompt| prompt.warnings())
+        match self.prompt() {
+            Ok(prompt) => prompt.warnings(),
+            Err(error) => error.apart(),
+        }
     }
 }
 
 /// Where a prompt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// For people: a path, or the name of a layer that has no files.
+    /// What people see: a path, or the name of a layer that has no files.
     pub shown: String,
-    /// The file that it is in, perhaps with others. The path of one in a database begins with its
-    /// address.
+    /// The file that has the prompt, perhaps with others. The path of a prompt in a database begins
+    /// with the address of the database.
     pub file: Option<PathBuf>,
-    /// Whether a person may change it there.
+    /// Whether a person may change the prompt there.
     pub is_editable: bool,
 }
 
 impl Place {
-    /// The path of the file or, without one, what people see.
+    /// Returns the path of the file or, without one, what people see.
     pub fn path(self) -> PathBuf {
         self.file.unwrap_or_else(|| self.shown.into())
     }
@@ -322,10 +343,11 @@ impl Place {
 /// What lists show of a prompt.
 #[derive(Debug, Clone)]
 pub struct Info {
-    /// All of the prompt but its text. An error is large and rare, so it has memory of its own.
+    /// All of the prompt but its text, or why the file is broken. An error is large and rare, so it
+    /// is boxed.
     pub summary: Result<Arc<Summary>, Box<Diagnostic>>,
-    /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a
-    /// revision, so that it can be repaired.
+    /// Which content the file has; `None` if it cannot be read, or a service renders the prompt. A
+    /// broken file has a revision, so that it can be repaired.
     pub revision: Option<Revision>,
     /// The size of the file, in bytes.
     pub size: u64,
@@ -335,39 +357,35 @@ pub struct Info {
 }
 
 impl Info {
-    /// The info of a file with these bytes, which are this prompt.
+    /// Returns the info of a file with these bytes, which were parsed as `prompt`.
     pub(crate) fn of(
         bytes: &[u8],
         modified: Option<SystemTime>,
         prompt: Result<&Prompt, Diagnostic>,
     ) -> Info {
-        let summary = prompt
-            .map(|prompt| Arc::new(prompt.summary()))
-            .map_err(Box::new);
         Info {
-            summary,
+            summary: match prompt {
+                Ok(prompt) => Ok(Arc::new(prompt.summary())),
+                Err(error) => Err(Box::new(error)),
+            },
             revision: Some(Revision::of(bytes)),
             size: bytes.len() as u64,
             modified,
         }
     }
 
-    /// The info of a file in memory, if it is kept.
+    /// Returns the info of a row of a database whose summary is kept.
     pub(crate) fn kept(row: &Row) -> Option<Info> {
-        let summary = Ok(Arc::new(serde_json::from_str(row.summary.as_ref()?).ok()?));
-        let (revision, size) = (
-            Some(Revision::of(row.text.as_bytes())),
-            row.text.len() as u64,
-        );
+        let summary = serde_json::from_str(row.summary.as_ref()?).ok()?;
         Some(Info {
-            summary,
-            revision,
-            size,
+            summary: Ok(Arc::new(summary)),
+            revision: Some(Revision::of(row.text.as_bytes())),
+            size: row.text.len() as u64,
             modified: Some(row.at),
         })
     }
 
-    /// The info of a file that cannot be read.
+    /// Returns the info of a file that cannot be read.
     pub(crate) fn unreadable(diagnostic: Diagnostic) -> Info {
         Info {
             summary: Err(Box::new(diagnostic)),
@@ -378,16 +396,16 @@ impl Info {
     }
 }
 
-/// A request for a prompt that a service renders, without anything secret.
+/// The request by which a service is asked for a prompt, without anything secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServiceRequest {
-    /// `GET`, `POST` and others.
+    /// The method of HTTP: `GET`, `POST` and others.
     pub method: String,
     /// The whole address.
     pub url: String,
-    /// Names and values; for a secret, where its value comes from.
+    /// The value of each header; of a secret one, where its value comes from.
     pub headers: BTreeMap<String, String>,
-    /// Compact JSON.
+    /// The body, in compact JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
@@ -395,55 +413,56 @@ pub struct ServiceRequest {
 /// All prompts of a source or a library.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
-    /// Sorted by name, in byte order.
+    /// The prompts, sorted by name in byte order.
     pub found: Vec<Found>,
-    /// What was skipped, and what should be a prompt and can have no name; warnings and hints, too.
+    /// What is wrong with files and folders that have no prompt in the list: they cannot be read, or
+    /// a prompt cannot have their name. Warnings and hints are among them.
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
-    /// Files without a suffix, in folders of this program: perhaps prompts that were saved without
-    /// it.
+    /// Files without a suffix, in folders of this program. They may be prompts that were saved
+    /// without `.md`.
     pub(crate) bare: Vec<PathBuf>,
 }
 
 impl Listing {
-    /// This list with what others have. Of several prompts with one name, the first is there.
+    /// Returns this list with the prompts, problems and tests of others. Of several prompts with one
+    /// name, only the first stays.
     pub(crate) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
-        for Listing {
-            found,
-            problems,
-            tests,
-            ..
-        } in others
-        {
-            self.found.extend(found);
-            self.problems.extend(problems);
-            self.tests.extend(tests);
+        for other in others {
+            self.found.extend(other.found);
+            self.problems.extend(other.problems);
+            self.tests.extend(other.tests);
         }
-        self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
+        // The sort is stable, so that an earlier list stays before a later one.
+        self.found.sort_by(|a, b| a.name.cmp(&b.name));
         self.found.dedup_by(|later, first| later.name == first.name);
         self
     }
 
-    /// The parts that cannot be read, and may have further prompts.
+    /// Returns why files and folders cannot be read that may have further prompts.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
-        let is_part =
-            |kind: &Kind| matches!(kind, Kind::Missing | Kind::Unreadable | Kind::Escapes);
-        self.problems
-            .iter()
-            .filter(move |problem| is_part(&problem.kind))
+        self.problems.iter().filter(|problem| {
+            matches!(
+                problem.kind,
+                Kind::Missing | Kind::Unreadable | Kind::Escapes
+            )
+        })
     }
 
-    /// The names, those of the project and the user before the built-in ones.
+    /// Returns the names of the prompts, those of the project and the user before the built-in ones.
     pub fn names(&self) -> Vec<Name> {
-        let (builtin, own): (Vec<_>, Vec<_>) = self
-            .found
-            .iter()
-            .partition(|found| found.layer == Layer::BUILTIN);
-        own.into_iter()
-            .chain(builtin)
-            .map(|found| found.name.clone())
-            .collect()
+        let mut names = Vec::with_capacity(self.found.len());
+        let mut builtin_names = Vec::new();
+        for found in &self.found {
+            if found.layer == Layer::BUILTIN {
+                builtin_names.push(found.name.clone());
+            } else {
+                names.push(found.name.clone());
+            }
+        }
+        names.append(&mut builtin_names);
+        names
     }
 }
 
@@ -451,48 +470,48 @@ impl Listing {
 /// or not an earlier folder overrides the prompt.
 #[derive(Debug, Clone)]
 pub struct TestFile {
-    /// Its whole path.
+    /// The whole path of the file.
     pub path: PathBuf,
-    /// Its path below the prompts folder, `/`-separated.
+    /// The path of the file below the folder of prompts, with `/` between its parts.
     pub below: String,
-    /// Its prompt, or why it has none.
+    /// The prompt that the file tests, or why there is none.
     pub found: Result<Found, Diagnostic>,
-    /// Whether it is not written: its folder is another program's, or in a database.
+    /// Whether this program never writes the file, because its folder is another program's, or is
+    /// in a database.
     pub is_read_only: bool,
-    /// How far it may lead, if it is a symlink.
+    /// Where the file may be, if its path is a symlink.
     pub(crate) reach: Reach,
-    /// What holds it instead of the disk.
+    /// The rows that hold the file instead of the disk, if a database has it.
     pub(crate) rows: Option<Arc<Rows>>,
 }
 
-/// Where prompts are written.
+/// A place that prompts are written to.
 pub trait Store: Debug + Send + Sync {
-    /// A text that is not saved, as the prompt of this name: it can be checked and expanded like
-    /// any other.
+    /// Returns a text that is not saved as the prompt of this name. It can be checked and expanded
+    /// like any other prompt.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Carries out a write, unless the prompt is not as expected. If the result is there already,
-    /// the prompt is not changed, and what it holds is in the history. Returns the revision that
-    /// the prompt now has or, after a deletion, had.
+    /// Writes a prompt, and returns the revision that it now has or, after a deletion, had. If it
+    /// already has the content that is to be written, only the history gets that content.
     ///
     /// # Errors
-    /// The prompt is not as expected, or cannot be written.
+    /// The prompt does not have the expected revision, or cannot be written.
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic>;
 
-    /// The versions of a prompt, the newest first.
+    /// Returns the versions of a prompt, the newest first.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The versions cannot be read.
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic>;
 
-    /// The text of a version; `None` if there is no such version.
+    /// Returns the text of a version; `None` if there is no such version.
     ///
     /// # Errors
-    /// It cannot be read, or was changed in the history.
+    /// The version cannot be read, or somebody has changed it in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// The folder of its files, which may be missing; or the address of the database that has them;
-    /// empty for those of a team.
+    /// Returns the folder of the files, which may be missing; the address, if a database has them; an
+    /// empty path, if a team's server has them.
     fn folder(&self) -> &Path;
 }
 

@@ -360,12 +360,24 @@ impl View {
         self.list().unreadable().cloned().collect()
     }
 
-    /// Why sources cannot be read at this moment; `deep` also calls services.
-    pub fn health(&self, deep: bool) -> Vec<Diagnostic> {
-        self.sources()
-            .flat_map(|source| source.health(deep))
-            .filter(|problem| self.is_visible(problem))
-            .collect()
+    /// Returns why sources, or parts of them, cannot be read at this moment.
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for source in self.sources() {
+            problems.extend(source.problems());
+        }
+        problems.retain(|problem| self.is_visible(problem));
+        problems
+    }
+
+    /// Calls each service that renders prompts, and returns what each answered.
+    pub fn probe(&self) -> Vec<Diagnostic> {
+        let mut findings = Vec::new();
+        for source in self.sources() {
+            findings.extend(source.probe());
+        }
+        findings.retain(|finding| self.is_visible(finding));
+        findings
     }
 
     /// Whether services render some of the prompts, so that an expansion may take long.

@@ -176,25 +176,24 @@ impl Source for OpenApi {
         }
     }
 
-    fn health(&self, deep: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
+        let mut problems = self.read().problems.clone();
+        problems.retain(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
+        problems
+    }
+
+    fn probe(&self) -> Option<Diagnostic> {
         let read = self.read();
-        let unreadable = read
-            .problems
-            .iter()
-            .filter(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
-        let mut health: Vec<Diagnostic> = unreadable.cloned().collect();
-        if let Some(remote) = read.prompts.values().next().filter(|_| deep) {
-            let health_of_service = match send::reach(&remote.found.operation, &self.options) {
-                Ok(status) => Diagnostic::new(
-                    Kind::Hint,
-                    format!("the service answers with the status {status}"),
-                    "",
-                ),
-                Err(why) => why,
-            };
-            health.push(health_of_service.in_file(&*self.path));
-        }
-        health
+        let first = read.prompts.values().next()?;
+        let finding = match send::reach(&first.found.operation, &self.options) {
+            Ok(status) => Diagnostic::new(
+                Kind::Hint,
+                format!("the service answers with the status {status}"),
+                "",
+            ),
+            Err(error) => error,
+        };
+        Some(finding.in_file(&*self.path))
     }
 
     fn watch(&self, watched: &mut Watched) {

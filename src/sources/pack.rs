@@ -146,7 +146,7 @@ impl Source for Packs {
             .find_map(|(_, folder)| folder.at(path))
     }
 
-    fn health(&self, _: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.served().1;
         problems.retain(|problem| problem.kind != Kind::Clash); // lists say this
         problems

@@ -147,7 +147,7 @@ impl Source for Plugins {
 
     fn list(&self) -> Listing {
         let own = Listing {
-            problems: self.health(false),
+            problems: self.problems(),
             ..Listing::default()
         };
         own.with(self.folders(None).iter().map(Source::list))
@@ -157,7 +157,7 @@ impl Source for Plugins {
         self.folders(None).iter().find_map(|folder| folder.at(path))
     }
 
-    fn health(&self, _: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         self.root.missing(self.is_required).into_iter().collect()
     }
 

@@ -356,11 +356,11 @@ impl Source for Arc<Postgres> {
         let is_error = |problem: &Diagnostic| problem.severity() == Severity::Error;
         listing
             .problems
-            .extend(self.health(false).into_iter().filter(is_error));
+            .extend(self.problems().into_iter().filter(is_error));
         listing
     }
 
-    fn health(&self, _: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         lock(&self.shared.failure).iter().cloned().collect()
     }
 

@@ -97,9 +97,9 @@ impl Source for Project {
         self.prompts()?.ok()?.folder.at(path)
     }
 
-    fn health(&self, deep: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         match self.prompts() {
-            Some(Ok(served)) => served.folder.health(deep),
+            Some(Ok(served)) => served.folder.problems(),
             Some(Err(problem)) => vec![problem],
             None => Vec::new(),
         }

@@ -41,7 +41,7 @@ impl Source for SettingsProblems {
         }
     }
 
-    fn health(&self, _: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         self.problems.clone()
     }
 }

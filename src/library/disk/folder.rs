@@ -110,7 +110,7 @@ impl Source for Folder {
         })
     }
 
-    fn health(&self, _: bool) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         self.files
             .root
             .missing(self.is_required)

@@ -37,7 +37,7 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
         Some((at, found)) if at.elapsed() < CHECKED_FOR => found.clone(),
         _ => {
             let server = Arc::clone(&app.server);
-            let look = move || server.library().view().health(false);
+            let look = move || server.library().view().problems();
             let found = app.threads.files.run(OF_SERVER, look).await?;
             found
                 .iter()
