@@ -25,7 +25,7 @@ const PLAIN: &str = "# Plain\n\nSay this again, and no more:\n\n";
 /// Serves the session to a library of the built-in prompts and those in a directory.
 pub(super) fn check(session: &[u8], prompts: &Path) {
     let library = Arc::new(Library::named([prompts.to_owned()]).with_builtin());
-    assert_eq!(library.view().health(false), []);
+    assert_eq!(library.view().problems(), []);
     let lines: Vec<&[u8]> = session.split(|&byte| byte == b'\n').collect();
     let begins_frame = |line: &&[u8]| {
         // Also after spaces, and after a byte order mark.
