@@ -73,6 +73,7 @@ pub(crate) use name::{
     COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip,
 };
 pub use revision::Revision;
+pub(crate) use revision::sha256;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use text::{not_utf8, owned_text};
 pub use unexpanded::{Reason, Unexpanded};

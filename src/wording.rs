@@ -200,6 +200,17 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     )
 }
 
+/// Returns bytes as lower-case hexadecimal digits, two for each byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns whether a text has `length` lower-case hexadecimal digits and nothing else.
+pub(crate) fn is_hex(text: &str, length: usize) -> bool {
+    let mut bytes = text.bytes();
+    text.len() == length && bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

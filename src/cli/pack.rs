@@ -9,8 +9,8 @@ use crate::library::Source;
 use crate::prompt::fold;
 use crate::prompt::notable::seen;
 use crate::sources::pack::git::{self, Texts};
-use crate::sources::pack::lock::{LOCK, Pack, is_commit, pack_name};
-use crate::sources::pack::{Copies, differing, load, lock, save, text_of};
+use crate::sources::pack::lock::{self, LOCK, Pack, PackLock, is_commit, parse_pack_name};
+use crate::sources::pack::{Copies, NewCopies, differing_files, text_of};
 use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::{count, named};
 use anyhow::{Context, bail, ensure};
@@ -58,13 +58,13 @@ pub(super) enum PackCommand {
 #[derive(Debug, Args)]
 pub(super) struct Add {
     /// The address of the repository, as git takes it: https, ssh, git or file, or a path
-    #[arg(value_parser = lock::address)]
+    #[arg(value_parser = lock::parse_address)]
     address: String,
     /// The branch or tag that updates follow, or a commit; by default, the repository's main branch
-    #[arg(long = "ref", value_name = "REF", value_parser = lock::reference)]
+    #[arg(long = "ref", value_name = "REF", value_parser = lock::parse_reference)]
     reference: Option<String>,
     /// The folder of the repository that has the prompts
-    #[arg(long, value_name = "FOLDER", value_parser = lock::folder)]
+    #[arg(long, value_name = "FOLDER", value_parser = lock::parse_folder)]
     path: Option<String>,
     /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be
     /// repeated
@@ -72,7 +72,7 @@ pub(super) struct Add {
     only: Vec<String>,
     /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its
     /// owner
-    #[arg(long = "as", value_name = "NAME", value_parser = pack_name)]
+    #[arg(long = "as", value_name = "NAME", value_parser = parse_pack_name)]
     name: Option<String>,
     /// Add it without asking: only with the 40 digits of a commit as --ref
     #[arg(long)]
@@ -84,7 +84,7 @@ pub(super) struct Update {
     /// The pack; by default, all
     name: Option<String>,
     /// Follow this branch or tag from now on, or take this commit
-    #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = lock::reference)]
+    #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = lock::parse_reference)]
     reference: Option<String>,
     /// Only say whether there is something new: then, the exit status is 1
     #[arg(long, conflicts_with = "yes")]
@@ -164,7 +164,7 @@ impl LockFile {
             Ok::<_, io::Error>(file)
         };
         let held = is_written.then(hold).transpose()?;
-        let (packs, text) = load(&lock)?;
+        let PackLock { packs, text } = PackLock::read(&lock)?;
         let copies = Copies::of(&data, &lock);
         if is_written {
             copies.remove_leftovers();
@@ -237,7 +237,7 @@ impl LockFile {
         } else {
             String::new()
         };
-        let (new, folder) = self.copies.write(&pack, &texts.files)?;
+        let NewCopies { temporary, prompts } = self.copies.write(&pack, &texts.files)?;
         let old = old.map(|old| (old, self.copies.folder_of(old)));
         let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
@@ -247,7 +247,9 @@ impl LockFile {
             if before.as_ref() == Some(text) || known.contains(&accepted_line(&pack, file)) {
                 unchanged += 1;
             } else {
-                let found = folder.at(&new.path().join(file)).and_then(Result::ok);
+                let found = prompts
+                    .at(&temporary.path().join(file))
+                    .and_then(Result::ok);
                 let about = match &found {
                     Some(found) => review::about(found),
                     None => "to be included in others".to_owned(),
@@ -273,8 +275,8 @@ impl LockFile {
             output::note("nothing is changed");
             return Ok(false);
         }
-        let first = folder.list().found.into_iter().next();
-        self.copies.put_in_place(&pack, new)?;
+        let first = prompts.list().found.into_iter().next();
+        self.copies.put_in_place(&pack, temporary)?;
         let files = texts.files.keys();
         self.accept(files.map(|file| accepted_line(&pack, file)))?;
         let example =
@@ -286,7 +288,11 @@ impl LockFile {
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
             self.packs.push(pack);
-            self.text = Some(save(&self.path, self.text.as_deref(), &mut self.packs)?);
+            self.text = Some(lock::save(
+                &self.path,
+                self.text.as_deref(),
+                &mut self.packs,
+            )?);
         }
         self.copies.clean(&self.packs);
         Ok(true)
@@ -302,7 +308,7 @@ impl LockFile {
 
     fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {
         Ok(self.each(self.packs.clone(), |packs, pack| {
-            let differing = differing(&pack, &packs.copies.folder_of(&pack), true);
+            let differing = differing_files(&pack, &packs.copies.folder_of(&pack));
             if is_locked || differing.is_empty() {
                 let lines: String = differing
                     .iter()
@@ -329,7 +335,7 @@ impl LockFile {
     fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
         let pack = self.named(name)?;
         self.packs.retain(|other| other.name != name);
-        save(&self.path, self.text.as_deref(), &mut self.packs)?;
+        lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.copies.clean(&self.packs);
         output::note(&format!(
             "removed {}; `prompt-expander pack add {}` adds it again",
@@ -355,7 +361,7 @@ impl LockFile {
             let fields =
                 [name, address, reference, commit, date, path, &number].map(|text| seen(text));
             output::print(&format!("{}\n", fields.join("\t")).into())?;
-            output::warnings(differing(pack, &self.copies.folder_of(pack), true));
+            output::warnings(differing_files(pack, &self.copies.folder_of(pack)));
         }
         Ok(true)
     }
@@ -397,7 +403,7 @@ impl Add {
         };
         let name = self
             .name
-            .map_or_else(|| pack_name(default_name(&address)), Ok);
+            .map_or_else(|| parse_pack_name(default_name(&address)), Ok);
         let name = name.map_err(|why| anyhow::anyhow!("{why}; choose a name with `--as`"))?;
         let known = packs.packs.iter().map(|pack| format!("{}/", pack.name));
         let listing = source.library().view().list();

@@ -1,5 +1,6 @@
 //! The revision of a prompt, which identifies the content of its file.
 
+use crate::wording::{hex, is_hex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -10,6 +11,11 @@ use std::str::FromStr;
 /// opaque text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision([u8; 16]);
+
+/// Returns the SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
 
 impl Revision {
     /// Returns the revision of a file with these bytes.
@@ -36,11 +42,8 @@ impl FromStr for Revision {
 
     fn from_str(text: &str) -> Result<Revision, &'static str> {
         // `from_str_radix` alone would also read shorter numbers, a sign and upper-case digits.
-        let are_digits = text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         match u128::from_str_radix(text, 16) {
-            Ok(number) if are_digits && text.len() == 32 => Ok(Revision(number.to_be_bytes())),
+            Ok(number) if is_hex(text, 32) => Ok(Revision(number.to_be_bytes())),
             _ => Err(
                 "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it",
             ),

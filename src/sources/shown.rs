@@ -1,8 +1,7 @@
 //! The texts that the user was shown of the repositories that they trust.
 
-use super::pack::lock::hash_of;
 use crate::library::{Cache, SETTLING, TextGuard, below};
-use crate::prompt::{Diagnostic, Kind};
+use crate::prompt::{Diagnostic, Kind, sha256};
 use crate::wording::printable;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -62,7 +61,7 @@ impl ShownRecords {
 
     /// The folder with what was shown of the repository with this root.
     pub(super) fn record(&self, root: &Path) -> Option<PathBuf> {
-        let hash = hash_of(root.as_os_str().as_encoded_bytes());
+        let hash = sha256(root.as_os_str().as_encoded_bytes());
         Some(self.folder.as_ref()?.join(&hash[..16]))
     }
 }
@@ -102,7 +101,7 @@ impl TextGuard for Worktree {
 
 /// The line of a text in the list of what was shown.
 pub(super) fn line(bytes: &[u8], path: &str) -> String {
-    format!("{} {path}", hash_of(bytes))
+    format!("{} {path}", sha256(bytes))
 }
 
 /// A path below a folder, `/`-separated, in one line.

@@ -5,11 +5,11 @@
 //! trusted root are all served, and what has changed since is counted. A linked worktree of it has
 //! the files of another branch: of these, the texts that were shown are served.
 
-use super::pack::lock::{hash_of, is_hexadecimal};
 use super::shown::{SHOWN, ShownRecords, ShownTexts, line};
 use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, failed, read_regular};
-use crate::prompt::Diagnostic;
+use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
+use crate::wording::is_hex;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ impl Trust {
         let list = record.join(SHOWN);
         let old_lines = fs::read_to_string(&list).unwrap_or_default();
         for text in texts {
-            let copy = record.join(hash_of(&text.bytes));
+            let copy = record.join(sha256(&text.bytes));
             if !copy.exists() {
                 write(&copy, &text.bytes)?;
             }
@@ -142,7 +142,7 @@ impl Trust {
             return false;
         };
         let lines: Vec<String> = changed.iter().map(ProjectText::line).collect();
-        let hash = hash_of(lines.join("\n").as_bytes());
+        let hash = sha256(lines.join("\n").as_bytes());
         let noted = record.join(NOTED);
         if fs::read_to_string(&noted).is_ok_and(|known| known == hash) {
             return false;
@@ -176,7 +176,7 @@ fn remove_old_copies(record: &Path, shown: &ShownTexts) {
         let Some(name) = name.to_str() else {
             continue;
         };
-        if is_hexadecimal(name, 64) && !last.contains(name) {
+        if is_hex(name, 64) && !last.contains(name) {
             _ = fs::remove_file(entry.path());
         }
     }

@@ -49,14 +49,20 @@ pub(crate) enum GitTask {
 
 /// Checks the bounds for one pack.
 pub(crate) struct Meter<'m> {
+    /// The folder with all that git writes.
     pub(crate) folder: &'m Path,
+    /// The address of the repository, for messages.
     pub(crate) address: &'m str,
     pub(crate) bounds: Bounds,
+    /// When the first command for this pack was started.
     pub(crate) started: Instant,
 }
 
 impl Meter<'_> {
-    /// Waits for git, and ends it with all its processes when it exceeds a bound.
+    /// Waits for git. If it exceeds a bound, ends it with all its processes.
+    ///
+    /// # Errors
+    /// It has exceeded a bound.
     pub(super) fn wait(&self, git: &mut Child, task: GitTask) -> Result<ExitStatus, Diagnostic> {
         let mut written = 0;
         let mut progressed = Instant::now();
@@ -64,49 +70,50 @@ impl Meter<'_> {
             if let Some(status) = git.wait_timeout(LOOK).map_err(failed)? {
                 return Ok(status);
             }
-            let tree = ProcessTree::of(git);
+            let processes = ProcessTree::of(git);
             let size = self.disk();
             // Until there is a connection, somebody may be asked for a passphrase or a login.
             if size != written || (task == GitTask::Fetch && !self.is_connected()) {
                 progressed = Instant::now();
                 written = size;
             }
-            if let Some(excess) = self.excess(size, tree.memory, progressed) {
-                tree.end(git);
+            if let Some(excess) = self.excess(size, processes.memory, progressed) {
+                processes.end(git);
                 return Err(excess);
             }
         }
     }
 
-    /// Returns the error for the first bound that is exceeded.
-    fn excess(&self, size: u64, memory: u64, progressed: Instant) -> Option<Diagnostic> {
-        let Bounds {
-            disk,
-            memory: most,
-            silence,
-            total,
-        } = self.bounds;
-        if size > disk {
-            return Some(too_much(self.address, &in_bytes(disk as usize)));
+    /// Returns the error for the first bound that is exceeded. `disk` and `memory` are in bytes;
+    /// `progressed` is when git last wrote something.
+    fn excess(&self, disk: u64, memory: u64, progressed: Instant) -> Option<Diagnostic> {
+        let bounds = &self.bounds;
+        if disk > bounds.disk {
+            return Some(too_much(self.address, &in_bytes(bounds.disk as usize)));
         }
-        let (message, fix) = if memory > most {
-            let most = in_bytes(most as usize);
-            (format!("takes more than {most} of memory in git"), CHOOSE)
-        } else if progressed.elapsed() > silence {
-            let seconds = silence.as_secs();
-            (
-                format!("has sent nothing for {seconds} s"),
-                "try again later",
-            )
-        } else if self.started.elapsed() > total {
-            let minutes = total.as_secs() / 60;
+        if memory > bounds.memory {
+            let limit = in_bytes(bounds.memory as usize);
+            let message = format!("takes more than {limit} of memory in git");
+            return Some(self.too_long(&message, CHOOSE));
+        }
+        if progressed.elapsed() > bounds.silence {
+            let seconds = bounds.silence.as_secs();
+            let message = format!("has sent nothing for {seconds} s");
+            return Some(self.too_long(&message, "try again later"));
+        }
+        if self.started.elapsed() > bounds.total {
+            let minutes = bounds.total.as_secs() / 60;
+            let message = format!("takes more than {minutes} minutes to fetch");
             let fix = "try again with a faster connection, or ask its owner for a smaller one";
-            (format!("takes more than {minutes} minutes to fetch"), fix)
-        } else {
-            return None;
-        };
+            return Some(self.too_long(&message, fix));
+        }
+        None
+    }
+
+    /// Returns the error for a repository that exceeds a bound. `message` follows its address.
+    fn too_long(&self, message: &str, fix: &str) -> Diagnostic {
         let message = format!("{} {message}", named(self.address));
-        Some(Diagnostic::new(Kind::TooLong, message, fix))
+        Diagnostic::new(Kind::TooLong, message, fix)
     }
 
     /// Returns whether git has a connection: it has written a packet of the protocol to the file

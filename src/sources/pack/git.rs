@@ -6,9 +6,9 @@
 //! reports must keep the rules of a pack before a text is read.
 
 use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
-use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
+use super::lock::{FileChoice, MAX_FILES, Pack, is_commit};
 use super::run::{STDOUT, refused, run_git};
-use crate::prompt::{Diagnostic, Kind, MAX_FILE};
+use crate::prompt::{Diagnostic, Kind, MAX_FILE, sha256};
 use crate::wording::{count, in_bytes, named, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -40,7 +40,7 @@ const ELSEWHERE: [&str; 6] = [
     "GIT_WORK_TREE",
 ];
 
-/// What of git's own behavior is turned off, whatever the user's settings say.
+/// Settings that turn off parts of git's own behavior, whatever the user's settings say.
 const SETTINGS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "gc.auto=0",
@@ -52,37 +52,52 @@ const SETTINGS: [&str; 7] = [
     "http.lowSpeedTime=60",
 ];
 
-/// The texts of a pack by their paths, and what is left out of it, with the reason.
+/// The texts of a pack.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
+    /// The texts by their paths below the pack's folder.
     pub(crate) files: BTreeMap<String, String>,
+    /// A line for people about each file that is left out, with the reason.
     pub(crate) left_out: Vec<String>,
 }
 
 /// A bare repository, in a folder that was empty.
 struct Repository<'r> {
     folder: &'r Path,
+    /// The address of the repository that is fetched into it.
     address: String,
     bounds: Bounds,
     started: Instant,
 }
 
-/// Fetches `given`: a commit, or a branch or a tag, which the pack follows from then on. Writes the
-/// commit, its date and the hashes of the files into the pack, and returns the texts. `folder`: an
-/// empty one for the repository.
-///
-/// # Errors
-/// Git is missing, too old, or cannot fetch; there is no such ref or commit, or several; there is
-/// too much; a name escapes, is that of a symlink, or differs from another one in case only.
-pub(crate) fn fetch(folder: &Path, pack: &mut Pack, given: &str) -> Result<Texts, Diagnostic> {
-    fetch_within(BOUNDS, folder, pack, given)
+/// A commit of a repository.
+struct Commit {
+    /// 40 hexadecimal digits.
+    id: String,
+    /// A day, such as `2026-11-23`.
+    date: String,
 }
 
+/// Fetches a pack, and returns its texts. Writes the commit, its date and the hashes of the files
+/// into the pack.
+///
+/// `version` is a commit, or a branch or a tag, which the pack follows from then on. `folder` is an
+/// empty folder for the repository.
+///
+/// # Errors
+/// Git is missing, too old, or cannot fetch; there is no such branch, tag or commit, or several;
+/// there is too much; a path leads elsewhere, is that of a symlink, or differs from another one in
+/// case only.
+pub(crate) fn fetch(folder: &Path, pack: &mut Pack, version: &str) -> Result<Texts, Diagnostic> {
+    fetch_within(BOUNDS, folder, pack, version)
+}
+
+/// Fetches a pack as [`fetch`] does, within these bounds.
 fn fetch_within(
     bounds: Bounds,
     folder: &Path,
     pack: &mut Pack,
-    given: &str,
+    version: &str,
 ) -> Result<Texts, Diagnostic> {
     let repository = Repository {
         folder,
@@ -90,46 +105,34 @@ fn fetch_within(
         bounds,
         started: Instant::now(),
     };
-    repository.check_version()?;
-    repository.run("", &["init", "--quiet", "--bare", "--template="], "")?;
-    let commit = if is_commit(given) {
-        repository.fetch_commit(given, &pack.reference)?;
-        given
+    repository.check_git_version()?;
+    repository.run_local(&["init", "--quiet", "--bare", "--template="])?;
+    let commit = if is_commit(version) {
+        repository.fetch_commit(version, &pack.reference)?;
+        repository.commit_at(version)
     } else {
-        repository.fetch(&repository.full_name(given)?)?;
-        given.clone_into(&mut pack.reference);
-        "FETCH_HEAD"
+        repository.fetch(&repository.full_name(version)?)?;
+        version.clone_into(&mut pack.reference);
+        repository.commit_at("FETCH_HEAD")
     };
-    let log = [
-        "log",
-        "-1",
-        "--no-show-signature",
-        "--format=%H %cs",
-        commit,
-        "--",
-    ];
-    let shown = repository.run("", &log, "").unwrap_or_default();
-    let shown = String::from_utf8(shown).unwrap_or_default();
-    let Some((commit, day)) = shown.trim().split_once(' ') else {
-        return Err(repository.no_commit(given));
+    let Some(commit) = commit else {
+        return Err(repository.no_commit_error(version));
     };
-    pack.commit = commit.to_owned();
-    pack.date = day.to_owned();
+    pack.commit = commit.id;
+    pack.date = commit.date;
     let texts = repository.texts(pack)?;
-    pack.files = texts
-        .files
-        .iter()
-        .map(|(file, text)| (file.clone(), hash_of(text.as_bytes())))
-        .collect();
+    pack.files.clear();
+    for (file, text) in &texts.files {
+        pack.files.insert(file.clone(), sha256(text.as_bytes()));
+    }
     Ok(texts)
 }
 
 impl Repository<'_> {
-    /// Runs git, and returns what it writes. `protocols`: those that it may use. Without one, it
-    /// cannot fetch what a filter has left out when that is read.
-    fn run(&self, protocols: &str, arguments: &[&str], stdin: &str) -> Result<Vec<u8>, Diagnostic> {
+    /// Runs git without a connection, and returns what it writes.
+    fn run_local(&self, arguments: &[&str]) -> Result<Vec<u8>, Diagnostic> {
         let mut output = Vec::new();
-        let mut stdout = self.run_to_file(protocols, arguments, stdin)?;
+        let mut stdout = self.run_to_file(GitTask::Local, arguments, "")?;
         stdout.read_to_end(&mut output).map_err(failed)?;
         Ok(output)
     }
@@ -137,10 +140,15 @@ impl Repository<'_> {
     /// Runs git, and returns the file that it has written, which may be long.
     fn run_to_file(
         &self,
-        protocols: &str,
+        task: GitTask,
         arguments: &[&str],
         stdin: &str,
     ) -> Result<BufReader<File>, Diagnostic> {
+        let protocols = match task {
+            GitTask::Fetch => PROTOCOLS,
+            // Git would fetch what a filter has left out when that is read.
+            GitTask::Local => "",
+        };
         let mut git = Command::new("git");
         git.current_dir(self.folder)
             .args(["--git-dir", "."])
@@ -159,72 +167,84 @@ impl Repository<'_> {
             bounds: self.bounds,
             started: self.started,
         };
-        let task = if protocols.is_empty() {
-            GitTask::Local
-        } else {
-            GitTask::Fetch
-        };
         run_git(git, stdin, &meter, task)
     }
 
     /// Refuses a git that is too old.
-    fn check_version(&self) -> Result<(), Diagnostic> {
-        let version = self.run("", &["version"], "")?;
-        let version = String::from_utf8_lossy(&version);
-        let numbers: Vec<u32> = version
+    fn check_git_version(&self) -> Result<(), Diagnostic> {
+        let output = self.run_local(&["version"])?;
+        let output = String::from_utf8_lossy(&output);
+        let numbers: Vec<u32> = output
             .split([' ', '.'])
             .filter_map(|word| word.parse().ok())
             .collect();
         if numbers.as_slice() >= OLDEST.as_slice() {
             return Ok(());
         }
-        let message = format!("packs need git 2.30 or newer; this is {}", version.trim());
+        let message = format!("packs need git 2.30 or newer; this is {}", output.trim());
         Err(refused(message, "install a newer git"))
     }
 
-    fn no_commit(&self, given: &str) -> Diagnostic {
-        let message = format!("{} has no commit at {}", named(&self.address), named(given));
-        refused(
-            message,
-            "push one, or choose a branch, a tag or a commit that it has, with `--ref`",
-        )
+    /// Returns the commit that a name of git stands for, if it was fetched.
+    fn commit_at(&self, name: &str) -> Option<Commit> {
+        let show = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
+        let arguments = [&show[..], &[name, "--"]].concat();
+        let output = String::from_utf8(self.run_local(&arguments).ok()?).ok()?;
+        let (id, date) = output.trim().split_once(' ')?;
+        Some(Commit {
+            id: id.to_owned(),
+            date: date.to_owned(),
+        })
     }
 
-    /// The whole name of a branch or a tag, such as `refs/heads/main`.
+    /// Returns the error for a branch, a tag or a commit that the repository does not have.
+    fn no_commit_error(&self, version: &str) -> Diagnostic {
+        let address = named(&self.address);
+        let message = format!("{address} has no commit at {}", named(version));
+        let fix = "push one, or choose a branch, a tag or a commit that it has, with `--ref`";
+        refused(message, fix)
+    }
+
+    /// Returns the whole name of a branch or a tag, such as `refs/heads/main`.
     fn full_name(&self, reference: &str) -> Result<String, Diagnostic> {
-        let arguments = ["ls-remote", "--", &self.address, reference];
-        let listed = self.run_to_file(PROTOCOLS, &arguments, "")?;
-        let full =
+        let names = self.full_names(reference)?;
+        match &names[..] {
+            [name] => Ok(name.clone()),
+            [] => Err(self.no_commit_error(reference)),
+            [first, ..] => {
+                let reference = named(reference);
+                let message =
+                    format!("{reference} is ambiguous: a branch and a tag have this name");
+                let fix = format!("choose one, as in `--ref {first}`");
+                Err(refused(message, &fix))
+            }
+        }
+    }
+
+    /// Returns the whole names of everything that git could mean by the name of a branch or a tag.
+    fn full_names(&self, reference: &str) -> Result<Vec<String>, Diagnostic> {
+        let candidates =
             ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
-        let mut names: Vec<String> = Vec::new();
+        let arguments = ["ls-remote", "--", &self.address, reference];
+        let listed = self.run_to_file(GitTask::Fetch, &arguments, "")?;
+        let mut names = Vec::new();
         for line in listed.lines() {
             let line = line.map_err(failed)?;
             if let Some((_, name)) = line.split_once('\t')
-                && full.iter().any(|full| full == name)
+                && candidates.iter().any(|candidate| candidate == name)
             {
                 names.push(name.to_owned());
             }
-            if names.len() > full.len() {
+            // A server that repeats itself.
+            if names.len() > candidates.len() {
                 break;
             }
         }
-        match &names[..] {
-            [name] => Ok(name.clone()),
-            [] => Err(self.no_commit(reference)),
-            [first, ..] => {
-                let message = format!(
-                    "{} is ambiguous: a branch and a tag have this name",
-                    named(reference)
-                );
-                Err(refused(
-                    message,
-                    &format!("choose one, as in `--ref {first}`"),
-                ))
-            }
-        }
+        Ok(names)
     }
 
-    /// Fetches a commit. A server that refuses it may have it as what the branch or the tag is.
+    /// Fetches a commit. Many servers give a commit only as what a branch or a tag is, so if the
+    /// server refuses, this fetches what the pack follows.
     fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
         match self.fetch(commit) {
             Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
@@ -232,19 +252,18 @@ impl Repository<'_> {
         }
     }
 
+    /// Fetches a commit, a branch or a tag, without the commits before it and without long files.
     fn fetch(&self, name: &str) -> Result<(), Diagnostic> {
-        let filter = "--filter=blob:limit=4m";
-        let arguments = [
+        let options = [
             "fetch",
             "--progress", // what it writes shows that it goes on
             "--depth=1",
             "--no-tags",
-            filter,
-            "--",
-            &self.address,
-            name,
+            "--filter=blob:limit=4m",
         ];
-        self.run(PROTOCOLS, &arguments, "").map(|_| ())
+        let arguments = [&options[..], &["--", &self.address, name]].concat();
+        self.run_to_file(GitTask::Fetch, &arguments, "")?;
+        Ok(())
     }
 
     /// Returns the texts of a pack at its commit, which was fetched.
@@ -263,24 +282,16 @@ impl Repository<'_> {
 
     /// Selects the files of a pack among all names below its path, which are counted as they come.
     fn select(&self, pack: &Pack) -> Result<PackFiles, Diagnostic> {
-        let tree = format!("{}:{}", pack.commit, pack.path);
-        let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
-        let listed = match self.run_to_file("", &arguments, "") {
-            Ok(listed) => listed,
-            Err(error) if error.kind == Kind::TooLong => return Err(error),
-            Err(_) => {
-                let (address, path) = (named(&self.address), named(&pack.path));
-                let message = format!("{address} has no folder {path}");
-                return Err(refused(message, "correct `--path`"));
-            }
-        };
+        let listed = self.list(pack)?;
         let mut files = PackFiles::default();
         for (index, line) in listed.split(b'\0').enumerate() {
             if index == MAX_NAMES {
                 return Err(too_much(&self.address, &count(MAX_NAMES, "file")));
             }
             let line = line.map_err(failed)?;
-            files.add(pack, &String::from_utf8_lossy(&line))?;
+            if let Some(listed_file) = ListedFile::parse(&String::from_utf8_lossy(&line)) {
+                files.add(pack, &listed_file)?;
+            }
             if files.objects.len() + files.left_out.len() > MAX_FILES {
                 return Err(too_much(&self.address, &count(MAX_FILES, "prompt")));
             }
@@ -288,10 +299,25 @@ impl Repository<'_> {
         Ok(files)
     }
 
+    /// Lists the files below the path of a pack, each as [`ListedFile::parse`] reads it, with a NUL
+    /// between them.
+    fn list(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
+        let tree = format!("{}:{}", pack.commit, pack.path);
+        let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
+        match self.run_to_file(GitTask::Local, &arguments, "") {
+            Err(error) if error.kind != Kind::TooLong => {
+                let (address, path) = (named(&self.address), named(&pack.path));
+                let message = format!("{address} has no folder {path}");
+                Err(refused(message, "correct `--path`"))
+            }
+            listed => listed,
+        }
+    }
+
     /// Writes the texts of these objects into the file [`STDOUT`].
     fn read_objects(&self, objects: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
-        let asked: String = objects.values().map(String::as_str).collect();
-        match self.run_to_file("", &["cat-file", "--batch"], &asked) {
+        let stdin: String = objects.values().map(|id| format!("{id}\n")).collect();
+        match self.run_to_file(GitTask::Local, &["cat-file", "--batch"], &stdin) {
             Err(error) if error.kind == Kind::TooLong => Err(error),
             // If git has failed, what it has written ends at a text that is missing.
             Ok(_) | Err(_) => Ok(()),
@@ -299,92 +325,153 @@ impl Repository<'_> {
     }
 }
 
+/// A file that `git ls-tree` lists.
+struct ListedFile {
+    kind: FileKind,
+    /// The id of its content.
+    object: String,
+    /// Its path below the folder of the pack.
+    path: String,
+}
+
+/// What `git ls-tree` says a path is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    File,
+    Symlink,
+    Submodule,
+}
+
+impl ListedFile {
+    /// Parses what `git ls-tree` says of a file: `100644 blob OBJECT`, a tab, and the path.
+    fn parse(line: &str) -> Option<ListedFile> {
+        let (description, path) = line.split_once('\t')?;
+        let [mode, _, object] = description.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let kind = match mode {
+            "120000" => FileKind::Symlink,
+            "160000" => FileKind::Submodule,
+            _ => FileKind::File,
+        };
+        Some(ListedFile {
+            kind,
+            object: object.to_owned(),
+            path: path.to_owned(),
+        })
+    }
+}
+
 /// The files of a repository that belong to a pack.
 #[derive(Default)]
 struct PackFiles {
-    /// The line that asks git for the text of a path.
+    /// The ids of the contents, by the paths of the files.
     objects: BTreeMap<String, String>,
-    /// The paths, as a file system may compare them.
+    /// The paths, by what a file system compares that ignores case or normalizes accents.
     folded: BTreeMap<String, String>,
+    /// A line for people about each file that is left out.
     left_out: Vec<String>,
 }
 
 impl PackFiles {
-    /// Adds a line of `git ls-tree`, if it is a file of the pack.
+    /// Adds a file of the repository, if it is part of the pack.
     ///
     /// # Errors
-    /// The path leads elsewhere, or is that of another file on some systems.
-    fn add(&mut self, pack: &Pack, line: &str) -> Result<(), Diagnostic> {
-        let Some((about, path)) = line.split_once('\t') else {
-            return Ok(());
-        };
-        let [mode, _, object] = about.split(' ').collect::<Vec<_>>()[..] else {
-            return Ok(());
-        };
-        let shown = quoted(path);
+    /// Its path leads elsewhere, or is that of another file on some systems.
+    fn add(&mut self, pack: &Pack, file: &ListedFile) -> Result<(), Diagnostic> {
+        let path = &file.path;
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(wrong_path(
-                path,
-                "is a path that leads out of the repository",
-            ));
+            let reason = "is a path that leads out of the repository";
+            return Err(path_error(path, reason));
         }
-        match (mode, pack.takes(path)) {
-            ("120000", Ok(true)) => {
-                return Err(wrong_path(path, "is a symlink, which is not followed"));
-            }
-            ("120000" | "160000", _) => self
-                .left_out
-                .push(format!("{shown} is a symlink or a submodule")),
-            (_, Ok(true)) => {
-                let key: String = path.to_lowercase().nfc().collect();
-                if let Some(other) = self.folded.insert(key, path.to_owned()) {
-                    let why = format!("and {} differ in case or accents only", quoted(&other));
-                    return Err(wrong_path(path, &why));
-                }
-                self.objects.insert(path.to_owned(), format!("{object}\n"));
-            }
-            (_, Err(why)) => self.left_out.push(format!("{shown}: {why}")),
-            (_, Ok(false)) => {}
+        let choice = pack.choose(path);
+        if file.kind == FileKind::Symlink && choice == FileChoice::Taken {
+            return Err(path_error(path, "is a symlink, which is not followed"));
         }
+        let shown = quoted(path);
+        if file.kind != FileKind::File {
+            self.left_out
+                .push(format!("{shown} is a symlink or a submodule"));
+            return Ok(());
+        }
+        match choice {
+            FileChoice::Taken => self.take(file),
+            FileChoice::Ignored => Ok(()),
+            FileChoice::BadName(reason) => {
+                self.left_out.push(format!("{shown}: {reason}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a file that is part of the pack.
+    ///
+    /// # Errors
+    /// Its path is that of another file on some systems.
+    fn take(&mut self, file: &ListedFile) -> Result<(), Diagnostic> {
+        let path = &file.path;
+        let folded: String = path.to_lowercase().nfc().collect();
+        if let Some(other) = self.folded.insert(folded, path.clone()) {
+            let reason = format!("and {} differ in case or accents only", quoted(&other));
+            return Err(path_error(path, &reason));
+        }
+        self.objects.insert(path.clone(), file.object.clone());
         Ok(())
     }
 }
 
 /// Divides the answers of `git cat-file --batch` among the files that were asked for.
+///
+/// # Errors
+/// A text is too long for a prompt.
 fn divide(answers: &[u8], files: PackFiles) -> Result<Texts, Diagnostic> {
     let mut texts = Texts {
         files: BTreeMap::new(),
         left_out: files.left_out,
     };
-    let mut rest = answers;
+    let mut answers = BatchAnswers { unread: answers };
     for path in files.objects.into_keys() {
-        let line = rest.iter().position(|byte| *byte == b'\n');
-        let (head, after) = rest.split_at(line.map_or(rest.len(), |at| at + 1));
-        let head = String::from_utf8_lossy(head);
-        let length = head.trim_end().rsplit(' ').next();
-        let length = length.and_then(|length| length.parse().ok());
-        // Git has not fetched a text that is missing because of its length.
-        let Some(text) = length
-            .filter(|length| *length <= MAX_FILE)
-            .and_then(|length| after.get(..length))
-        else {
+        let Some(text) = answers.next_text() else {
             return Err(too_much(&path, &format!("{} of text", in_bytes(MAX_FILE))));
         };
-        rest = after.get(text.len() + 1..).unwrap_or_default(); // with a line break
         if let Ok(text) = str::from_utf8(text) {
             texts.files.insert(path, text.to_owned());
         } else {
-            texts
-                .left_out
-                .push(format!("{} is not UTF-8", quoted(&path)));
+            let line = format!("{} is not UTF-8", quoted(&path));
+            texts.left_out.push(line);
         }
     }
     Ok(texts)
 }
 
-fn wrong_path(path: &str, why: &str) -> Diagnostic {
+/// What `git cat-file --batch` writes: for each object `OBJECT blob LENGTH` and a line break, then
+/// the text and a line break.
+struct BatchAnswers<'a> {
+    unread: &'a [u8],
+}
+
+impl<'a> BatchAnswers<'a> {
+    /// Returns the next text. `None` if it is longer than a prompt may be, or missing: git has not
+    /// fetched a text that is too long.
+    fn next_text(&mut self) -> Option<&'a [u8]> {
+        let head_end = self.unread.iter().position(|byte| *byte == b'\n')?;
+        let (head, text_and_rest) = self.unread.split_at(head_end + 1);
+        let head = str::from_utf8(head).ok()?;
+        let length: usize = head.trim_end().rsplit(' ').next()?.parse().ok()?;
+        if length > MAX_FILE {
+            return None;
+        }
+        let text = text_and_rest.get(..length)?;
+        let line_break = 1;
+        self.unread = text_and_rest.get(length + line_break..).unwrap_or_default();
+        Some(text)
+    }
+}
+
+/// Returns the error for a path that cannot be a file of a pack.
+fn path_error(path: &str, reason: &str) -> Diagnostic {
     let fix = "have it corrected there, or leave it out with `--path`";
-    refused(format!("{} {why}", quoted(path)), fix)
+    refused(format!("{} {reason}", quoted(path)), fix)
 }
 
 #[cfg(test)]
@@ -487,7 +574,7 @@ mod tests {
             rows.push((Hostility::Bomb, memory, want));
         }
         for (hostility, bounds, want) in rows {
-            for given in [ANY, "HEAD"] {
+            for version in [ANY, "HEAD"] {
                 let (address, ends) = server(hostility);
                 let mut pack = Pack {
                     address,
@@ -495,7 +582,7 @@ mod tests {
                     ..Pack::default()
                 };
                 let folder = tempfile::tempdir().unwrap();
-                let error = fetch_within(bounds, folder.path(), &mut pack, given).unwrap_err();
+                let error = fetch_within(bounds, folder.path(), &mut pack, version).unwrap_err();
                 assert!(error.message.contains(want), "{}", error.message);
                 ends.recv_timeout(SOON).unwrap();
             }
@@ -520,7 +607,7 @@ mod tests {
             &["init", "--bare"][..],
             &["config", "core.sshCommand", &ssh],
         ] {
-            repository.run("", arguments, "").unwrap();
+            repository.run_local(arguments).unwrap();
         }
         repository.bounds.silence = Duration::from_secs(1);
         repository.bounds.total = Duration::from_secs(3);

@@ -4,10 +4,11 @@
 //! it is held to the rules for what `pack add` takes, so that nothing of it can name a file or
 //! start a program elsewhere.
 
-use crate::prompt::{Diagnostic, Format, Kind, Name, Position, fold, is_partial};
-use crate::wording::{named, printable, without_password};
+use crate::library::{PROJECT_FOLDER, create_with_folders, failed, read, replace};
+use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold, is_partial, sha256};
+use crate::whole_file::FileAccess;
+use crate::wording::{is_hex, named, printable, without_password};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -16,6 +17,16 @@ pub(crate) const LOCK: &str = "packs.lock";
 
 /// The most files of a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
+
+/// What to do about a lock that this program did not write.
+const RESTORE: &str = "restore the file as it was, or remove the pack from it and add it again";
+
+/// What is in a `packs.lock`.
+pub(crate) struct PackLock {
+    pub(crate) packs: Vec<Pack>,
+    /// The text of the file; `None` if there is no file.
+    pub(crate) text: Option<String>,
+}
 
 /// Prompts of a git repository, at one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,153 +53,224 @@ pub(crate) struct Pack {
     pub(crate) files: BTreeMap<String, String>,
 }
 
-/// The SHA-256 of a text, as 64 hexadecimal digits.
-pub(crate) fn hash_of(bytes: &[u8]) -> String {
-    let digits = Sha256::digest(bytes)
-        .into_iter()
-        .flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
+/// What a file of a repository is to a pack.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FileChoice {
+    /// It is part of the pack.
+    Taken,
+    /// It is no prompt, or none that the pack's patterns fit.
+    Ignored,
+    /// It would be part of the pack, but its name is not allowed, for this reason.
+    BadName(String),
 }
 
-pub(crate) fn is_hexadecimal(text: &str, digits: usize) -> bool {
-    text.len() == digits
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+impl PackLock {
+    /// Reads a lock. If there is no such file, it has no packs.
+    ///
+    /// # Errors
+    /// The file cannot be read, or was edited into something else.
+    pub(crate) fn read(path: &Path) -> Result<PackLock, Diagnostic> {
+        // A link in a clone could name any file, whose lines the error would show.
+        if is_in_project(path) && path.is_symlink() {
+            let message = "a symlink is not read as the lock of a project";
+            let error = Diagnostic::new(Kind::Escapes, message, "replace it with a file");
+            return Err(error.in_file(path));
+        }
+        let bytes = match read(path, MAX_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind == Kind::Missing => {
+                return Ok(PackLock {
+                    packs: Vec::new(),
+                    text: None,
+                });
+            }
+            Err(error) => return Err(error.in_file(path)),
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let packs = parse(&text).map_err(|error| error.in_file(path))?;
+        Ok(PackLock {
+            packs,
+            text: Some(text),
+        })
+    }
 }
 
-/// Whether this is the whole name of a commit.
-pub(crate) fn is_commit(text: &str) -> bool {
-    is_hexadecimal(text, 40)
+/// Returns whether a lock is in a project's folder of prompts, so that others may have written it.
+fn is_in_project(lock: &Path) -> bool {
+    lock.parent()
+        .is_some_and(|folder| folder.ends_with(PROJECT_FOLDER))
 }
 
-/// The packs of a lock.
+/// Writes a lock in one step, unless it no longer has its original text. Returns its new text.
+///
+/// # Errors
+/// Another program has changed it, or it cannot be written.
+pub(crate) fn save(
+    path: &Path,
+    original: Option<&str>,
+    packs: &mut [Pack],
+) -> Result<String, Diagnostic> {
+    packs.sort_by(|a, b| a.name.cmp(&b.name));
+    let text = serde_json::to_string_pretty(packs).unwrap_or_default() + "\n";
+    let Some(original) = original else {
+        create_with_folders(path, &text, FileAccess::Shared)?;
+        return Ok(text);
+    };
+    let is_replaced =
+        replace(path, original.as_bytes(), &text).map_err(|error| failed(path, &error))?;
+    if !is_replaced {
+        let message = "another program has changed it meanwhile, and nothing is written";
+        return Err(Diagnostic::new(Kind::Busy, message, "try again").in_file(path));
+    }
+    Ok(text)
+}
+
+/// Parses the text of a lock.
 ///
 /// # Errors
 /// It is not what this program writes.
-pub(crate) fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
-    let fix = "restore the file as it was, or remove the pack from it and add it again";
-    let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| {
-        let position = Position {
-            line: error.line(),
-            column: error.column(),
-        };
-        Diagnostic::error(Some(position), printable(&error.to_string()), fix)
-    })?;
+fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
+    let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;
     let names: BTreeSet<String> = packs.iter().map(|pack| fold(&pack.name)).collect();
     for pack in &packs {
-        let is_alone = only_if(
-            names.len() == packs.len(),
-            "",
-            "two packs have the same name",
-        );
-        is_alone.and_then(|_| pack.validate()).map_err(|why| {
-            let message = format!(
-                "the pack {} is not as `prompt-expander pack` writes it: {why}",
-                named(&pack.name)
-            );
-            Diagnostic::error(None, message, fix)
-        })?;
+        if names.len() != packs.len() {
+            return Err(pack.invalid("two packs have the same name"));
+        }
+        pack.validate().map_err(|reason| pack.invalid(&reason))?;
     }
     Ok(packs)
 }
 
+/// Returns the error for a lock that is not JSON, or has other members than those of packs.
+fn syntax_error(error: &serde_json::Error) -> Diagnostic {
+    let position = Position {
+        line: error.line(),
+        column: error.column(),
+    };
+    Diagnostic::error(Some(position), printable(&error.to_string()), RESTORE)
+}
+
 impl Pack {
-    /// Whether all that is said of it may be used.
-    fn validate(&self) -> Result<String, String> {
-        pack_name(&self.name)
-            .and(address(&self.address))
-            .and(reference(&self.reference))?;
-        only_if(
-            self.path.is_empty() || folder(&self.path).is_ok(),
-            "",
-            "its path is invalid",
-        )?;
-        let is_date = self.date.parse::<jiff::civil::Date>().is_ok();
-        only_if(
-            is_date && is_commit(&self.commit),
-            "",
-            "its date or commit is invalid",
-        )?;
-        let is_file = |(file, hash): (&String, &String)| {
-            is_hexadecimal(hash, 64) && self.takes(file) == Ok(true)
-        };
-        only_if(
-            self.files.len() <= MAX_FILES && self.files.iter().all(is_file),
-            "",
-            "a file or a SHA-256 is invalid",
-        )
+    /// Returns the error for a pack that was edited in the lock.
+    fn invalid(&self, reason: &str) -> Diagnostic {
+        let name = named(&self.name);
+        let message =
+            format!("the pack {name} is not as `prompt-expander pack` writes it: {reason}");
+        Diagnostic::error(None, message, RESTORE)
     }
 
-    /// How its files are written, by the end of its path.
+    /// Checks that everything in the lock about this pack may be used.
+    ///
+    /// # Errors
+    /// Something may not. The error says what, for people.
+    fn validate(&self) -> Result<(), String> {
+        parse_pack_name(&self.name)?;
+        parse_address(&self.address)?;
+        parse_reference(&self.reference)?;
+        if !self.path.is_empty() && parse_folder(&self.path).is_err() {
+            return Err("its path is invalid".to_owned());
+        }
+        let has_date = self.date.parse::<jiff::civil::Date>().is_ok();
+        if !has_date || !is_commit(&self.commit) {
+            return Err("its date or commit is invalid".to_owned());
+        }
+        let mut files = self.files.iter();
+        let has_valid_files =
+            files.all(|(file, hash)| self.choose(file) == FileChoice::Taken && is_hex(hash, 64));
+        if !has_valid_files || self.files.len() > MAX_FILES {
+            return Err("a file or a SHA-256 is invalid".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Returns how the files of the pack are written, which the end of its path says.
     pub(crate) fn format(&self) -> &'static Format {
         Format::of_folder(Path::new(&self.path))
     }
 
-    /// Its name with the beginning of its commit: `acme@0123456789ab`.
+    /// Returns the name with the beginning of the commit: `acme@0123456789ab`.
     pub(crate) fn version(&self) -> String {
         format!("{}@{}", self.name, &self.commit[..12])
     }
 
-    /// Whether a file of the repository, by its path below the pack's folder, is part of the pack:
-    /// one of a known format that the patterns fit, or one to be included in such files.
-    ///
-    /// # Errors
-    /// It would be, but `new` would not accept its name: why.
-    pub(crate) fn takes(&self, path: &str) -> Result<bool, String> {
-        let format = self.format();
-        let is_part = format.is_own() && is_partial(path);
-        let stem = match format.prompt_file(path) {
-            Some((stem, _)) => stem,
-            None if is_part && path.ends_with(".md") => &path[..path.len() - 3],
-            None => return Ok(false),
-        };
-        let is_hidden = |part: &str| part.starts_with('.') && !matches!(part, "." | "..");
-        let is_chosen =
-            is_part || self.only.is_empty() || self.only.iter().any(|only| fits(only, stem));
-        if !is_chosen || path.split('/').any(is_hidden) {
-            return Ok(false);
-        }
-        let visible = stem
-            .split('/')
-            .map(|part| part.trim_start_matches('_'))
-            .collect::<Vec<_>>()
-            .join("/");
-        let name = Name::for_new_file(&visible)?;
-        if *name == visible {
-            Ok(true)
+    /// Decides whether a file of the repository is part of the pack: a prompt of the pack's format
+    /// that the patterns fit, or a file that prompts may include. `path` is below the pack's
+    /// folder.
+    pub(super) fn choose(&self, path: &str) -> FileChoice {
+        let is_included_file = self.format().is_own() && is_partial(path);
+        let stem = if is_included_file {
+            path.strip_suffix(".md")
         } else {
-            Err("it cannot be typed as a name".to_owned())
+            self.format().prompt_file(path).map(|(stem, _)| stem)
+        };
+        let Some(stem) = stem else {
+            return FileChoice::Ignored;
+        };
+        if has_hidden_part(path) || !(is_included_file || self.has_pattern_for(stem)) {
+            return FileChoice::Ignored;
+        }
+        match check_file_name(stem) {
+            Ok(()) => FileChoice::Taken,
+            Err(reason) => FileChoice::BadName(reason),
         }
     }
 
-    /// Whether a file is the one of this pack.
+    /// Returns whether the pack takes a prompt with this name in the repository, such as
+    /// `git/commit`.
+    fn has_pattern_for(&self, stem: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem))
+    }
+
+    /// Checks that the file at a path has the text that the lock says.
     ///
     /// # Errors
-    /// It is not, or is no file of it.
+    /// It has another text, or the lock does not name it.
     pub(crate) fn check(&self, path: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
-            Some(hash) if *hash == hash_of(bytes) => Ok(()),
+            Some(hash) if *hash == sha256(bytes) => Ok(()),
             Some(_) => Err(self.differs("it has another text")),
             None => Err(self.differs("the lock does not name it")),
         }
     }
 
-    /// What is wrong with a file: it is not what the lock says.
-    pub(crate) fn differs(&self, why: &str) -> Diagnostic {
-        let message = format!(
-            "not the file of the pack {} in {LOCK}, and not served: {why}",
-            named(&self.version())
-        );
+    /// Returns the error for a file that is not what the lock says.
+    pub(super) fn differs(&self, reason: &str) -> Diagnostic {
+        let version = named(&self.version());
+        let message =
+            format!("not the file of the pack {version} in {LOCK}, and not served: {reason}");
         let fix =
             "`prompt-expander pack sync` restores it; add --project if the pack is of a project";
         Diagnostic::new(Kind::Differs, message, fix)
     }
 }
 
-/// Whether a text fits a pattern, in which `*` stands for any text.
+/// Returns whether a folder of a path, or its file, is hidden, as in `.github/x.md`.
+fn has_hidden_part(path: &str) -> bool {
+    path.split('/')
+        .any(|part| part.starts_with('.') && part != "." && part != "..")
+}
+
+/// Checks that a file of a pack has a name that can be typed. `stem` is its path without the
+/// suffix.
+///
+/// # Errors
+/// It has not. The error says why, for people.
+fn check_file_name(stem: &str) -> Result<(), String> {
+    // A file that is only there to be included begins with `_`, which no name does.
+    let parts: Vec<&str> = stem
+        .split('/')
+        .map(|part| part.trim_start_matches('_'))
+        .collect();
+    let typed = parts.join("/");
+    let name = Name::for_new_file(&typed)?;
+    if *name == typed {
+        Ok(())
+    } else {
+        Err("it cannot be typed as a name".to_owned())
+    }
+}
+
+/// Returns whether a text fits a pattern, in which the first `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else {
         return pattern == text;
@@ -197,79 +279,82 @@ fn fits(pattern: &str, text: &str) -> bool {
         .is_some_and(|rest| rest.ends_with(end))
 }
 
-fn only_if(is_valid: bool, text: &str, why: &str) -> Result<String, String> {
-    if is_valid {
-        Ok(text.to_owned())
-    } else {
-        Err(why.to_owned())
-    }
+/// Returns whether this is the whole id of a commit.
+pub(crate) fn is_commit(text: &str) -> bool {
+    is_hex(text, 40)
 }
 
-/// A text that can be the first part of names.
+/// Parses the name of a pack, such as `acme`.
 ///
 /// # Errors
-/// Why it cannot.
-pub(crate) fn pack_name(text: &str) -> Result<String, String> {
+/// It cannot be the first part of names. The error says why, for people.
+pub(crate) fn parse_pack_name(text: &str) -> Result<String, String> {
     let name = Name::for_new_file(text)?;
-    let is_word = *name == *text && !text.contains('/') && !text.starts_with('_');
-    only_if(
-        is_word,
-        text,
-        "the name of a pack is one word, such as `acme`",
-    )
+    if *name != *text || text.contains('/') || text.starts_with('_') {
+        return Err("the name of a pack is one word, such as `acme`".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
-/// The address of a repository.
+/// Parses the address of a repository: a URL, a path, or `user@host:path` as for ssh.
 ///
 /// # Errors
 /// Git would take it for an option, or start another program for it; or others would read a
 /// password in the lock.
-pub(crate) fn address(text: &str) -> Result<String, String> {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("ssh", "")); // or a path
-    let why = "leave out the password, which would be in packs.lock; git asks for it, or knows it";
-    only_if(without_password(text) == text, text, why)?;
-    let is_helper = rest.is_empty() && text.contains("::");
-    let is_odd =
-        is_helper || text.is_empty() || text.starts_with('-') || text.contains(char::is_control);
-    let why = "it is not an address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
-    only_if(
-        !is_odd && ["https", "ssh", "git", "file"].contains(&scheme),
-        text,
-        why,
-    )
+pub(crate) fn parse_address(text: &str) -> Result<String, String> {
+    if without_password(text) != text {
+        let error =
+            "leave out the password, which would be in packs.lock; git asks for it, or knows it";
+        return Err(error.to_owned());
+    }
+    if is_address(text) {
+        return Ok(text.to_owned());
+    }
+    let error = "it is not an address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
+    Err(error.to_owned())
 }
 
-/// The name of a branch, a tag or a commit.
+/// Returns whether git may be given a text as an address.
+fn is_address(text: &str) -> bool {
+    if text.is_empty() || text.starts_with('-') || text.contains(char::is_control) {
+        return false;
+    }
+    let Some((scheme, _)) = text.split_once("://") else {
+        // For `ext::sh -c x`, git starts the program `git-remote-ext`.
+        return !text.contains("::");
+    };
+    ["https", "ssh", "git", "file"].contains(&scheme)
+}
+
+/// Parses the name of a branch, a tag or a commit.
 ///
 /// # Errors
 /// Git would not take it for one.
-pub(crate) fn reference(text: &str) -> Result<String, String> {
-    let is_odd = |letter: char| {
-        letter.is_whitespace() || letter.is_control() || "~^:?*[\\+".contains(letter)
-    };
-    let is_valid = !text.is_empty()
-        && !text.starts_with('-')
-        && !text.contains(is_odd)
-        && !text.contains("..");
-    only_if(
-        is_valid,
-        text,
-        "it is not the name of a branch, a tag or a commit",
-    )
+pub(crate) fn parse_reference(text: &str) -> Result<String, String> {
+    let is_option = text.starts_with('-');
+    let is_range = text.contains("..");
+    if text.is_empty() || is_option || is_range || text.contains(is_invalid_in_reference) {
+        return Err("it is not the name of a branch, a tag or a commit".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
-/// A folder of a repository.
+/// Returns whether git allows a character in no name of a branch (`git check-ref-format`), or
+/// gives it a meaning in what is to be fetched, as it does to `+`.
+fn is_invalid_in_reference(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || "~^:?*[\\+".contains(character)
+}
+
+/// Parses the path of a folder in a repository, such as `prompts`.
 ///
 /// # Errors
 /// A part of the path is empty, `.` or `..`, or a character of it is a control character.
-pub(crate) fn folder(text: &str) -> Result<String, String> {
-    let is_valid = !text.contains(char::is_control)
-        && !text.split('/').any(|part| matches!(part, "" | "." | ".."));
-    only_if(
-        is_valid,
-        text,
-        "write the path of a folder in the repository, such as `prompts`",
-    )
+pub(crate) fn parse_folder(text: &str) -> Result<String, String> {
+    let has_bad_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if has_bad_part || text.contains(char::is_control) {
+        return Err("write the path of a folder in the repository, such as `prompts`".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -278,12 +363,12 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// A lock in which one part of its text is another one.
-    fn lock(from: &str, to: &str) -> Result<Vec<Pack>, Diagnostic> {
+    /// Parses a lock in which a part of its text is replaced.
+    fn lock_with(from: &str, to: &str) -> Result<Vec<Pack>, Diagnostic> {
         let text = format!(
             r#"[{{"name": "acme", "address": "https://a.example/x", "ref": "HEAD", "commit": "{COMMIT}",
                 "date": "2026-11-23", "path": "a/b", "only": ["git/*"], "files": {{"git/x.md": "{}"}}}}]"#,
-            hash_of(b"x")
+            sha256(b"x")
         );
         assert!(text.contains(from), "{from}");
         parse(&text.replacen(from, to, 1))
@@ -291,14 +376,14 @@ mod tests {
 
     #[test]
     fn a_lock_that_was_edited_into_something_else_is_refused() {
-        assert_eq!(lock("HEAD", "v1").unwrap()[0].reference, "v1");
+        assert_eq!(lock_with("HEAD", "v1").unwrap()[0].reference, "v1");
         for (from, to, want) in [
             ("git/x.md", "git/../../x.md", "a file or a SHA-256"),
             ("git/x.md", "/etc/x.md", "a file or a SHA-256"),
             ("git/x.md", "git/.git/x.md", "a file or a SHA-256"),
             ("git/x.md", "git/x.sh", "a file or a SHA-256"),
             ("git/x.md", r"git/a\u202eb.md", "a file or a SHA-256"),
-            (&hash_of(b"x"), "0", "a file or a SHA-256"),
+            (&sha256(b"x"), "0", "a file or a SHA-256"),
             (COMMIT, "HEAD", "its date or commit"),
             ("2026-11-23", r"\u001b[31mabcde", "its date or commit"),
             ("a/b", "../x", "its path"),
@@ -345,7 +430,7 @@ mod tests {
             ),
             ("]", "", "packs.lock:2:"),
         ] {
-            let error = lock(from, to)
+            let error = lock_with(from, to)
                 .unwrap_err()
                 .in_file(Path::new("packs.lock"))
                 .to_string();
@@ -353,7 +438,7 @@ mod tests {
         }
         let pack = Pack {
             name: "acme".to_owned(),
-            ..lock("", "").unwrap().remove(0)
+            ..lock_with("", "").unwrap().remove(0)
         };
         let error = parse(&serde_json::to_string(&[&pack, &pack]).unwrap()).unwrap_err();
         assert!(error.message.contains("two packs"), "{error}");
@@ -362,44 +447,49 @@ mod tests {
     #[test]
     fn a_pack_takes_prompts_of_known_formats_whose_names_can_be_typed() {
         let all = Pack::default();
-        for (path, taken) in [
-            ("review.md", Some(true)),
-            ("git/commit.toml", Some(true)),
-            ("skill/SKILL.md", Some(true)),
-            ("_parts/header.md", Some(true)),
-            ("run.sh", Some(false)),
-            (".github/x.md", Some(false)),
-            ("my prompt.md", None),
-            ("../x.md", None),
-            ("/x.md", None),
-            ("a//x.md", None),
-            ("a/./x.md", None),
-            ("con.md", None),
-            ("a\u{e0041}b.md", None),
-            ("a:b.md", None),
+        for path in [
+            "review.md",
+            "git/commit.toml",
+            "skill/SKILL.md",
+            "_parts/header.md",
         ] {
-            assert_eq!(all.takes(path).ok(), taken, "{path}");
+            assert_eq!(all.choose(path), FileChoice::Taken, "{path}");
         }
+        for path in ["run.sh", ".github/x.md"] {
+            assert_eq!(all.choose(path), FileChoice::Ignored, "{path}");
+        }
+        for path in [
+            "my prompt.md",
+            "../x.md",
+            "/x.md",
+            "a//x.md",
+            "a/./x.md",
+            "con.md",
+            "a\u{e0041}b.md",
+            "a:b.md",
+        ] {
+            let choice = all.choose(path);
+            assert!(matches!(choice, FileChoice::BadName(_)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pack_takes_only_what_its_patterns_and_the_format_of_its_folder_fit() {
         let some = Pack {
             only: vec!["git/*".to_owned(), "*view".to_owned(), "a*z".to_owned()],
             ..Pack::default()
         };
-        for (path, taken) in [
-            ("git/commit.md", true),
-            ("review.md", true),
-            ("a.md", false),
-            ("git.md", false),
-            ("other.md", false),
-        ] {
-            assert_eq!(some.takes(path), Ok(taken), "{path}");
+        for path in ["git/commit.md", "review.md"] {
+            assert_eq!(some.choose(path), FileChoice::Taken, "{path}");
+        }
+        for path in ["a.md", "git.md", "other.md"] {
+            assert_eq!(some.choose(path), FileChoice::Ignored, "{path}");
         }
         let codex = Pack {
             path: "x/.codex/prompts".to_owned(),
             ..Pack::default()
         };
-        assert_eq!(
-            (codex.takes("a.md"), codex.takes("a.toml")),
-            (Ok(true), Ok(false))
-        );
+        assert_eq!(codex.choose("a.md"), FileChoice::Taken);
+        assert_eq!(codex.choose("a.toml"), FileChoice::Ignored);
     }
 }

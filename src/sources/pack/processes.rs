@@ -9,34 +9,34 @@ use std::process::Child;
 /// Only Linux says which they are, and how much memory they take. On other systems, this is the
 /// process alone, without its memory.
 pub(super) struct ProcessTree {
+    /// The ids of all, the first one's first.
     #[cfg(target_os = "linux")]
     ids: Vec<u32>,
     /// The resident memory of all, in bytes.
     pub(super) memory: u64,
 }
 
-/// What is used of `/proc/ID/status`.
+/// The parts of a file `/proc/ID/status` that are used.
 struct Status {
+    /// The id of the process that has started this one.
     parent: u32,
+    /// Resident memory, in bytes.
     memory: u64,
 }
 
 impl ProcessTree {
     /// Returns the processes that descend from this one at this moment.
     pub(super) fn of(root: &Child) -> ProcessTree {
-        let all = statuses();
+        let statuses = statuses();
         let mut ids = vec![root.id()];
+        let mut memory = 0;
         let mut next = 0;
         while let Some(&id) = ids.get(next) {
-            let children = all.iter().filter(|(_, status)| status.parent == id);
+            memory += statuses.get(&id).map_or(0, |status| status.memory);
+            let children = statuses.iter().filter(|(_, status)| status.parent == id);
             ids.extend(children.map(|(child, _)| *child));
             next += 1;
         }
-        let memory = ids
-            .iter()
-            .filter_map(|id| all.get(id))
-            .map(|status| status.memory)
-            .sum();
         ProcessTree {
             #[cfg(target_os = "linux")]
             ids,
@@ -70,14 +70,21 @@ fn statuses() -> BTreeMap<u32, Status> {
     statuses
 }
 
+/// Parses the text of a file `/proc/ID/status`.
 fn parse_status(text: &str) -> Status {
-    let number = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        let word = line.and_then(|line| line.split_whitespace().next());
-        word.and_then(|word| word.parse().ok()).unwrap_or(0)
-    };
     Status {
-        parent: number("PPid:") as u32,
-        memory: number("VmRSS:") * 1024,
+        parent: number_of("PPid:", text) as u32,
+        memory: number_of("VmRSS:", text) * 1024,
     }
+}
+
+/// Returns the number in a line such as `VmRSS:  1234 kB`, or 0 if there is no such line.
+fn number_of(key: &str, text: &str) -> u64 {
+    for line in text.lines() {
+        if let Some(value) = line.strip_prefix(key) {
+            let number = value.split_whitespace().next().unwrap_or_default();
+            return number.parse().unwrap_or(0);
+        }
+    }
+    0
 }

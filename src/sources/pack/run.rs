@@ -26,12 +26,13 @@ pub(crate) fn run_git(
 ) -> Result<BufReader<File>, Diagnostic> {
     let mut child = start(&mut git, stdin, meter.folder).map_err(failed)?;
     if !meter.wait(&mut child, task)?.success() {
-        return Err(complaint(&meter.folder.join(STDERR)));
+        return Err(git_error(&meter.folder.join(STDERR)));
     }
     let stdout = File::open(meter.folder.join(STDOUT));
     stdout.map(BufReader::new).map_err(failed)
 }
 
+/// Starts git. Its input and its output are files in the folder.
 fn start(git: &mut Command, stdin: &str, folder: &Path) -> io::Result<Child> {
     let input = folder.join("stdin");
     fs::write(&input, stdin)?;
@@ -42,10 +43,10 @@ fn start(git: &mut Command, stdin: &str, folder: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// Returns git's own words.
-fn complaint(stderr: &Path) -> Diagnostic {
-    let text = read_end(stderr).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+/// Returns the error for a git that has failed, with what it has written to a file.
+fn git_error(stderr: &Path) -> Diagnostic {
+    let end = read_end(stderr).unwrap_or_default();
+    let text = String::from_utf8_lossy(&end);
     let mut lines = Vec::new();
     for line in text.lines() {
         // A line of progress replaces the one before it.
@@ -68,6 +69,7 @@ fn read_end(path: &Path) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
+/// Returns the error for a pack that cannot be fetched.
 pub(super) fn refused(message: String, fix: &str) -> Diagnostic {
     Diagnostic::new(Kind::Invalid, message, fix)
 }

@@ -6,6 +6,7 @@
 use super::secret_file::{self, Watched};
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
 use crate::whole_file::FileAccess;
+use crate::wording::hex;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use jiff::civil::Date;
@@ -235,10 +236,6 @@ pub fn parse_expiry(text: &str) -> Result<Date, String> {
 
 fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
