@@ -113,7 +113,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/token.rs",
     "cli/upgrade.rs",
     "cli/user_folders.rs",
-    "doctor.rs",
     "doctor/client.rs",
     "doctor/hook.rs",
     "doctor/server.rs",
