@@ -2,65 +2,73 @@
 //!
 //! | | |
 //! |---|---|
-//! | a document becomes operations and prompts | `openapi/document.rs`, `openapi/schema.rs` |
+//! | the text of a document becomes a value | `openapi/syntax.rs` |
+//! | the value becomes operations and prompts | `openapi/{document,inputs,schema}.rs` |
 //! | what is known of an operation | `openapi/operation.rs` |
 //! | an operation and the values of a call become a request | `openapi/request.rs` |
 //! | which addresses may be called | `openapi/address.rs` |
-//! | a request is sent | `openapi/send.rs` |
-//! | the answer becomes messages | `openapi/answer.rs` |
+//! | a request is sent | `openapi/send.rs`, `openapi/secrets.rs` |
+//! | the reply becomes messages | `openapi/reply.rs` |
 //!
 //! The service is called for an expansion only. Everything else that is shown of a prompt comes
 //! from the document.
 
 mod address;
-mod answer;
 mod document;
+mod inputs;
 mod operation;
+mod reply;
 mod request;
 mod schema;
+mod secrets;
 mod send;
+mod syntax;
 
 use crate::library::{
     About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Place, SETTLING,
     ServiceRequest, Source, Trace, Watched, read,
 };
+use crate::prompt::{Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, owned_text};
+use address::BaseUrl;
+pub(crate) use address::check_base;
+use document::{Document, DocumentPrompt};
 pub use operation::Options;
 pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
-
-use crate::prompt::{Binding, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
-use address::Base;
-pub(crate) use address::check_base;
-pub(super) use answer::Answer;
-use document::{Document, MAX_DOCUMENT};
-use request::request;
-pub(super) use send::{bundle, exchange, no_answer, secrets, settings as client_settings};
+pub(super) use reply::ServiceReply;
+use request::build_request;
+pub(super) use secrets::read_secrets;
+use send::Service;
+pub(super) use send::{ReplyLimits, bundled_certificates, client_config, exchange, exchange_error};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
+use syntax::MAX_DOCUMENT;
 
-/// A document.
+/// A document that the user named.
 #[derive(Debug)]
 struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<Options>,
-    read: Cache<Arc<Read>>,
+    content: Cache<Arc<DocumentContent>>,
 }
 
 /// What the document held when it was read.
 #[derive(Debug, Default)]
-struct Read {
-    prompts: BTreeMap<Name, Arc<Remote>>,
+struct DocumentContent {
+    prompts: BTreeMap<Name, Arc<ServicePrompt>>,
     /// What is wrong in the document.
     problems: Vec<Diagnostic>,
 }
 
 /// A prompt that a service renders.
 #[derive(Debug)]
-struct Remote {
+struct ServicePrompt {
+    /// The path of the document.
     document: PathBuf,
     options: Arc<Options>,
-    found: document::Found,
+    described: DocumentPrompt,
     info: Info,
 }
 
@@ -74,68 +82,70 @@ impl OpenApi {
             about,
             path,
             options,
-            read: Cache::new(1, SETTLING),
+            content: Cache::new(1, SETTLING),
         }
     }
 
-    fn read(&self) -> Arc<Read> {
-        self.read.get("", |trace| Arc::new(self.read_now(trace)))
+    /// Returns what the document holds. It is read again only if it has changed.
+    fn content(&self) -> Arc<DocumentContent> {
+        self.content
+            .get("", |trace| Arc::new(self.read_content(trace)))
     }
 
-    fn read_now(&self, trace: &mut Trace) -> Read {
-        let stamp = trace.look(&self.path);
-        let bytes = read(&self.path, MAX_DOCUMENT);
-        let parsed = bytes.and_then(|bytes| document::parse(&bytes, &self.options));
-        let Document {
-            found,
-            mut problems,
-        } = match parsed {
+    fn read_content(&self, trace: &mut Trace) -> DocumentContent {
+        let modified = trace.look(&self.path).and_then(|stamp| stamp.modified);
+        let document = match self.read_document() {
             Ok(document) => document,
-            Err(diagnostic) => Document {
-                problems: vec![diagnostic],
+            Err(error) => Document {
+                problems: vec![error],
                 ..Document::default()
             },
         };
-        problems.extend(
-            found
-                .values()
-                .next()
-                .and_then(|found| Base::of(&found.operation, &self.options).err()),
-        );
-        let remote = |(name, found): (Name, document::Found)| {
+        let mut problems = document.problems;
+        // All operations have the same base address.
+        if let Some(first) = document.prompts.values().next()
+            && let Err(error) = BaseUrl::of_operation(&first.operation, &self.options)
+        {
+            problems.push(error);
+        }
+        let mut content = DocumentContent::default();
+        for problem in problems {
+            content.problems.push(problem.in_file(&*self.path));
+        }
+        for (name, described) in document.prompts {
+            let prompt = self.service_prompt(described, modified);
+            content.prompts.insert(name, Arc::new(prompt));
+        }
+        content
+    }
+
+    fn read_document(&self) -> Result<Document, Diagnostic> {
+        let bytes = read(&self.path, MAX_DOCUMENT)?;
+        document::parse(&owned_text(bytes)?, &self.options)
+    }
+
+    /// Returns a prompt of the document, which was last changed at the time `modified`.
+    fn service_prompt(
+        &self,
+        described: DocumentPrompt,
+        modified: Option<SystemTime>,
+    ) -> ServicePrompt {
+        let info = Info {
             // There is no file of its own that could be edited.
-            let modified = stamp.and_then(|stamp| stamp.modified);
-            let info = Info {
-                revision: None,
-                ..Info::of(found.text.as_bytes(), modified, Ok(&found.prompt))
-            };
-            let (document, options) = (self.path.clone(), Arc::clone(&self.options));
-            (
-                name,
-                Arc::new(Remote {
-                    document,
-                    options,
-                    found,
-                    info,
-                }),
-            )
+            revision: None,
+            ..Info::of(described.text.as_bytes(), modified, Ok(&described.prompt))
         };
-        let problems = problems
-            .into_iter()
-            .map(|problem| problem.in_file(&*self.path))
-            .collect();
-        Read {
-            prompts: found.into_iter().map(remote).collect(),
-            problems,
+        ServicePrompt {
+            document: self.path.clone(),
+            options: Arc::clone(&self.options),
+            described,
+            info,
         }
     }
 
-    fn found(&self, remote: &Arc<Remote>) -> Found {
-        Found::new(
-            remote.found.prompt.name.clone(),
-            &self.about,
-            Arc::clone(remote),
-        )
+    fn found(&self, prompt: &Arc<ServicePrompt>) -> Found {
+        let name = prompt.described.prompt.name.clone();
+        Found::new(name, &self.about, Arc::clone(prompt))
     }
 }
 
@@ -144,9 +154,11 @@ impl Library {
     #[must_use]
     pub fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
         let options = Arc::new(options);
-        documents.into_iter().fold(self, |library, path| {
-            library.with(OpenApi::new(path, Arc::clone(&options)))
-        })
+        let mut library = self;
+        for path in documents {
+            library = library.with(OpenApi::new(path, Arc::clone(&options)));
+        }
+        library
     }
 }
 
@@ -156,41 +168,39 @@ impl Source for OpenApi {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.read()
-            .prompts
-            .get(name)
-            .map(|remote| self.found(remote))
+        let content = self.content();
+        let prompt = content.prompts.get(name)?;
+        Some(self.found(prompt))
     }
 
     fn list(&self) -> Listing {
-        let read = self.read();
-        let found = read
-            .prompts
-            .values()
-            .map(|remote| self.found(remote))
-            .collect();
+        let content = self.content();
         Listing {
-            found,
-            problems: read.problems.clone(),
+            found: content
+                .prompts
+                .values()
+                .map(|prompt| self.found(prompt))
+                .collect(),
+            problems: content.problems.clone(),
             ..Listing::default()
         }
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        let mut problems = self.read().problems.clone();
+        let mut problems = self.content().problems.clone();
         problems.retain(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
         problems
     }
 
     fn probe(&self) -> Option<Diagnostic> {
-        let read = self.read();
-        let first = read.prompts.values().next()?;
-        let finding = match send::reach(&first.found.operation, &self.options) {
-            Ok(status) => Diagnostic::new(
-                Kind::Hint,
-                format!("the service answers with the status {status}"),
-                "",
-            ),
+        let content = self.content();
+        // All operations have the same service.
+        let first = content.prompts.values().next()?;
+        let finding = match first.service().and_then(|service| service.reach()) {
+            Ok(status) => {
+                let message = format!("the service answers with the status {status}");
+                Diagnostic::new(Kind::Hint, message, "")
+            }
             Err(error) => error,
         };
         Some(finding.in_file(&*self.path))
@@ -201,21 +211,32 @@ impl Source for OpenApi {
     }
 }
 
-impl document::Found {
-    /// The request that a call sends, without secret headers.
-    fn request(
-        &self,
-        binding: &Binding<'_>,
-        options: &Options,
-    ) -> Result<ServiceRequest, Diagnostic> {
+impl ServicePrompt {
+    /// Prepares to call the service that renders the prompt.
+    fn service(&self) -> Result<Service<'_>, Diagnostic> {
+        Service::new(&self.described.operation, &self.options)
+    }
+
+    /// Returns the request that a call sends, without secret headers.
+    fn build_request(&self, binding: &Binding<'_>) -> Result<ServiceRequest, Diagnostic> {
         if let Some(error) = &binding.error {
             return Err(error.clone());
         }
-        request(&self.operation, &binding.arguments, options)
+        build_request(&self.described.operation, &binding.arguments, &self.options)
+    }
+
+    /// Returns the request that a call sends, with descriptions in place of the secrets.
+    fn shown_request(&self, binding: &Binding<'_>) -> Result<ServiceRequest, Diagnostic> {
+        let mut request = self.build_request(binding)?;
+        for header in &self.options.headers {
+            let value = header.shown_value();
+            request.headers.insert(header.name.clone(), value);
+        }
+        Ok(request)
     }
 }
 
-impl Handle for Arc<Remote> {
+impl Handle for Arc<ServicePrompt> {
     fn place(&self) -> Place {
         Place {
             shown: self.document.display().to_string(),
@@ -229,43 +250,25 @@ impl Handle for Arc<Remote> {
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
-        Ok(self.found.text.clone())
+        Ok(self.described.text.clone())
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        Ok(Arc::clone(&self.found.prompt))
+        Ok(Arc::clone(&self.described.prompt))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let request = self.found.request(&bound.binding, &self.options)?;
-        let Messages {
-            messages,
-            attachments,
-        } = send::send(&self.found.operation, &request, &self.options)?;
-        // The text of a service counts as a value, not as text of the prompt.
-        let joined = |Message { role, text }| Message {
-            role,
-            text: join(&mut [Piece::Value(&text)].into_iter()),
-        };
-        Ok(Messages {
-            messages: messages.into_iter().map(joined).collect(),
-            attachments,
-        })
+        let request = self.build_request(&bound.binding)?;
+        let mut reply = self.service()?.send(&request)?;
+        for message in &mut reply.messages {
+            // The text of a service counts as a value, not as text of the prompt.
+            let text = std::mem::take(&mut message.text);
+            message.text = join(&mut [Piece::Value(&text)].into_iter());
+        }
+        Ok(reply)
     }
 
     fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        Some(
-            self.found
-                .request(&bound.binding, &self.options)
-                .map(|mut request| {
-                    request.headers.extend(
-                        self.options
-                            .headers
-                            .iter()
-                            .map(|header| (header.name.clone(), header.shown_value())),
-                    );
-                    request
-                }),
-        )
+        Some(self.shown_request(&bound.binding))
     }
 }

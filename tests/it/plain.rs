@@ -24,9 +24,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "doctor.rs:diagnosis",
     "prompt/format/lenient.rs:fields",
     "server/tools/list.rs:run",
-    "sources/openapi/document.rs:add",
-    "sources/openapi/document.rs:parse",
-    "sources/openapi/request.rs:request",
     "sources/team/server.rs:answer",
     "transport/http/api.rs:answer",
 ];
@@ -135,11 +132,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "server/subscriptions.rs",
     "server/tools/expand.rs",
     "server/tools/parts.rs",
-    "sources/openapi.rs",
-    "sources/openapi/address.rs",
-    "sources/openapi/answer.rs",
-    "sources/openapi/document.rs",
-    "sources/openapi/send.rs",
     "sources/postgres.rs",
     "sources/postgres/connection.rs",
     "sources/postgres/follow.rs",
@@ -178,8 +170,6 @@ const REPEATED_TYPES: &[&str] = &[
     "prompt::LineContent",
     "prompt::Origin",
     "server::Arguments",
-    "sources::Answer",
-    "sources::Answered",
     "transport::Conversation",
 ];
 

@@ -9,42 +9,39 @@ use std::net::{IpAddr, Ipv4Addr};
 use ureq::http::Uri;
 
 /// The networks that are not [public](is_public).
-const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 \
-                       192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
-                       ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
+const SPECIAL_NETWORKS: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 \
+    172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 \
+    198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
+    ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
 
-/// The scheme, the host, the port and the beginning of the path of a service, and the addresses
-/// that may be called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Base {
+/// The base address of a service: the scheme, the host, the port and the beginning of the path.
+#[derive(Debug)]
+pub(super) struct BaseUrl {
     /// Without a slash at its end.
     pub(super) url: String,
-    /// The addresses that its host may have.
-    pub(super) allowed: Allowed,
+    is_encrypted: bool,
+    /// Whether the name of its host means this machine, such as `localhost`.
+    is_on_this_machine: bool,
 }
-
-/// What to do about an address that cannot be called.
-const FIX: &str = "give the address with --openapi-base";
 
 /// The addresses that the host of a service may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Allowed {
+pub(super) enum AllowedAddresses {
     /// Those that everybody can reach.
     Public,
     /// Those of this machine.
-    Loopback,
+    ThisMachine,
     /// All.
     All,
 }
 
-impl Base {
-    /// Reads the base address of a service. Without `allow_private`, its host must have public
-    /// addresses, or must be this machine by the name that the user gives it.
+impl BaseUrl {
+    /// Parses the base address of a service: `https://prompts.example.com/v1`.
     ///
     /// # Errors
-    /// Why it cannot be one, as a clause that follows its name, with what to do. The text is not
-    /// repeated, because it may have a password.
-    pub(super) fn new(text: &str, allow_private: bool) -> Result<Base, &'static str> {
+    /// The reason, as a clause that follows "the address". It does not repeat the text, which may
+    /// have a password.
+    fn parse(text: &str) -> Result<BaseUrl, &'static str> {
         const NOT_ABSOLUTE: &str =
             "must be a whole address, such as `https://prompts.example.com/v1`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
@@ -56,208 +53,225 @@ impl Base {
                 "must not have a user name, a password (use a header, or a token), `?` or `#`",
             );
         }
-        let is_encrypted = scheme == "https";
-        let is_loopback = is_loopback(&authority.host().to_ascii_lowercase());
-        if !is_encrypted && (scheme != "http" || !is_loopback) {
+        let authority_text = authority.as_str().to_ascii_lowercase();
+        let path = uri.path().trim_end_matches('/');
+        let base = BaseUrl {
+            url: format!("{scheme}://{authority_text}{path}"),
+            is_encrypted: scheme == "https",
+            is_on_this_machine: names_this_machine(&authority.host().to_ascii_lowercase()),
+        };
+        let may_be_plain = scheme == "http" && base.is_on_this_machine;
+        if !base.is_encrypted && !may_be_plain {
             return Err("must begin with https://, or with http:// on this machine");
         }
-        let allowed = match (is_encrypted, is_loopback) {
-            (false, _) => Allowed::Loopback,
-            (true, _) if allow_private => Allowed::All,
-            (true, true) => Allowed::Loopback,
-            (true, false) => Allowed::Public,
-        };
-        let url = format!(
-            "{scheme}://{}{}",
-            authority.as_str().to_ascii_lowercase(),
-            uri.path().trim_end_matches('/')
-        );
-        Ok(Base { url, allowed })
+        Ok(base)
     }
 
-    /// The base address of the service that has an operation.
+    /// Returns the base address of the service that has an operation.
     ///
     /// # Errors
-    /// There is none that may be called.
-    pub(super) fn of(operation: &Operation, options: &Options) -> Result<Base, Diagnostic> {
-        let base = Base::new(&operation.base, options.allow_private);
-        let why = match base {
-            Ok(base) if options.base.is_some() => return Ok(base),
-            Ok(_) if options.are_shared && !options.headers.is_empty() => {
-                "is not given, and --openapi-header needs it if there are several documents"
+    /// It is invalid, or only the user may name such an address, and the document does it.
+    pub(super) fn of_operation(
+        operation: &Operation,
+        options: &Options,
+    ) -> Result<BaseUrl, Diagnostic> {
+        let base = BaseUrl::parse(&operation.base).map_err(base_error)?;
+        if options.base.is_some() {
+            return Ok(base);
+        }
+        if options.are_shared && !options.headers.is_empty() {
+            return Err(base_error(
+                "is not given, and --openapi-header needs it if there are several documents",
+            ));
+        }
+        if base.is_on_this_machine && !options.allow_private {
+            return Err(base_error(
+                "is on this machine, and only the user may name it",
+            ));
+        }
+        Ok(base)
+    }
+
+    /// Returns the addresses that its host may have.
+    pub(super) fn allowed_addresses(&self, options: &Options) -> AllowedAddresses {
+        if options.allow_private && self.is_encrypted {
+            AllowedAddresses::All
+        } else if self.is_on_this_machine {
+            AllowedAddresses::ThisMachine
+        } else {
+            AllowedAddresses::Public
+        }
+    }
+}
+
+/// Returns the error for an address that cannot be called, for a reason such as "must begin with
+/// https://".
+fn base_error(reason: &str) -> Diagnostic {
+    Diagnostic::new(
+        Kind::Service,
+        format!("the address of the service {reason}"),
+        "give the address with --openapi-base",
+    )
+}
+
+/// Returns the address of a service that the user names, without a slash at its end.
+///
+/// # Errors
+/// The reason, without the text, which may have a password.
+pub(crate) fn check_base(text: &str) -> Result<String, String> {
+    let base = BaseUrl::parse(text).map_err(|reason| format!("it {reason}"))?;
+    Ok(base.url)
+}
+
+impl AllowedAddresses {
+    /// Checks an address that the name of a host was resolved to.
+    ///
+    /// # Errors
+    /// The address is not allowed. The error is a clause about the service.
+    pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), String> {
+        let (is_allowed, required) = match self {
+            AllowedAddresses::Public => (is_public(address), "public"),
+            AllowedAddresses::ThisMachine => {
+                (address.to_canonical().is_loopback(), "of this machine")
             }
-            Ok(base) if base.allowed == Allowed::Loopback && !options.allow_private => {
-                "is on this machine, and only the user may name it"
-            }
-            Ok(base) => return Ok(base),
-            Err(why) => why,
+            AllowedAddresses::All => return Ok(()),
         };
-        Err(Diagnostic::new(
-            Kind::Service,
-            format!("the address of the service {why}"),
-            FIX,
+        if is_allowed {
+            return Ok(());
+        }
+        let host = quoted(host);
+        Err(format!(
+            "its host {host} has the address {address}, which is not {required}"
         ))
     }
 }
 
-/// The address of a service that the user names, without a slash at its end.
-///
-/// # Errors
-/// Why it cannot be one, without the text, which may have a password.
-pub(crate) fn check_base(text: &str) -> Result<String, String> {
-    Base::new(text, true)
-        .map(|base| base.url)
-        .map_err(|why| format!("it {why}"))
-}
-
-impl Allowed {
-    /// Checks an address of a host.
-    ///
-    /// # Errors
-    /// It is not allowed: a clause about the service.
-    pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), String> {
-        let (is_allowed, kind) = match self {
-            Allowed::Public => (is_public(address), "public"),
-            Allowed::Loopback => (address.to_canonical().is_loopback(), "of this machine"),
-            Allowed::All => return Ok(()),
-        };
-        let why = || {
-            format!(
-                "its host {} has the address {address}, which is not {kind}",
-                quoted(host)
-            )
-        };
-        if is_allowed { Ok(()) } else { Err(why()) }
+/// Returns whether a host, as an address has it, means this machine: `localhost`, `[::1]`.
+fn names_this_machine(host: &str) -> bool {
+    if host == "localhost" || host.ends_with(".localhost") {
+        return true;
     }
+    let ip_text = host.trim_start_matches('[').trim_end_matches(']');
+    ip_text
+        .parse()
+        .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Whether a host is this machine, by its name alone.
-fn is_loopback(host: &str) -> bool {
-    let address = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(host);
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
-/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One
-/// that contains an IPv4 address, mapped or translated (NAT64), is as public as that. Those of 6to4
-/// are not public, because its relays no longer exist.
+/// Returns whether everybody can reach an address, as IANA's registries of special-purpose
+/// addresses say.
+///
+/// An address that contains an IPv4 address is as public as that. The addresses of 6to4 are not
+/// public, because its relays no longer exist.
 fn is_public(address: IpAddr) -> bool {
-    let address = match address.to_canonical() {
-        IpAddr::V6(v6) => match v6.segments() {
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-                IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
-            }
-            _ => IpAddr::V6(v6),
-        },
-        v4 => v4,
-    };
-    SPECIAL.split(' ').all(|network| {
-        network
-            .parse()
-            .is_ok_and(|network: IpNet| !network.contains(&address))
-    })
+    let address = without_translation(address);
+    for network_text in SPECIAL_NETWORKS.split(' ') {
+        let Ok(network) = network_text.parse::<IpNet>() else {
+            return false;
+        };
+        if network.contains(&address) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns the IPv4 address that an IPv6 address contains, mapped (`::ffff:10.0.0.1`) or translated
+/// by NAT64 (`64:ff9b::10.0.0.1`); any other address as it is.
+fn without_translation(address: IpAddr) -> IpAddr {
+    let address = address.to_canonical();
+    if let IpAddr::V6(v6) = address
+        && let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = v6.segments()
+    {
+        return Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).into();
+    }
+    address
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn base(text: &str) -> Result<Base, &'static str> {
-        Base::new(text, false)
+    fn private_allowed() -> Options {
+        Options {
+            allow_private: true,
+            ..Options::default()
+        }
     }
 
     #[test]
     fn only_addresses_that_everybody_can_reach_are_public() {
-        let public = "1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 169.253.0.1 172.15.0.1 \
-            172.32.0.1 192.0.1.1 192.167.0.1 198.17.0.1 198.20.0.1 223.255.255.255 2606:4700::1 \
-            2001:200::1 ::ffff:1.1.1.1 64:ff9b::1.1.1.1 2a00::1";
-        let others = "0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.1.2.3 169.254.169.254 \
-            172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 \
-            198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255 :: \
-            ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:0:127.0.0.1 \
-            64:ff9b::10.0.0.1 64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 2001::1 2001:0:4136:e378::1 \
-            2001:1ff::1 2001:db8::1 2002:101:101::1 2002:7f00:1::1 2002:a9fe:a9fe:: 3fff::1 5f00::1 fc00::1 \
+        let public = "1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 169.253.0.1 \
+            172.15.0.1 172.32.0.1 192.0.1.1 192.167.0.1 198.17.0.1 198.20.0.1 223.255.255.255 \
+            2606:4700::1 2001:200::1 ::ffff:1.1.1.1 64:ff9b::1.1.1.1 2a00::1";
+        let special = "0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.1.2.3 \
+            169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 \
+            198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1 240.0.0.1 \
+            255.255.255.255 :: ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 \
+            ::ffff:169.254.169.254 ::ffff:0:127.0.0.1 64:ff9b::10.0.0.1 64:ff9b::a9fe:a9fe \
+            64:ff9b:1::1 100::1 2001::1 2001:0:4136:e378::1 2001:1ff::1 2001:db8::1 \
+            2002:101:101::1 2002:7f00:1::1 2002:a9fe:a9fe:: 3fff::1 5f00::1 fc00::1 \
             fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1 ff0e::1";
-        for (addresses, is_public) in [(public, true), (others, false)] {
+        for (addresses, is_public) in [(public, true), (special, false)] {
             for text in addresses.split(' ') {
                 let address: IpAddr = text.parse().unwrap();
-                assert_eq!(super::is_public(address), is_public, "{text}");
-                assert_eq!(
-                    Allowed::Public.check("host", address).is_ok(),
-                    is_public,
-                    "{text}"
-                );
-                assert!(Allowed::All.check("host", address).is_ok(), "{text}");
+                let checked = AllowedAddresses::Public.check("host", address);
+                assert_eq!(checked.is_ok(), is_public, "{text}");
+                let checked = AllowedAddresses::All.check("host", address);
+                assert!(checked.is_ok(), "{text}");
             }
         }
     }
 
     #[test]
     fn a_service_on_this_machine_has_only_addresses_of_this_machine() {
-        for (text, is_loopback) in [
+        for (text, is_allowed) in [
             ("127.0.0.1", true),
             ("::1", true),
             ("::ffff:127.0.0.1", true),
             ("10.0.0.1", false),
             ("1.1.1.1", false),
         ] {
-            assert_eq!(
-                Allowed::Loopback
-                    .check("localhost", text.parse().unwrap())
-                    .is_ok(),
-                is_loopback,
-                "{text}"
-            );
+            let checked = AllowedAddresses::ThisMachine.check("localhost", text.parse().unwrap());
+            assert_eq!(checked.is_ok(), is_allowed, "{text}");
         }
     }
 
     #[test]
     fn a_base_address_is_encrypted_or_on_this_machine() {
+        use AllowedAddresses::{Public, ThisMachine};
         for (text, url, allowed) in [
             (
                 "https://Prompts.Example.com/v1/",
                 "https://prompts.example.com/v1",
-                Allowed::Public,
+                Public,
             ),
-            (
-                "HTTPS://example.com",
-                "https://example.com",
-                Allowed::Public,
-            ),
+            ("HTTPS://example.com", "https://example.com", Public),
             (
                 "https://example.com:8443//",
                 "https://example.com:8443",
-                Allowed::Public,
+                Public,
             ),
             (
                 "http://localhost:8080/",
                 "http://localhost:8080",
-                Allowed::Loopback,
+                ThisMachine,
             ),
-            (
-                "http://a.localhost",
-                "http://a.localhost",
-                Allowed::Loopback,
-            ),
-            (
-                "http://127.9.9.9/a",
-                "http://127.9.9.9/a",
-                Allowed::Loopback,
-            ),
-            ("http://[::1]:1", "http://[::1]:1", Allowed::Loopback),
-            ("https://localhost", "https://localhost", Allowed::Loopback),
-            ("https://10.0.0.1", "https://10.0.0.1", Allowed::Public),
+            ("http://a.localhost", "http://a.localhost", ThisMachine),
+            ("http://127.9.9.9/a", "http://127.9.9.9/a", ThisMachine),
+            ("http://[::1]:1", "http://[::1]:1", ThisMachine),
+            ("https://localhost", "https://localhost", ThisMachine),
+            ("https://10.0.0.1", "https://10.0.0.1", Public),
         ] {
-            let base = base(text).unwrap();
-            assert_eq!((&*base.url, base.allowed), (url, allowed), "{text}");
+            let base = BaseUrl::parse(text).unwrap();
+            assert_eq!(base.url, url);
+            let options = Options::default();
+            assert_eq!(base.allowed_addresses(&options), allowed, "{text}");
         }
-        for (text, why) in [
+    }
+
+    #[test]
+    fn an_invalid_base_address_is_refused_without_repeating_it() {
+        for (text, reason) in [
             ("", "must be a whole address"),
             ("/v1", "must be a whole address"),
             ("example.com", "must be a whole address"),
@@ -275,62 +289,54 @@ mod tests {
             ("https://example.com/?a=b", "`?` or `#`"),
             ("https://example.com/#a", "`?` or `#`"),
         ] {
-            let error = base(text).unwrap_err();
-            assert!(
-                error.contains(why) && !error.contains("secret"),
-                "{text}: {error}"
-            );
+            let error = BaseUrl::parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
         }
+    }
+
+    fn base_of_document(url: &str, options: &Options) -> Result<BaseUrl, Diagnostic> {
+        let operation = Operation {
+            method: "GET",
+            base: url.to_owned(),
+            path: "/p".to_owned(),
+            parameters: Vec::new(),
+            has_object: false,
+        };
+        BaseUrl::of_operation(&operation, options)
     }
 
     #[test]
     fn a_document_names_no_service_on_this_machine() {
-        let of = |text: &str, options: &Options| {
-            let (path, parameters) = ("/p".to_owned(), Vec::new());
-            Base::of(
-                &Operation {
-                    method: "GET",
-                    base: text.to_owned(),
-                    path,
-                    parameters,
-                    has_object: false,
-                },
-                options,
-            )
-        };
-        let private = Options {
-            allow_private: true,
-            ..Options::default()
-        };
-        for text in [
+        for url in [
             "http://localhost:8080",
             "https://127.0.0.1",
             "http://[::1]/",
         ] {
-            let error = of(text, &Options::default()).unwrap_err().message;
-            assert!(error.contains("only the user may name it"), "{error}");
-            assert!(of(text, &private).is_ok(), "{text}");
+            let error = base_of_document(url, &Options::default()).unwrap_err();
             assert!(
-                of(
-                    text,
-                    &Options {
-                        base: Some(text.to_owned()),
-                        ..Options::default()
-                    }
-                )
-                .is_ok(),
-                "{text}"
+                error.message.contains("only the user may name it"),
+                "{error}"
             );
+            assert!(base_of_document(url, &private_allowed()).is_ok(), "{url}");
+            let named_by_user = Options {
+                base: Some(url.to_owned()),
+                ..Options::default()
+            };
+            assert!(base_of_document(url, &named_by_user).is_ok(), "{url}");
         }
-        assert!(of("https://example.com", &Options::default()).is_ok());
+        assert!(base_of_document("https://example.com", &Options::default()).is_ok());
     }
 
     #[test]
     fn private_addresses_are_allowed_on_request_but_never_unencrypted() {
-        let of = |text: &str| Base::new(text, true).map(|base| base.allowed);
-        assert_eq!(of("https://desk.internal"), Ok(Allowed::All));
-        assert_eq!(of("https://localhost"), Ok(Allowed::All));
-        assert_eq!(of("http://localhost"), Ok(Allowed::Loopback));
-        assert!(of("http://10.0.0.1").is_err());
+        for (text, allowed) in [
+            ("https://desk.internal", AllowedAddresses::All),
+            ("https://localhost", AllowedAddresses::All),
+            ("http://localhost", AllowedAddresses::ThisMachine),
+        ] {
+            let base = BaseUrl::parse(text).unwrap();
+            assert_eq!(base.allowed_addresses(&private_allowed()), allowed);
+        }
     }
 }

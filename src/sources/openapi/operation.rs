@@ -1,5 +1,4 @@
-//! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the
-//! calls.
+//! An operation of an OpenAPI document, as far as a call needs it, and the options of the calls.
 
 use std::path::PathBuf;
 use ureq::http::HeaderName;
@@ -26,17 +25,19 @@ pub(crate) struct Operation {
 pub(crate) struct Parameter {
     /// The name of the prompt's argument, which is that of the parameter or the property.
     pub(crate) name: String,
-    pub(crate) place: Place,
-    pub(crate) kind: Kind,
+    pub(crate) location: ParameterLocation,
+    pub(crate) value_type: ValueType,
 }
 
 /// The part of a request that a parameter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterLocation {
     /// `{name}` in the path. The elements of a list in JSON are joined with commas.
     Path,
-    /// `?name=value`. A list in JSON is `name=a&name=b`, or joined `name=a,b`.
-    Query { is_joined: bool },
+    /// `?name=value`. A list in JSON becomes `name=a&name=b`.
+    Query,
+    /// `?name=value`. A list in JSON becomes `name=a,b`.
+    JoinedQuery,
     /// A property of the JSON object that is the body.
     Body,
     /// The body itself, as JSON, if it is not an object with properties. No other parameter is for
@@ -44,9 +45,9 @@ pub(crate) enum Place {
     WholeBody,
 }
 
-/// What the text of a value is converted to.
+/// The JSON type that the text of a value is converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueType {
     Text,
     Integer,
     Number,
@@ -57,23 +58,26 @@ pub(crate) enum Kind {
     Json,
 }
 
-/// Replaces each `{name}` of a template with what `value_of` returns for it.
+/// Returns a template such as `/triage/{service}` in which each `{name}` is replaced with the text
+/// that `text_for` returns for the name.
 ///
 /// # Errors
-/// The first error of `value_of`.
+/// The first error of `text_for`.
 pub(super) fn fill<E>(
     template: &str,
-    mut value_of: impl FnMut(&str) -> Result<String, E>,
+    mut text_for: impl FnMut(&str) -> Result<String, E>,
 ) -> Result<String, E> {
-    let (mut filled, mut rest) = (String::new(), template);
-    while let Some((before, after)) = rest.split_once('{')
-        && let Some((name, after)) = after.split_once('}')
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((before, placeholder)) = rest.split_once('{')
+        && let Some((name, after)) = placeholder.split_once('}')
     {
         filled += before;
-        filled += &value_of(name)?;
+        filled += &text_for(name)?;
         rest = after;
     }
-    Ok(filled + rest)
+    filled += rest;
+    Ok(filled)
 }
 
 /// How documents are read, and how their services are called.
@@ -94,8 +98,8 @@ pub struct Options {
 
 /// The headers that this program sets: they say where a message ends, to whom it goes, and what may
 /// answer it.
-const RESERVED: &str = "accept accept-encoding connection content-encoding content-length content-type expect host te trailer \
-                        transfer-encoding upgrade";
+const RESERVED: &str = "accept accept-encoding connection content-encoding content-length \
+                        content-type expect host te trailer transfer-encoding upgrade";
 
 /// A header whose value is a secret, which is read at each call and never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,20 +120,23 @@ pub(crate) enum HeaderValue {
     Variable(String),
 }
 
-/// Whether a header of this name can be sent with each request; or why not, as a clause.
+/// Checks that a header of this name can be sent with each request.
+///
+/// # Errors
+/// The reason, as a clause that follows the name.
 pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
-    match HeaderName::try_from(name) {
-        Err(_) => Err("cannot be the name of a header"),
-        Ok(name) if RESERVED.split(' ').any(|reserved| name == reserved) => {
-            Err("is a header that this program sets; leave it out")
-        }
-        Ok(_) => Ok(()),
+    let Ok(name) = HeaderName::try_from(name) else {
+        return Err("cannot be the name of a header");
+    };
+    if RESERVED.split(' ').any(|reserved| name == reserved) {
+        return Err("is a header that this program sets; leave it out");
     }
+    Ok(())
 }
 
 impl HeaderValue {
-    /// Describes the value without showing it.
-    pub(super) fn named(&self) -> String {
+    /// Describes the value without showing it: `the value of $DESK_TOKEN`.
+    pub(super) fn description(&self) -> String {
         match self {
             HeaderValue::File(path) => format!("the content of {}", path.display()),
             HeaderValue::Variable(name) => format!("the value of ${name}"),
@@ -138,11 +145,16 @@ impl HeaderValue {
 }
 
 impl SecretHeader {
-    /// Its value for a person, without the secret.
+    /// Returns the whole value of the header for a secret: `Bearer …`.
+    pub(super) fn with_scheme(&self, secret: &str) -> String {
+        match &self.scheme {
+            Some(scheme) => format!("{scheme} {secret}"),
+            None => secret.to_owned(),
+        }
+    }
+
+    /// Returns the value of the header for a person, without the secret.
     pub(super) fn shown_value(&self) -> String {
-        let value = format!("(secret: {})", self.value.named());
-        self.scheme
-            .as_ref()
-            .map_or(value.clone(), |scheme| format!("{scheme} {value}"))
+        self.with_scheme(&format!("(secret: {})", self.value.description()))
     }
 }

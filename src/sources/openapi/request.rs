@@ -1,9 +1,9 @@
 //! From an operation and the values of a call to the request.
 
-use super::address::Base;
-use super::operation::{Kind, Operation, Options, Parameter, Place, fill};
+use super::address::BaseUrl;
+use super::operation::{Operation, Options, Parameter, ParameterLocation, ValueType, fill};
 use crate::library::ServiceRequest;
-use crate::prompt::{self, Bound, Diagnostic};
+use crate::prompt::{Bound, Diagnostic, Kind};
 use crate::wording::{in_bytes, named, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
@@ -19,168 +19,244 @@ const VALUE: AsciiSet = NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The request for the values of a call, one for each parameter, in their order; without secret
-/// headers. A blank value is left out of the query and the body.
+/// A parameter with the value that a call has for it.
+struct ParameterValue<'a> {
+    parameter: &'a Parameter,
+    bound: &'a Bound<'a>,
+}
+
+/// Returns the request for the values of a call, one for each parameter, in their order; without
+/// secret headers. A blank value is left out of the query and the body.
 ///
 /// # Errors
 /// A value is not what its parameter takes, or there is no usable address.
-pub(super) fn request(
+pub(super) fn build_request(
     operation: &Operation,
     values: &[Bound<'_>],
     options: &Options,
 ) -> Result<ServiceRequest, Diagnostic> {
-    let mut url = Base::of(operation, options)?.url + &path(operation, values)?;
-    let (mut query, mut members, mut body) = (Vec::new(), Vec::new(), None);
-    for (Parameter { name, place, kind }, bound) in operation.parameters.iter().zip(values) {
-        if bound.value.trim().is_empty() {
-            continue;
-        }
-        match place {
-            Place::Path => {}
-            Place::Query { is_joined } => {
-                let texts = encoded_texts(*kind, bound)?;
-                let texts = if *is_joined && !texts.is_empty() {
-                    vec![texts.join(",")]
-                } else {
-                    texts
-                };
-                query.extend(
-                    texts
-                        .into_iter()
-                        .map(|text| format!("{}={text}", encoded(name))),
-                );
-            }
-            Place::Body => members.push(format!("{}:{}", quoted_json(name), json(*kind, bound)?)),
-            Place::WholeBody => body = Some(json(*kind, bound)?),
-        }
-    }
-    if !query.is_empty() {
-        url = format!("{url}?{}", query.join("&"));
-    }
-    if url.len() > MAX_ADDRESS {
-        let message = format!(
-            "the address of the request is longer than {}, the limit",
-            in_bytes(MAX_ADDRESS)
-        );
-        return Err(Diagnostic::new(
-            prompt::Kind::TooLong,
-            message,
-            "shorten the values that are part of it",
-        ));
-    }
-    if operation.has_object {
-        body = Some(format!("{{{}}}", members.join(",")));
-    }
-    let accept = (
-        "Accept".to_owned(),
-        "application/json, text/markdown, text/plain".to_owned(),
-    );
-    let mut headers = BTreeMap::from([accept]);
-    if body.is_some() {
-        headers.insert("Content-Type".to_owned(), "application/json".to_owned());
-    }
+    let base = BaseUrl::of_operation(operation, options)?;
+    let values = pair_with_parameters(operation, values);
+    let path = path(operation, &values)?;
+    let query = query(&values)?;
+    let url = format!("{}{path}{query}", base.url);
+    check_length(&url)?;
+    let body = body(operation, &values)?;
     Ok(ServiceRequest {
         method: operation.method.to_owned(),
         url,
-        headers,
+        headers: headers(body.as_deref()),
         body,
     })
 }
 
-/// The path with its values. A value never changes which segments there are.
-fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, Diagnostic> {
-    let all = operation.parameters.iter().zip(values);
-    let mut in_path = all.filter(|(parameter, _)| parameter.place == Place::Path);
-    fill(&operation.path, |_| {
-        // The path has a parameter for each name.
-        let Some((parameter, bound)) = in_path.next() else {
-            return Ok(String::new());
-        };
-        let text = encoded_texts(parameter.kind, bound)?.join(",");
+/// Pairs the parameters of an operation with their values, which are in the same order.
+fn pair_with_parameters<'a>(
+    operation: &'a Operation,
+    values: &'a [Bound<'a>],
+) -> Vec<ParameterValue<'a>> {
+    let pairs = operation.parameters.iter().zip(values);
+    pairs
+        .map(|(parameter, bound)| ParameterValue { parameter, bound })
+        .collect()
+}
+
+/// Returns the path with its values. A value never changes which segments there are.
+fn path(operation: &Operation, values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
+    // The parameters in the path come in the order of their placeholders.
+    let mut path_values = values
+        .iter()
+        .filter(|value| value.parameter.location == ParameterLocation::Path);
+    fill(&operation.path, |_| match path_values.next() {
+        Some(value) => value.path_text(),
+        None => Ok(String::new()),
+    })
+}
+
+/// Returns the query with its `?`, or an empty text without values for it.
+fn query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
+    let mut query = String::new();
+    for value in values.iter().filter(|value| !value.is_blank()) {
+        for text in value.query_texts()? {
+            query.push(if query.is_empty() { '?' } else { '&' });
+            query += &encode(&value.parameter.name);
+            query.push('=');
+            query += &text;
+        }
+    }
+    Ok(query)
+}
+
+/// Checks the length of the address of a request.
+fn check_length(url: &str) -> Result<(), Diagnostic> {
+    if url.len() <= MAX_ADDRESS {
+        return Ok(());
+    }
+    let limit = in_bytes(MAX_ADDRESS);
+    Err(Diagnostic::new(
+        Kind::TooLong,
+        format!("the address of the request is longer than {limit}, the limit"),
+        "shorten the values that are part of it",
+    ))
+}
+
+/// Returns the body, as JSON: an object, or one value; `None` without a body.
+fn body(
+    operation: &Operation,
+    values: &[ParameterValue<'_>],
+) -> Result<Option<String>, Diagnostic> {
+    let mut members = Vec::new();
+    for value in values.iter().filter(|value| !value.is_blank()) {
+        match value.parameter.location {
+            ParameterLocation::WholeBody => return Ok(Some(value.json()?)),
+            ParameterLocation::Body => {
+                let name = json_string(&value.parameter.name);
+                members.push(format!("{name}:{}", value.json()?));
+            }
+            _ => {}
+        }
+    }
+    if !operation.has_object {
+        return Ok(None);
+    }
+    Ok(Some(format!("{{{}}}", members.join(","))))
+}
+
+/// Returns the headers of a request with this body, without the secret ones.
+fn headers(body: Option<&str>) -> BTreeMap<String, String> {
+    let mut headers = BTreeMap::new();
+    headers.insert(
+        "Accept".to_owned(),
+        "application/json, text/markdown, text/plain".to_owned(),
+    );
+    if body.is_some() {
+        headers.insert("Content-Type".to_owned(), "application/json".to_owned());
+    }
+    headers
+}
+
+impl ParameterValue<'_> {
+    fn is_blank(&self) -> bool {
+        self.bound.value.trim().is_empty()
+    }
+
+    /// Returns the value as a part of a path, percent-encoded.
+    ///
+    /// # Errors
+    /// The value would change which segments the path has.
+    fn path_text(&self) -> Result<String, Diagnostic> {
+        let text = self.encoded_texts()?.join(",");
         // Some servers decode `%2F` before they split a path.
         let decoded = percent_decode_str(&text).decode_utf8_lossy();
-        if text.is_empty()
-            || decoded
-                .split(['/', '\\', ','])
-                .any(|part| matches!(part, "." | ".."))
-        {
-            return Err(not_of_type(
-                bound,
+        let mut segments = decoded.split(['/', '\\', ',']);
+        if text.is_empty() || segments.any(|segment| segment == "." || segment == "..") {
+            return Err(self.type_error(
                 "a part of a path: not empty, and without `.` or `..` between slashes",
             ));
         }
         Ok(text)
-    })
-}
-
-/// A value as texts for an address, percent-encoded: the elements of a list, and one of any other
-/// value. When texts are joined, the comma between them is not encoded, unlike a comma within one.
-fn encoded_texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, Diagnostic> {
-    if kind == Kind::Text {
-        return Ok(vec![encoded(&bound.value)]);
     }
-    let json = json(kind, bound)?;
-    Ok(match serde_json::from_str::<Vec<&RawValue>>(&json) {
-        Ok(elements) => elements
-            .into_iter()
-            .map(|element| encoded(&json_text(element.get())))
-            .collect(),
-        Err(_) => vec![encoded(&json_text(&json))],
-    })
+
+    /// Returns the texts that follow `name=` in the query, percent-encoded; none if the parameter
+    /// is not in the query.
+    fn query_texts(&self) -> Result<Vec<String>, Diagnostic> {
+        match self.parameter.location {
+            ParameterLocation::Query => self.encoded_texts(),
+            ParameterLocation::JoinedQuery => {
+                let texts = self.encoded_texts()?;
+                if texts.is_empty() {
+                    return Ok(texts);
+                }
+                Ok(vec![texts.join(",")])
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the value as texts for an address, percent-encoded: the elements of a list, or one
+    /// text for any other value.
+    ///
+    /// When texts are joined, the comma between them is not encoded, unlike a comma within one.
+    fn encoded_texts(&self) -> Result<Vec<String>, Diagnostic> {
+        if self.parameter.value_type == ValueType::Text {
+            return Ok(vec![encode(&self.bound.value)]);
+        }
+        let json = self.json()?;
+        let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
+            return Ok(vec![encode_json(&json)]);
+        };
+        let texts = elements.iter().map(|element| encode_json(element.get()));
+        Ok(texts.collect())
+    }
+
+    /// Returns the value as JSON. A number stays as it is written, however many digits it has.
+    fn json(&self) -> Result<String, Diagnostic> {
+        to_json(self.parameter.value_type, &self.bound.value)
+            .map_err(|expected| self.type_error(expected))
+    }
+
+    /// Returns the error for a value that is not what its parameter takes.
+    fn type_error(&self, expected: &str) -> Diagnostic {
+        let value = quoted(&self.bound.value);
+        let name = named(self.bound.name);
+        Diagnostic::new(
+            Kind::BadValue,
+            format!("{value} is not what {name} takes"),
+            format!("give {expected}"),
+        )
+    }
 }
 
-/// A string of JSON without its quotes; any other value as it is.
-fn json_text(json: &str) -> String {
-    serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
-}
-
-/// A value as JSON. A number stays as it is written, however many digits it has.
-fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, Diagnostic> {
-    to_json(kind, &bound.value).map_err(|takes| not_of_type(bound, takes))
-}
-
-/// The text of a value as JSON.
+/// Returns the text of a value as JSON.
 ///
 /// # Errors
-/// What a value of this kind looks like.
-pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
-    if kind == Kind::Text {
-        return Ok(quoted_json(text));
+/// A description of the values that have this type: "an integer, such as `3`".
+pub(super) fn to_json(value_type: ValueType, text: &str) -> Result<String, &'static str> {
+    if value_type == ValueType::Text {
+        return Ok(json_string(text));
     }
     let text = text.trim();
     let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-    let (is_of_kind, takes) = match kind {
-        Kind::Integer => (
-            is_number && !text.contains(['.', 'e', 'E']),
-            "an integer, such as `3`",
-        ),
-        Kind::Number => (is_number, "a number, such as `0.5`"),
-        Kind::Boolean => (matches!(text, "true" | "false"), "`true` or `false`"),
-        Kind::Json | Kind::Text => (
-            true,
-            "JSON, such as `[\"a\", \"b\"]`, which is written in single quotes in a chat",
-        ),
+    let is_of_type = match value_type {
+        ValueType::Integer => is_number && !text.contains(['.', 'e', 'E']),
+        ValueType::Number => is_number,
+        ValueType::Boolean => text == "true" || text == "false",
+        ValueType::Json | ValueType::Text => true,
     };
+    // It must be JSON as well: `02` and `1,2` are not.
     match serde_json::from_str::<&RawValue>(text) {
-        Ok(json) if is_of_kind => Ok(json.get().to_owned()),
-        _ => Err(takes),
+        Ok(json) if is_of_type => Ok(json.get().to_owned()),
+        _ => Err(expected_value(value_type)),
     }
 }
 
-fn not_of_type(bound: &Bound<'_>, takes: &str) -> Diagnostic {
-    let message = format!(
-        "{} is not what {} takes",
-        quoted(&bound.value),
-        named(bound.name)
-    );
-    Diagnostic::new(prompt::Kind::BadValue, message, format!("give {takes}"))
+/// Describes the values of a type, with an example.
+fn expected_value(value_type: ValueType) -> &'static str {
+    match value_type {
+        ValueType::Text => "a text",
+        ValueType::Integer => "an integer, such as `3`",
+        ValueType::Number => "a number, such as `0.5`",
+        ValueType::Boolean => "`true` or `false`",
+        ValueType::Json => {
+            "JSON, such as `[\"a\", \"b\"]`, which is written in single quotes in a chat"
+        }
+    }
 }
 
-fn quoted_json(text: &str) -> String {
+/// Returns a text as a string of JSON, in quotes.
+fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn encoded(text: &str) -> String {
+/// Returns a value of JSON, percent-encoded. A string loses its quotes and escapes.
+fn encode_json(json: &str) -> String {
+    match serde_json::from_str::<String>(json) {
+        Ok(text) => encode(&text),
+        Err(_) => encode(json),
+    }
+}
+
+fn encode(text: &str) -> String {
     utf8_percent_encode(text, &VALUE).to_string()
 }
 
@@ -188,132 +264,125 @@ fn encoded(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::prompt::Origin;
-    const QUERY: Place = Place::Query { is_joined: false };
+    use ParameterLocation::{Body, JoinedQuery, Path, Query, WholeBody};
+    use ValueType::{Boolean, Integer, Json, Number, Text};
 
-    /// An operation of a service at `https://example.com/v1`.
-    fn operation(path: &str, parameters: &[(&str, Place, Kind)]) -> Operation {
-        let parameter = |(name, place, kind): &(&str, Place, Kind)| Parameter {
-            name: (*name).to_owned(),
-            place: *place,
-            kind: *kind,
-        };
+    fn parameter(name: &str, location: ParameterLocation, value_type: ValueType) -> Parameter {
+        Parameter {
+            name: name.to_owned(),
+            location,
+            value_type,
+        }
+    }
+
+    /// Returns an operation of a service at `https://example.com/v1`.
+    fn operation(path: &str, parameters: Vec<Parameter>) -> Operation {
+        let has_object = parameters
+            .iter()
+            .all(|parameter| parameter.location != WholeBody);
         Operation {
             method: "POST",
             base: "https://example.com/v1/".to_owned(),
             path: path.to_owned(),
-            parameters: parameters.iter().map(parameter).collect(),
-            has_object: parameters
-                .iter()
-                .all(|(_, place, _)| *place != Place::WholeBody),
+            parameters,
+            has_object,
         }
     }
 
-    fn of(operation: &Operation, values: &[&str]) -> Result<ServiceRequest, Diagnostic> {
-        let bound = |(parameter, value): (&'_ Parameter, &&str)| {
-            (parameter.name.clone(), (*value).to_owned())
-        };
-        let pairs: Vec<(String, String)> =
-            operation.parameters.iter().zip(values).map(bound).collect();
-        let bound: Vec<Bound<'_>> = pairs
-            .iter()
-            .map(|(name, value)| Bound {
-                name,
-                value: value.as_str().into(),
+    /// Returns the request of an operation for the values of its parameters.
+    fn request(operation: &Operation, values: &[&str]) -> Result<ServiceRequest, Diagnostic> {
+        let mut bound = Vec::new();
+        for (parameter, value) in operation.parameters.iter().zip(values) {
+            bound.push(Bound {
+                name: &parameter.name,
+                value: (*value).into(),
                 origin: Origin::Named,
-            })
-            .collect();
-        request(operation, &bound, &Options::default())
+            });
+        }
+        build_request(operation, &bound, &Options::default())
     }
 
-    /// The path and query, or the body, that one value makes.
-    fn sent(place: Place, kind: Kind, value: &str) -> Result<String, Diagnostic> {
-        let path = if place == Place::Path {
-            "/p/{a}/end"
-        } else {
-            "/p"
-        };
-        let ServiceRequest { url, body, .. } =
-            of(&operation(path, &[("a", place, kind)]), &[value])?;
-        Ok(match place {
-            Place::Body => body.unwrap(),
-            _ => url
-                .strip_prefix("https://example.com/v1/p")
-                .unwrap()
-                .to_owned(),
-        })
+    /// Returns what a request has after `/p` in its address, or its body, for one value.
+    fn sent_part(
+        location: ParameterLocation,
+        value_type: ValueType,
+        value: &str,
+    ) -> Result<String, Diagnostic> {
+        let path = if location == Path { "/p/{a}/end" } else { "/p" };
+        let operation = operation(path, vec![parameter("a", location, value_type)]);
+        let request = request(&operation, &[value])?;
+        if location == Body {
+            return Ok(request.body.unwrap());
+        }
+        Ok(request.url.replace("https://example.com/v1/p", ""))
     }
 
     #[test]
     fn values_go_to_the_path_the_query_and_the_body() {
         let operation = operation(
             "/triage/{service}",
-            &[
-                ("service", Place::Path, Kind::Text),
-                ("lang", QUERY, Kind::Text),
-                ("symptom", Place::Body, Kind::Text),
-                ("severity", Place::Body, Kind::Integer),
+            vec![
+                parameter("service", Path, Text),
+                parameter("lang", Query, Text),
+                parameter("symptom", Body, Text),
+                parameter("severity", Body, Integer),
             ],
         );
-        let request = of(&operation, &["billing", "en", "no invoices", "2"]).unwrap();
-        assert_eq!(request.method, "POST");
-        assert_eq!(request.url, "https://example.com/v1/triage/billing?lang=en");
-        assert_eq!(
-            request.body.as_deref(),
-            Some(r#"{"symptom":"no invoices","severity":2}"#)
-        );
-        assert_eq!(request.headers["Content-Type"], "application/json");
-        let empty = of(&operation, &["billing", "", "", " "]).unwrap();
-        assert_eq!(
-            (empty.url.as_str(), empty.body.as_deref()),
-            ("https://example.com/v1/triage/billing", Some("{}"))
-        );
-        let without_body = of(
-            &Operation {
-                has_object: false,
-                ..operation
-            },
-            &["billing", "", "", ""],
-        )
-        .unwrap();
-        assert_eq!((without_body.body, without_body.headers.len()), (None, 1));
+        let full = request(&operation, &["billing", "en", "no invoices", "2"]).unwrap();
+        assert_eq!(full.method, "POST");
+        assert_eq!(full.url, "https://example.com/v1/triage/billing?lang=en");
+        let body = r#"{"symptom":"no invoices","severity":2}"#;
+        assert_eq!(full.body.as_deref(), Some(body));
+        assert_eq!(full.headers["Content-Type"], "application/json");
+
+        let blank = request(&operation, &["billing", "", "", " "]).unwrap();
+        assert_eq!(blank.url, "https://example.com/v1/triage/billing");
+        assert_eq!(blank.body.as_deref(), Some("{}"));
+
+        let without_object = Operation {
+            has_object: false,
+            ..operation
+        };
+        let without_body = request(&without_object, &["billing", "", "", ""]).unwrap();
+        assert_eq!(without_body.body, None);
+        assert_eq!(without_body.headers.len(), 1);
     }
 
     #[test]
-    fn a_value_is_encoded_for_its_place() {
-        for (place, value, want) in [
+    fn a_value_is_encoded_for_its_location() {
+        for (location, value, sent) in [
             (
-                Place::Path,
+                Path,
                 "a b/c?d#e%2F&é",
                 "/a%20b%2Fc%3Fd%23e%252F%26%C3%A9/end",
             ),
-            (Place::Path, "~a-b_c.d", "/~a-b_c.d/end"),
-            (Place::Path, "...", "/.../end"),
-            (Place::Path, "{b}", "/%7Bb%7D/end"),
+            (Path, "~a-b_c.d", "/~a-b_c.d/end"),
+            (Path, "...", "/.../end"),
+            (Path, "{b}", "/%7Bb%7D/end"),
             (
-                QUERY,
+                Query,
                 "a b+c&d=e#f%\r\n",
                 "?a=a%20b%2Bc%26d%3De%23f%25%0D%0A",
             ),
             (
-                Place::Body,
+                Body,
                 "\"\\\n\u{1}é\u{2028}",
                 "{\"a\":\"\\\"\\\\\\n\\u0001é\u{2028}\"}",
             ),
         ] {
-            assert_eq!(sent(place, Kind::Text, value).unwrap(), want, "{value}");
+            assert_eq!(sent_part(location, Text, value).unwrap(), sent, "{value}");
         }
-        let names = operation(
-            "/p",
-            &[("a b&", QUERY, Kind::Text), ("\"", Place::Body, Kind::Text)],
-        );
-        let request = of(&names, &["1", "2"]).unwrap();
-        assert_eq!(request.url, "https://example.com/v1/p?a%20b%26=1");
-        assert_eq!(request.body.as_deref(), Some(r#"{"\"":"2"}"#));
-        let path = operation("/%41/{x}.json", &[("x", Place::Path, Kind::Text)]);
-        assert_eq!(
-            of(&path, &["y"]).unwrap().url,
-            "https://example.com/v1/%41/y.json"
-        );
+    }
+
+    #[test]
+    fn names_are_encoded_and_the_path_of_the_document_is_not() {
+        let parameters = vec![parameter("a b&", Query, Text), parameter("\"", Body, Text)];
+        let named = request(&operation("/p", parameters), &["1", "2"]).unwrap();
+        assert_eq!(named.url, "https://example.com/v1/p?a%20b%26=1");
+        assert_eq!(named.body.as_deref(), Some(r#"{"\"":"2"}"#));
+        let operation = operation("/%41/{x}.json", vec![parameter("x", Path, Text)]);
+        let url = request(&operation, &["y"]).unwrap().url;
+        assert_eq!(url, "https://example.com/v1/%41/y.json");
     }
 
     #[test]
@@ -328,28 +397,23 @@ mod tests {
             "..\\admin",
             "./a",
         ] {
-            let error = sent(Place::Path, Kind::Text, value).unwrap_err();
-            assert_eq!(error.kind, prompt::Kind::BadValue, "{value}: {error}");
+            let error = sent_part(Path, Text, value).unwrap_err();
+            assert_eq!(error.kind, Kind::BadValue, "{value}: {error}");
         }
-        let two = operation(
+        let two_values = operation(
             "/{a}{b}",
-            &[
-                ("a", Place::Path, Kind::Text),
-                ("b", Place::Path, Kind::Integer),
-            ],
+            vec![parameter("a", Path, Text), parameter("b", Path, Integer)],
         );
-        assert_eq!(
-            of(&two, &["x", "1"]).unwrap().url,
-            "https://example.com/v1/x1"
-        );
-        let dots = operation("/.{a}", &[("a", Place::Path, Kind::Json)]);
-        assert!(of(&dots, &["\".\""]).is_err() && of(&dots, &["[]"]).is_err());
+        let url = request(&two_values, &["x", "1"]).unwrap().url;
+        assert_eq!(url, "https://example.com/v1/x1");
+        let after_dot = operation("/.{a}", vec![parameter("a", Path, Json)]);
+        assert!(request(&after_dot, &["\".\""]).is_err());
+        assert!(request(&after_dot, &["[]"]).is_err());
     }
 
     #[test]
-    fn a_value_is_of_the_type_that_its_parameter_takes() {
-        use Kind::{Boolean, Integer, Json, Number};
-        for (kind, value, want) in [
+    fn a_value_of_its_type_is_sent_as_it_is_written() {
+        for (value_type, value, json) in [
             (Integer, "2", "2"),
             (Integer, " -12\n", "-12"),
             (
@@ -364,13 +428,14 @@ mod tests {
             (Json, r#"[1, {"a": null}]"#, r#"[1, {"a": null}]"#),
             (Json, "\"a\"", "\"a\""),
         ] {
-            assert_eq!(
-                sent(Place::Body, kind, value).unwrap(),
-                format!("{{\"a\":{want}}}"),
-                "{value}"
-            );
+            let body = sent_part(Body, value_type, value).unwrap();
+            assert_eq!(body, format!("{{\"a\":{json}}}"), "{value}");
         }
-        for (kind, values) in [
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_refused() {
+        for (value_type, values) in [
             (
                 Integer,
                 &[
@@ -390,95 +455,68 @@ mod tests {
             (Json, &["a", "{", "1}"]),
         ] {
             for value in values {
-                for place in [Place::Path, QUERY, Place::Body] {
-                    let error = sent(place, kind, value).unwrap_err();
-                    assert_eq!(error.kind, prompt::Kind::BadValue, "{value}: {error}");
-                    assert!(
-                        error.message.ends_with("is not what `a` takes"),
-                        "{value}: {error}"
-                    );
+                for location in [Path, Query, Body] {
+                    let error = sent_part(location, value_type, value).unwrap_err();
+                    assert_eq!(error.kind, Kind::BadValue, "{value}: {error}");
+                    let message = error.message;
+                    assert!(message.ends_with("is not what `a` takes"), "{message}");
                 }
             }
         }
     }
 
     #[test]
-    fn a_list_becomes_several_parameters_of_the_query() {
-        for (value, want) in [
-            (r#"["a b", "c"]"#, "?a=a%20b&a=c"),
-            ("[1, true]", "?a=1&a=true"),
-            ("[]", ""),
-            ("\"a\"", "?a=a"),
-            (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
+    fn a_list_in_an_address_is_divided() {
+        let object_sent = "?a=%7B%22b%22%3A1%7D";
+        for (location, value, sent) in [
+            (Query, r#"["a b", "c"]"#, "?a=a%20b&a=c"),
+            (Query, "[1, true]", "?a=1&a=true"),
+            (Query, "[]", ""),
+            (Query, "\"a\"", "?a=a"),
+            (Query, r#"{"b":1}"#, object_sent),
+            (JoinedQuery, r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"),
+            (JoinedQuery, "[]", ""),
+            (JoinedQuery, r#"{"b":1}"#, object_sent),
+            (Path, r#"["a,", "b"]"#, "/a%2C,b/end"),
         ] {
-            assert_eq!(sent(QUERY, Kind::Json, value).unwrap(), want, "{value}");
-        }
-        assert_eq!(
-            sent(Place::Path, Kind::Json, r#"["a,", "b"]"#).unwrap(),
-            "/a%2C,b/end"
-        );
-    }
-
-    #[test]
-    fn the_elements_of_a_list_in_the_query_may_be_joined() {
-        for (value, want) in [
-            (r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"),
-            ("[]", ""),
-            (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
-        ] {
-            assert_eq!(
-                sent(Place::Query { is_joined: true }, Kind::Json, value).unwrap(),
-                want,
-                "{value}"
-            );
+            let part = sent_part(location, Json, value).unwrap();
+            assert_eq!(part, sent, "{location:?} {value}");
         }
     }
 
     #[test]
     fn a_value_may_be_the_whole_body() {
+        let operation = operation("/p", vec![parameter("body", WholeBody, Json)]);
         for (value, body) in [
             ("[1, 2]", Some("[1, 2]")),
             ("\"a\"", Some("\"a\"")),
             ("", None),
         ] {
-            let operation = operation("/p", &[("body", Place::WholeBody, Kind::Json)]);
-            let request = of(&operation, &[value]).unwrap();
-            assert_eq!(
-                (request.body.as_deref(), request.headers.len()),
-                (body, 1 + usize::from(body.is_some())),
-                "{value}"
-            );
+            let request = request(&operation, &[value]).unwrap();
+            assert_eq!(request.body.as_deref(), body, "{value}");
+            let has_type = request.headers.contains_key("Content-Type");
+            assert_eq!(has_type, body.is_some(), "{value}");
         }
-        assert!(
-            of(
-                &operation("/p", &[("body", Place::WholeBody, Kind::Json)]),
-                &["a"]
-            )
-            .is_err()
-        );
+        assert!(request(&operation, &["a"]).is_err());
     }
 
     #[test]
     fn an_address_has_a_limit() {
-        let error = sent(QUERY, Kind::Text, &"x".repeat(20_000))
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("16 KiB, the limit"), "{error}");
-        assert!(sent(Place::Body, Kind::Text, &"x".repeat(1_000_000)).is_ok());
+        let error = sent_part(Query, Text, &"x".repeat(20_000)).unwrap_err();
+        assert!(error.message.contains("16 KiB, the limit"), "{error}");
+        assert!(sent_part(Body, Text, &"x".repeat(1_000_000)).is_ok());
     }
 
     #[test]
     fn without_a_usable_address_there_is_no_request() {
-        let of = |base: &str| {
+        for base in ["", "/v1", "https://a:secret@b"] {
             let operation = Operation {
                 base: base.to_owned(),
-                ..operation("/p", &[])
+                ..operation("/p", Vec::new())
             };
-            request(&operation, &[], &Options::default())
-                .unwrap_err()
-                .to_string()
-        };
-        assert!(of("").contains("--openapi-base") && of("/v1").contains("--openapi-base"));
-        assert!(!of("https://a:secret@b").contains("secret"));
+            let error = request(&operation, &[]).unwrap_err().to_string();
+            assert!(error.contains("--openapi-base"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 }

@@ -1,26 +1,34 @@
 //! Parts of an OpenAPI document: parameters, bodies and schemas, with what they refer to.
 
-use super::operation::Kind;
+use super::operation::ValueType;
 use crate::wording::named;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How many values a part may consist of.
+/// How many values may be merged into one.
 const MAX_VALUES: usize = 100;
 
-/// A value of the document with all that it consists of: by `$ref`, by `allOf`, and by an `anyOf`
+/// A property of an object schema.
+pub(super) struct Property<'d> {
+    pub(super) name: &'d str,
+    pub(super) schema: &'d Value,
+}
+
+/// A value of the document, and those that belong to it: by `$ref`, by `allOf`, and by an `anyOf`
 /// or `oneOf` that has one alternative besides null. Where several of them have a key, the first
 /// counts.
 #[derive(Debug, Default)]
-pub(super) struct Part<'d> {
+pub(super) struct MergedValue<'d> {
     values: Vec<&'d Value>,
 }
 
-impl<'d> Part<'d> {
+impl<'d> MergedValue<'d> {
+    /// Merges a value of the document `root` with those that belong to it.
+    ///
     /// # Errors
-    /// A part of it is not in the document, or it consists of too many.
-    pub(super) fn of(root: &'d Value, value: &'d Value) -> Result<Part<'d>, String> {
+    /// A `$ref` leads to nothing in the document, or there are too many values.
+    pub(super) fn resolve(root: &'d Value, value: &'d Value) -> Result<MergedValue<'d>, String> {
         let mut values = Vec::new();
         let mut waiting = vec![value]; // a stack: the last one is next
         while let Some(value) = waiting.pop() {
@@ -30,93 +38,118 @@ impl<'d> Part<'d> {
                 ));
             }
             values.push(value);
-            for key in ["anyOf", "oneOf"] {
-                let alternatives = value[key].as_array().into_iter().flatten();
-                let others: Vec<&Value> = alternatives
-                    .filter(|schema| schema["type"] != "null")
-                    .collect();
-                waiting.extend(others.first().filter(|_| others.len() == 1));
-            }
-            waiting.extend(value["allOf"].as_array().into_iter().flatten().rev());
+            waiting.extend(only_alternative(&value["anyOf"]));
+            waiting.extend(only_alternative(&value["oneOf"]));
+            waiting.extend(elements(&value["allOf"]).rev());
             if let Some(reference) = value["$ref"].as_str() {
-                waiting.push(target(root, reference)?);
+                waiting.push(referenced_value(root, reference)?);
             }
         }
-        Ok(Part { values })
+        Ok(MergedValue { values })
     }
 
-    /// The first value of a key; null if there is none.
+    /// Returns the first value of a key, or null if there is none.
     pub(super) fn get(&self, key: &str) -> &'d Value {
-        self.all(key).next().unwrap_or(&Value::Null)
+        self.get_all(key).next().unwrap_or(&Value::Null)
     }
 
-    fn all<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'d Value> + 'k {
+    /// Returns all values of a key but null.
+    fn get_all(&self, key: &str) -> impl Iterator<Item = &'d Value> {
         self.values
             .iter()
-            .filter_map(move |value| value.get(key))
+            .map(move |value| &value[key])
             .filter(|value| !value.is_null())
     }
 
-    /// The properties of an object, each once, in their order.
-    pub(super) fn properties(&self) -> Vec<(&'d String, &'d Value)> {
-        let mut known = BTreeSet::new();
-        let all = self
-            .all("properties")
-            .filter_map(Value::as_object)
-            .flatten();
-        all.filter(|(name, _)| known.insert(*name)).collect()
+    /// Returns the properties of an object, each once, in their order.
+    pub(super) fn properties(&self) -> Vec<Property<'d>> {
+        let mut names = BTreeSet::new();
+        let mut properties = Vec::new();
+        for object in self.get_all("properties").filter_map(Value::as_object) {
+            for (name, schema) in object {
+                if names.insert(name) {
+                    properties.push(Property { name, schema });
+                }
+            }
+        }
+        properties
     }
 
-    /// Whether an object must have a property.
+    /// Returns whether an object must have a property.
     pub(super) fn requires(&self, property: &str) -> bool {
-        self.all("required")
-            .filter_map(Value::as_array)
-            .flatten()
+        self.get_all("required")
+            .flat_map(elements)
             .any(|name| name == property)
     }
 
-    /// What the text of a value is converted to.
-    pub(super) fn kind(&self) -> Kind {
-        let of = self.get("type");
-        let types = of
-            .as_array()
-            .map_or(std::slice::from_ref(of), Vec::as_slice);
-        let types: Vec<&str> = types
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|name| *name != "null")
-            .collect();
-        let is_nested = ["oneOf", "anyOf", "properties", "items"]
-            .iter()
-            .any(|key| !self.get(key).is_null());
-        match types.as_slice() {
-            ["integer"] => Kind::Integer,
-            ["number"] => Kind::Number,
-            ["boolean"] => Kind::Boolean,
-            ["string"] => Kind::Text,
-            [] if !is_nested => Kind::Text,
-            _ => Kind::Json,
+    /// Returns what the text of a value with this schema is converted to.
+    pub(super) fn value_type(&self) -> ValueType {
+        match self.type_names().as_slice() {
+            ["integer"] => ValueType::Integer,
+            ["number"] => ValueType::Number,
+            ["boolean"] => ValueType::Boolean,
+            ["string"] => ValueType::Text,
+            [] if !self.has_inner_schemas() => ValueType::Text,
+            _ => ValueType::Json,
         }
+    }
+
+    /// Returns the names in `type` but null: one text, or a list of texts.
+    fn type_names(&self) -> Vec<&'d str> {
+        let type_value = self.get("type");
+        let mut names: Vec<&str> = elements(type_value).filter_map(Value::as_str).collect();
+        names.extend(type_value.as_str());
+        names.retain(|name| *name != "null");
+        names
+    }
+
+    /// Returns whether other schemas say what a value consists of, or which types it may have.
+    fn has_inner_schemas(&self) -> bool {
+        ["oneOf", "anyOf", "properties", "items"]
+            .iter()
+            .any(|key| !self.get(key).is_null())
     }
 }
 
-/// What a `$ref` refers to: a JSON Pointer (RFC 6901) into this document.
-fn target<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, String> {
-    let shown = named(&format!("$ref: {reference}"));
-    let pointer = reference
-        .strip_prefix('#')
-        .map(|pointer| percent_decode_str(pointer).decode_utf8_lossy());
-    let target = pointer.and_then(|pointer| root.pointer(&pointer));
-    target.ok_or_else(|| format!("{shown} is not in the document, and no other is read"))
+/// Returns the elements of a list; none of any other value.
+pub(super) fn elements(list: &Value) -> impl DoubleEndedIterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
 }
 
-/// A value as a text for a person, or for a service that gets it as a parameter: a string as it is;
-/// `None` for null and blank ones.
-pub(super) fn text(value: &Value) -> Option<String> {
+/// Returns the schema besides null in a list of alternatives, if there is exactly one.
+fn only_alternative(alternatives: &Value) -> Option<&Value> {
+    let mut others = elements(alternatives).filter(|schema| schema["type"] != "null");
+    let first = others.next()?;
+    if others.next().is_some() {
+        return None;
+    }
+    Some(first)
+}
+
+/// Returns what a `$ref` refers to: a JSON Pointer (RFC 6901) into this document.
+fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, String> {
+    if let Some(encoded_pointer) = reference.strip_prefix('#') {
+        let pointer = percent_decode_str(encoded_pointer).decode_utf8_lossy();
+        if let Some(value) = root.pointer(&pointer) {
+            return Ok(value);
+        }
+    }
+    let shown = named(&format!("$ref: {reference}"));
+    Err(format!(
+        "{shown} is not in the document, and no other is read"
+    ))
+}
+
+/// Returns a value as a text for a person, or for a service that gets it as a parameter: a string
+/// as it is, anything else as JSON; `None` for null and blank strings.
+pub(super) fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    (!text.trim().is_empty()).then_some(text)
+    if text.trim().is_empty() {
+        return None;
+    }
+    Some(text)
 }

@@ -1,159 +1,175 @@
-//! Sends a request to a service, and reads its answer: to addresses that were checked after the
-//! name was resolved, without a proxy, and with limits of time and size. The values of secret
-//! headers are read for each request, and are in no message.
+//! Sends a request to a service, and reads its reply: to addresses that were checked after the name
+//! was resolved, without a proxy, and with limits of time and size.
 
-use super::address::{Allowed, Base};
-use super::answer::Answer;
-use super::operation::{HeaderValue, Operation, Options, SecretHeader};
+use super::address::{AllowedAddresses, BaseUrl};
+use super::operation::{Operation, Options};
+use super::reply::ServiceReply;
+use super::secrets::{Secret, conceal, read_secrets};
 use crate::library::ServiceRequest;
-use crate::library::read as read_file;
 use crate::prompt::{Diagnostic, Kind, Messages};
 use crate::wording::{in_bytes, named, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
-use ureq::Agent;
 use ureq::config::Config;
-use ureq::http::header::{CONTENT_TYPE, ETAG};
-use ureq::http::{self, Uri};
+use ureq::http::header::{CONTENT_TYPE, ETAG, HeaderName};
+use ureq::http::{Request, Response, Uri};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, AsSendBody, Body};
 
-/// How long it may take to connect to a service, and a call in all.
+/// How long it may take to connect to a server.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// How much the reply of a service may take: 1 MiB.
+const SERVICE_LIMITS: ReplyLimits = ReplyLimits {
+    time: Duration::from_secs(10),
+    body: 1024 * 1024,
+};
 
 /// All certificates of the system, on Debian and others. Their folder, where each is in a file of
 /// its own, takes 3 ms longer to read.
 const BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The longest body of an answer, in bytes: 1 MiB.
-const MAX_BODY: u64 = 1024 * 1024;
-
-/// The longest value of a secret header, in bytes.
-const MAX_SECRET: usize = 16 * 1024;
-
 /// How much of an error of the system is shown, in characters.
 const MAX_REASON: usize = 200;
 
-/// The messages that a service answers with.
-///
-/// # Errors
-/// The address is refused, the service cannot be reached, or its answer is no prompt.
-pub(super) fn send(
-    operation: &Operation,
-    request: &ServiceRequest,
-    options: &Options,
-) -> Result<Messages, Diagnostic> {
-    call(
-        DefaultResolver::default(),
-        ANSWER_WITHIN,
-        operation,
-        request,
-        options,
-        messages,
-    )
+/// How much the reply to a request may take.
+#[derive(Clone, Copy)]
+pub(in crate::sources) struct ReplyLimits {
+    /// From the request to the end of the reply.
+    pub(in crate::sources) time: Duration,
+    /// The longest body, in bytes.
+    pub(in crate::sources) body: u64,
 }
 
-fn messages(answer: &Answer, secrets: &[Secret]) -> Result<Messages, Diagnostic> {
-    answer.messages(|text| conceal(text, secrets))
+/// The service that has an operation.
+pub(super) struct Service<'o> {
+    operation: &'o Operation,
+    options: &'o Options,
+    base: BaseUrl,
+    agent: Agent,
+    limits: ReplyLimits,
 }
 
-/// Tries to reach the service of an operation: any answer to a `GET` of its base address will do.
-/// Its status is returned.
-///
-/// # Errors
-/// The address is refused, a header cannot be read, or the service cannot be reached.
-pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, Diagnostic> {
-    let url = Base::of(operation, options)?.url;
-    let request = ServiceRequest {
-        method: "GET".to_owned(),
-        url,
-        headers: BTreeMap::new(),
-        body: None,
-    };
-    let status = |answer: &Answer, _: &[Secret]| Ok(answer.status.as_u16());
-    call(
-        DefaultResolver::default(),
-        ANSWER_WITHIN,
-        operation,
-        &request,
-        options,
-        status,
-    )
+impl<'o> Service<'o> {
+    /// Prepares to call the service of an operation. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Its address is refused.
+    pub(super) fn new(
+        operation: &'o Operation,
+        options: &'o Options,
+    ) -> Result<Service<'o>, Diagnostic> {
+        Service::with_resolver(operation, options, DefaultResolver::default())
+    }
+
+    /// Does what [`Service::new`] does, and resolves the name of its host with this resolver.
+    fn with_resolver(
+        operation: &'o Operation,
+        options: &'o Options,
+        resolver: impl Resolver,
+    ) -> Result<Service<'o>, Diagnostic> {
+        let base = BaseUrl::of_operation(operation, options)?;
+        let resolver = CheckedResolver {
+            resolver,
+            allowed: base.allowed_addresses(options),
+        };
+        let config = client_config(0, RootCerts::PlatformVerifier);
+        Ok(Service {
+            operation,
+            options,
+            base,
+            agent: Agent::with_parts(config, DefaultConnector::default(), resolver),
+            limits: SERVICE_LIMITS,
+        })
+    }
+
+    /// Sends a request for a prompt, and returns the messages of the reply.
+    ///
+    /// # Errors
+    /// A header cannot be read, the service cannot be reached, or its reply is no prompt.
+    pub(super) fn send(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
+        self.messages(request)
+            .map_err(|error| self.with_operation(error))
+    }
+
+    fn messages(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
+        let secrets = read_secrets(&self.options.headers)?;
+        let reply = self.reply(request, &secrets)?;
+        reply.messages(|text| conceal(text, &secrets))
+    }
+
+    /// Tries to reach the service with a `GET` of its base address, and returns the status of the
+    /// reply: any will do.
+    ///
+    /// # Errors
+    /// A header cannot be read, or the service cannot be reached.
+    pub(super) fn reach(&self) -> Result<u16, Diagnostic> {
+        self.status().map_err(|error| self.with_operation(error))
+    }
+
+    fn status(&self) -> Result<u16, Diagnostic> {
+        let secrets = read_secrets(&self.options.headers)?;
+        let request = ServiceRequest {
+            method: "GET".to_owned(),
+            url: self.base.url.clone(),
+            headers: BTreeMap::new(),
+            body: None,
+        };
+        let reply = self.reply(&request, &secrets)?;
+        Ok(reply.status.as_u16())
+    }
+
+    /// Sends a request, and returns the reply. A redirect is a reply.
+    fn reply(
+        &self,
+        request: &ServiceRequest,
+        secrets: &[Secret],
+    ) -> Result<ServiceReply, Diagnostic> {
+        exchange(&self.agent, request, secrets, self.limits)
+            .map_err(|error| exchange_error(error, &self.base.url, self.limits))
+    }
+
+    /// Begins the message of an error with the operation: `the service for GET /brief did not …`.
+    fn with_operation(&self, error: Diagnostic) -> Diagnostic {
+        let method = self.operation.method;
+        let path = printable(&self.operation.path);
+        Diagnostic {
+            message: format!("the service for {method} {path} {}", error.message),
+            ..error
+        }
+    }
 }
 
-/// Sends a request, and reads the answer. A redirect is an answer.
-fn call<T>(
-    resolver: impl Resolver,
-    within: Duration,
-    operation: &Operation,
-    request: &ServiceRequest,
-    options: &Options,
-    read: impl FnOnce(&Answer, &[Secret]) -> Result<T, Diagnostic>,
-) -> Result<T, Diagnostic> {
-    let Base { url, allowed } = Base::of(operation, options)?;
-    let answered = secrets(&options.headers).and_then(|secrets| {
-        let answer = exchange(
-            &agent(resolver, allowed),
-            request,
-            &secrets,
-            within,
-            MAX_BODY,
-        );
-        read(
-            &answer.map_err(|error| no_answer(error, &url, MAX_BODY))?,
-            &secrets,
-        )
-    });
-    let of_service = |what: String| {
-        format!(
-            "the service for {} {} {what}",
-            operation.method,
-            printable(&operation.path)
-        )
-    };
-    answered.map_err(|why| Diagnostic {
-        message: of_service(why.message),
-        ..why
-    })
-}
-
-fn agent(resolver: impl Resolver, allowed: Allowed) -> Agent {
-    let settings = settings(0, RootCerts::PlatformVerifier);
-    Agent::with_parts(
-        settings,
-        DefaultConnector::default(),
-        CheckedResolver { resolver, allowed },
-    )
-}
-
-/// The certificates in [`BUNDLE`] for an address with TLS; all of the system if there is no such
-/// file, or the user names another.
-pub(in crate::sources) fn bundle(url: &str) -> RootCerts {
-    let is_named = |name| env::var_os(name).is_some();
-    let is_used =
-        url.starts_with("https:") && !is_named("SSL_CERT_FILE") && !is_named("SSL_CERT_DIR");
-    let Some(pem) = is_used.then(|| fs::read(BUNDLE).ok()).flatten() else {
+/// Returns the certificates in [`BUNDLE`] for an address with TLS; all of the system if there is no
+/// such file, or the user names another.
+pub(in crate::sources) fn bundled_certificates(url: &str) -> RootCerts {
+    if !url.starts_with("https:") || is_set("SSL_CERT_FILE") || is_set("SSL_CERT_DIR") {
+        return RootCerts::PlatformVerifier;
+    }
+    let Ok(pem) = fs::read(BUNDLE) else {
         return RootCerts::PlatformVerifier;
     };
-    let certificate = |item| {
-        if let PemItem::Certificate(it) = item {
-            Some(it)
-        } else {
-            None
+    let mut certificates = Vec::new();
+    for item in parse_pem(&pem) {
+        if let Ok(PemItem::Certificate(certificate)) = item {
+            certificates.push(certificate);
         }
-    };
-    parse_pem(&pem)
-        .filter_map(|item| certificate(item.ok()?))
-        .into()
+    }
+    certificates.into()
 }
 
-/// How a server is asked that the user named: without a proxy or redirects. `idle`: how many
-/// connections are kept for the next request.
-pub(in crate::sources) fn settings(idle: usize, roots: RootCerts) -> Config {
+/// Returns whether an environment variable is set.
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some()
+}
+
+/// Returns how a server is asked that the user named: without a proxy or redirects. As many
+/// connections as `idle_connections` are kept for the next request.
+pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCerts) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(roots)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -161,7 +177,7 @@ pub(in crate::sources) fn settings(idle: usize, roots: RootCerts) -> Config {
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        .max_idle_connections(idle)
+        .max_idle_connections(idle_connections)
         .timeout_connect(Some(CONNECT_WITHIN))
         .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
         .accept_encoding("identity")
@@ -170,15 +186,17 @@ pub(in crate::sources) fn settings(idle: usize, roots: RootCerts) -> Config {
     config.build()
 }
 
-/// Sends a request, and reads the answer, whose body may have so many bytes.
+/// Sends a request with secret headers, and returns the reply.
+///
+/// # Errors
+/// There is no whole reply within the limits, or [`CheckedResolver`] refuses the address.
 pub(in crate::sources) fn exchange(
     agent: &Agent,
     request: &ServiceRequest,
     secrets: &[Secret],
-    within: Duration,
-    limit: u64,
-) -> Result<Answer, ureq::Error> {
-    let mut builder = http::Request::builder()
+    limits: ReplyLimits,
+) -> Result<ServiceReply, ureq::Error> {
+    let mut builder = Request::builder()
         .method(&*request.method)
         .uri(&request.url);
     for (name, value) in &request.headers {
@@ -187,76 +205,89 @@ pub(in crate::sources) fn exchange(
     for secret in secrets {
         builder = builder.header(&secret.name, &secret.value);
     }
-    // Without a length, ureq would send an empty body in chunks, which many services refuse.
-    let has_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    let mut response = match request.body.as_deref().or(has_body.then_some("")) {
-        Some(body) => agent.run(
-            agent
-                .configure_request(builder.body(body)?)
-                .timeout_global(Some(within))
-                .build(),
-        ),
-        None => agent.run(
-            agent
-                .configure_request(builder.body(())?)
-                .timeout_global(Some(within))
-                .build(),
-        ),
-    }?;
-    let header = |name| {
-        response
-            .headers()
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
+    let mut response = if let Some(body) = &request.body {
+        run(agent, builder.body(body.as_str())?, limits)?
+    } else if matches!(&*request.method, "POST" | "PUT" | "PATCH") {
+        // Without a text, ureq would send an empty body in chunks, which many services refuse.
+        run(agent, builder.body("")?, limits)?
+    } else {
+        run(agent, builder.body(())?, limits)?
     };
-    let (content_type, tag) = (header(CONTENT_TYPE).to_owned(), header(ETAG).to_owned());
-    let body = response
-        .body_mut()
-        .with_config()
-        .limit(limit)
-        .read_to_vec()?;
-    Ok(Answer {
+    let body = response.body_mut().with_config().limit(limits.body);
+    Ok(ServiceReply {
+        body: body.read_to_vec()?,
         status: response.status(),
-        content_type,
-        tag,
-        body,
+        content_type: header_text(&response, CONTENT_TYPE),
+        tag: header_text(&response, ETAG),
     })
 }
 
-/// Why there is no whole answer of the server at an address.
-pub(in crate::sources) fn no_answer(error: ureq::Error, url: &str, limit: u64) -> Diagnostic {
-    let (what, fix) = match error {
-        ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
-        ureq::Error::BodyExceedsLimit(_) => (
-            format!("answered with more than {}", in_bytes(limit as usize)),
+/// Sends a request, and returns the response, whose body is not read yet.
+fn run(
+    agent: &Agent,
+    request: Request<impl AsSendBody>,
+    limits: ReplyLimits,
+) -> Result<Response<Body>, ureq::Error> {
+    let request = agent
+        .configure_request(request)
+        .timeout_global(Some(limits.time))
+        .build();
+    agent.run(request)
+}
+
+/// Returns the value of a header; empty if there is none, or it is not ASCII.
+fn header_text(response: &Response<Body>, name: HeaderName) -> String {
+    match response.headers().get(name).map(|value| value.to_str()) {
+        Some(Ok(text)) => text.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the diagnostic for an [`exchange`] with the server at an address that failed, as a
+/// clause about the server.
+pub(in crate::sources) fn exchange_error(
+    error: ureq::Error,
+    url: &str,
+    limits: ReplyLimits,
+) -> Diagnostic {
+    match error {
+        ureq::Error::Timeout(_) => {
+            Diagnostic::new(Kind::Service, "did not answer in time", "try again later")
+        }
+        ureq::Error::BodyExceedsLimit(_) => Diagnostic::new(
+            Kind::Service,
+            format!("answered with more than {}", in_bytes(limits.body as usize)),
             "ask those who operate it to correct that",
         ),
         // The address of a service is not allowed: only `CheckedResolver` says that.
-        ureq::Error::Other(why) => (
-            format!("is not called: {why}"),
-            "correct the address of the service, or if a private one is meant, start with --openapi-allow-private",
+        ureq::Error::Other(reason) => Diagnostic::new(
+            Kind::Service,
+            format!("is not called: {reason}"),
+            "correct the address of the service, or if a private one is meant, start with \
+             --openapi-allow-private",
         ),
-        // An error of TLS may name many hosts.
-        error => (
-            format!(
-                "at {} cannot be reached: {}",
-                named(url),
-                printable(&shortened(&error.to_string(), MAX_REASON))
-            ),
-            "check that it is running, its address and its certificate, and that the network works",
-        ),
-    };
-    Diagnostic::new(Kind::Service, what, fix)
+        error => {
+            // An error of TLS may name many hosts.
+            let error_text = error.to_string();
+            let reason = printable(&shortened(&error_text, MAX_REASON));
+            Diagnostic::new(
+                Kind::Service,
+                format!("at {} cannot be reached: {reason}", named(url)),
+                "check that it is running, its address and its certificate, and that the network \
+                 works",
+            )
+        }
+    }
 }
 
-/// Resolves names, and refuses one that has an address which is not allowed. The connection is made
-/// to the addresses that it returns, so that a name which resolves to another address the next time
-/// changes nothing.
+/// Resolves names, and refuses one that has an address which is not allowed.
+///
+/// The connection is made to the addresses that it returns, so that a name which resolves to
+/// another address the next time changes nothing.
 #[derive(Debug)]
 struct CheckedResolver<R> {
     resolver: R,
-    allowed: Allowed,
+    allowed: AllowedAddresses,
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
@@ -266,81 +297,20 @@ impl<R: Resolver> Resolver for CheckedResolver<R> {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let host = uri.host().unwrap_or_default();
         let addresses = self.resolver.resolve(uri, config, timeout)?;
         for address in addresses.iter() {
-            let checked = self
-                .allowed
-                .check(uri.host().unwrap_or_default(), address.ip());
-            checked.map_err(|why| ureq::Error::Other(why.into()))?;
+            self.allowed
+                .check(host, address.ip())
+                .map_err(|reason| ureq::Error::Other(reason.into()))?;
         }
         Ok(addresses)
     }
 }
 
-/// A secret header, as it is sent.
-pub(in crate::sources) struct Secret {
-    name: String,
-    value: http::HeaderValue,
-    pub(in crate::sources) text: String,
-}
-
-/// Reads the values of secret headers.
-pub(in crate::sources) fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
-    let read = |header: &SecretHeader| {
-        let text = match &header.value {
-            HeaderValue::File(path) => read_file(path, MAX_SECRET)
-                .map_err(|why| why.message)
-                .and_then(|bytes| {
-                    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
-                }),
-            HeaderValue::Variable(variable) => {
-                std::env::var(variable).map_err(|error| error.to_string())
-            }
-        };
-        let secret = text.and_then(|text| {
-            let text = text.trim().to_owned();
-            let sent = header
-                .scheme
-                .as_ref()
-                .map_or(text.clone(), |scheme| format!("{scheme} {text}"));
-            let value = http::HeaderValue::try_from(sent)
-                .ok()
-                .filter(|_| !text.is_empty());
-            let mut value =
-                value.ok_or("it is empty, or has a line break or another control character")?;
-            value.set_sensitive(true);
-            Ok(Secret {
-                name: header.name.clone(),
-                value,
-                text,
-            })
-        });
-        secret.map_err(|why| {
-            let (value, name) = (header.value.named(), named(&header.name));
-            let message = format!(
-                "is not called: {value} of the header {name} cannot be used: {}",
-                printable(&why)
-            );
-            Diagnostic::new(Kind::Service, message, "correct it, or the settings")
-        })
-    };
-    headers.iter().map(read).collect()
-}
-
-/// Removes the secrets that were sent to the service from a text of it: the whole values, and
-/// without the word before them (`Bearer`).
-fn conceal(text: &str, secrets: &[Secret]) -> String {
-    let words = secrets.iter().flat_map(|secret| {
-        [
-            secret.text.as_str(),
-            secret.text.rsplit(' ').next().unwrap_or_default(),
-        ]
-    });
-    words.fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::request::build_request;
     use super::*;
     use std::collections::VecDeque;
     use std::io::{self, Read as _, Write as _};
@@ -351,51 +321,74 @@ mod tests {
     use ureq::unversioned::resolver::ArrayVec;
 
     #[test]
-    fn the_certificates_of_the_system_are_read_from_one_file_if_there_is_one_and_the_user_names_no_other()
-     {
-        let is_named = |name| env::var_os(name).is_some();
-        let is_used =
-            fs::exists(BUNDLE).unwrap() && !is_named("SSL_CERT_FILE") && !is_named("SSL_CERT_DIR");
-        let is_of_file = |url| matches!(bundle(url), RootCerts::Specific(certificates) if certificates.len() > 1);
-        assert_eq!(
-            (
-                is_of_file("https://localhost"),
-                is_of_file("http://localhost")
-            ),
-            (is_used, false)
-        );
-    }
-
-    #[test]
-    fn what_is_said_of_any_server_names_no_service_and_no_option() {
-        for error in [ureq::Error::BodyExceedsLimit(1), ureq::Error::HostNotFound] {
-            let said = no_answer(error, "https://prompts.example.com", 1).text();
-            assert!(!said.contains("service") && !said.contains("--"), "{said}");
+    fn the_certificates_of_the_system_come_from_one_file_unless_the_user_names_others() {
+        let is_bundle_used =
+            fs::exists(BUNDLE).unwrap() && !is_set("SSL_CERT_FILE") && !is_set("SSL_CERT_DIR");
+        for (url, are_bundled) in [
+            ("https://localhost", is_bundle_used),
+            ("http://localhost", false),
+        ] {
+            let roots = bundled_certificates(url);
+            let has_many = matches!(&roots, RootCerts::Specific(all) if all.len() > 1);
+            assert_eq!(has_many, are_bundled, "{url}");
         }
     }
 
-    /// A service on a port of this machine, which handles one connection after the other, and the
-    /// requests that it gets.
-    fn service(
-        mut handle: impl FnMut(usize, TcpStream) + Send + 'static,
-    ) -> (u16, Receiver<String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (sender, requests) = channel();
-        thread::spawn(move || {
-            for (index, connection) in listener.incoming().enumerate() {
-                let mut connection = connection.unwrap();
-                let Some(request) = read_request(&mut connection) else {
-                    continue;
-                };
-                sender.send(request).ok();
-                handle(index, connection);
-            }
-        });
-        (port, requests)
+    #[test]
+    fn an_error_that_any_server_may_cause_names_no_service_and_no_option() {
+        for error in [ureq::Error::BodyExceedsLimit(1), ureq::Error::HostNotFound] {
+            let text = exchange_error(error, "https://prompts.example.com", SERVICE_LIMITS).text();
+            assert!(!text.contains("service") && !text.contains("--"), "{text}");
+        }
     }
 
-    /// A request, with its body if that has a length.
+    /// A service on a port of this machine.
+    struct TestService {
+        port: u16,
+        /// The requests that it gets.
+        requests: Receiver<String>,
+    }
+
+    impl TestService {
+        /// Starts a service that handles one connection after the other.
+        fn start(mut handle: impl FnMut(TcpStream) + Send + 'static) -> TestService {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let (sender, requests) = channel();
+            thread::spawn(move || {
+                for connection in listener.incoming() {
+                    let mut connection = connection.unwrap();
+                    let Some(request) = read_request(&mut connection) else {
+                        continue;
+                    };
+                    sender.send(request).ok();
+                    handle(connection);
+                }
+            });
+            TestService { port, requests }
+        }
+
+        /// Starts a service that answers each request with this text.
+        fn answering(response: &str) -> TestService {
+            let response = response.to_owned();
+            TestService::start(move |mut connection| {
+                _ = connection.write_all(response.as_bytes());
+            })
+        }
+
+        /// Starts a service that answers each request with `Hello`.
+        fn greeting() -> TestService {
+            TestService::answering(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello",
+            )
+        }
+
+        fn url(&self) -> String {
+            format!("http://127.0.0.1:{}", self.port)
+        }
+    }
+
+    /// Reads a request, with its body if that has a length.
     fn read_request(connection: &mut TcpStream) -> Option<String> {
         let mut request = String::new();
         let mut byte = [0];
@@ -406,65 +399,60 @@ mod tests {
         let head = request.to_ascii_lowercase();
         let length = head
             .lines()
-            .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-        let mut body = vec![0; length.unwrap_or(0)];
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
         connection.read_exact(&mut body).ok()?;
         Some(request + &String::from_utf8(body).unwrap())
     }
 
-    /// A service that answers each request with the next of these texts.
-    fn answering(answers: &[&str]) -> (u16, Receiver<String>) {
-        let answers: Vec<String> = answers.iter().map(|&answer| answer.to_owned()).collect();
-        service(move |index, mut connection| {
-            connection
-                .write_all(answers[index].as_bytes())
-                .unwrap_or_default()
-        })
+    /// Returns a listener that nothing may connect to.
+    fn forbidden_listener() -> TcpListener {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        listener
     }
 
-    fn ok(content_type: &str, body: &str) -> String {
-        let length = body.len();
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
+    #[track_caller]
+    fn assert_no_connection(listener: &TcpListener) {
+        let error = listener.accept().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 
-    const WITHIN: Duration = Duration::from_secs(10);
+    fn operation(method: &'static str, base: &str) -> Operation {
+        Operation {
+            method,
+            base: base.to_owned(),
+            path: "/p".to_owned(),
+            parameters: Vec::new(),
+            has_object: true,
+        }
+    }
 
-    fn options(base: &str, headers: &[SecretHeader]) -> Options {
+    /// Returns the options of a user who names the address of the service.
+    fn options(base: &str) -> Options {
         Options {
             base: Some(base.to_owned()),
-            headers: headers.to_vec(),
             ..Options::default()
         }
     }
 
-    /// A call of `POST /p` with the body `{}`.
-    fn call_with(
-        resolver: impl Resolver,
-        within: Duration,
-        options: &Options,
-    ) -> Result<String, String> {
-        let operation = Operation {
-            method: "POST",
-            base: options.base.clone().unwrap(),
-            path: "/p".to_owned(),
-            parameters: Vec::new(),
-            has_object: true,
-        };
-        let request =
-            super::super::request(&operation, &[], options).map_err(|error| error.to_string())?;
-        let sent = super::call(resolver, within, &operation, &request, options, messages);
-        sent.map(Messages::into_text)
-            .map_err(|error| error.to_string())
+    /// Sends `{}` to `/p` of the service at an address, and returns the text of the reply.
+    fn call(base: &str) -> Result<String, String> {
+        call_with(DefaultResolver::default(), SERVICE_LIMITS.time, base)
     }
 
-    fn call(port: u16) -> Result<String, String> {
-        call_with(
-            DefaultResolver::default(),
-            WITHIN,
-            &options(&format!("http://127.0.0.1:{port}/v1"), &[]),
-        )
+    /// Does what [`call`] does with another resolver and another limit of time.
+    fn call_with(resolver: impl Resolver, time: Duration, base: &str) -> Result<String, String> {
+        let operation = operation("POST", base);
+        let options = options(base);
+        let request = build_request(&operation, &[], &options).unwrap();
+        let mut service = Service::with_resolver(&operation, &options, resolver).unwrap();
+        service.limits.time = time;
+        match service.send(&request) {
+            Ok(messages) => Ok(messages.into_text()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// A table of names in place of DNS: each look-up takes the next of the addresses.
@@ -472,12 +460,15 @@ mod tests {
     struct Table(Arc<Mutex<VecDeque<Vec<SocketAddr>>>>);
 
     impl Table {
-        fn new(answers: &[&[&str]], port: u16) -> Table {
-            let with_port = |address: &&str| SocketAddr::new(address.parse().unwrap(), port);
-            let answers = answers
-                .iter()
-                .map(|addresses| addresses.iter().map(with_port).collect());
-            Table(Arc::new(Mutex::new(answers.collect())))
+        fn new(look_ups: &[&[&str]], port: u16) -> Table {
+            let mut table = VecDeque::new();
+            for addresses in look_ups {
+                let with_port = addresses
+                    .iter()
+                    .map(|address| SocketAddr::new(address.parse().unwrap(), port));
+                table.push_back(with_port.collect());
+            }
+            Table(Arc::new(Mutex::new(table)))
         }
     }
 
@@ -485,114 +476,101 @@ mod tests {
         fn resolve(
             &self,
             _: &Uri,
-            _: &ureq::config::Config,
+            _: &Config,
             _: NextTimeout,
         ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-            let answer = self
-                .0
-                .lock()
-                .unwrap()
-                .pop_front()
-                .ok_or(ureq::Error::HostNotFound)?;
+            let next = self.0.lock().unwrap().pop_front();
             let mut addresses = ArrayVec::from_fn(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
-            answer
-                .into_iter()
-                .for_each(|address| addresses.push(address));
+            for address in next.ok_or(ureq::Error::HostNotFound)? {
+                addresses.push(address);
+            }
             Ok(addresses)
         }
     }
 
     #[test]
     fn a_request_is_sent_as_it_is_shown() {
-        let (port, requests) = answering(&[&ok("text/plain", "Hello")]);
-        assert_eq!(call(port).as_deref(), Ok("Hello"));
-        let request = requests.recv().unwrap();
+        let service = TestService::greeting();
+        let base = format!("{}/v1", service.url());
+        assert_eq!(call(&base).as_deref(), Ok("Hello"));
+        let request = service.requests.recv().unwrap();
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, "{}");
         let mut lines: Vec<&str> = head.lines().collect();
-        assert_eq!((lines.remove(0), body), ("POST /v1/p HTTP/1.1", "{}"));
+        assert_eq!(lines.remove(0), "POST /v1/p HTTP/1.1");
         lines.sort_unstable();
-        let host = format!("host: 127.0.0.1:{port}");
-        let user_agent = concat!("user-agent: prompt-expander/", env!("CARGO_PKG_VERSION"));
-        let accept = "accept: application/json, text/markdown, text/plain";
-        let others = ["content-length: 2", "content-type: application/json"];
-        assert_eq!(
-            lines,
-            [
-                "accept-encoding: identity",
-                accept,
-                others[0],
-                others[1],
-                &host,
-                user_agent
-            ]
-        );
+        let headers = [
+            "accept-encoding: identity",
+            "accept: application/json, text/markdown, text/plain",
+            "content-length: 2",
+            "content-type: application/json",
+            &format!("host: 127.0.0.1:{}", service.port),
+            concat!("user-agent: prompt-expander/", env!("CARGO_PKG_VERSION")),
+        ];
+        assert_eq!(lines, headers);
     }
 
     #[test]
     fn a_request_without_a_body_says_so_with_its_length() {
-        for (method, want) in [
+        for (method, has_length) in [
             ("POST", true),
             ("PUT", true),
+            ("PATCH", true),
             ("DELETE", false),
             ("GET", false),
         ] {
-            let (port, requests) = answering(&[&ok("text/plain", "Hello")]);
-            let options = options(&format!("http://127.0.0.1:{port}"), &[]);
-            let (base, path) = (options.base.clone().unwrap(), "/p".to_owned());
+            let service = TestService::greeting();
             let operation = Operation {
-                method,
-                base,
-                path,
-                parameters: Vec::new(),
                 has_object: false,
+                ..operation(method, &service.url())
             };
-            let request = super::super::request(&operation, &[], &options).unwrap();
-            assert!(send(&operation, &request, &options).is_ok());
-            let sent = requests.recv().unwrap().to_ascii_lowercase();
-            assert_eq!(sent.contains("content-length: 0\r\n"), want, "{sent}");
+            let options = options(&service.url());
+            let request = build_request(&operation, &[], &options).unwrap();
+            let reply = Service::new(&operation, &options).unwrap().send(&request);
+            assert!(reply.is_ok(), "{reply:?}");
+            let sent = service.requests.recv().unwrap().to_ascii_lowercase();
+            assert_eq!(sent.contains("content-length: 0\r\n"), has_length, "{sent}");
             assert!(!sent.contains("transfer-encoding"), "{sent}");
         }
     }
 
     #[test]
     fn a_host_with_one_private_address_is_not_called() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
+        let listener = forbidden_listener();
         let port = listener.local_addr().unwrap().port();
-        let options = options(&format!("https://prompts.example.com:{port}"), &[]);
+        let base = format!("https://prompts.example.com:{port}");
         for addresses in [
             &["127.0.0.1"][..],
             &["127.0.0.1", "1.1.1.1"],
             &["1.1.1.1", "127.0.0.1"],
         ] {
-            let error = call_with(Table::new(&[addresses], port), WITHIN, &options).unwrap_err();
-            let want = "the service for POST /p is not called: its host `prompts.example.com` has the address 127.0.0.1, which is not public";
-            assert!(error.starts_with(want), "{error}");
+            let table = Table::new(&[addresses], port);
+            let error = call_with(table, SERVICE_LIMITS.time, &base).unwrap_err();
+            let start = "the service for POST /p is not called: its host `prompts.example.com` \
+                         has the address 127.0.0.1, which is not public";
+            assert!(error.starts_with(start), "{error}");
         }
-        assert_eq!(
-            listener.accept().unwrap_err().kind(),
-            io::ErrorKind::WouldBlock
-        );
+        assert_no_connection(&listener);
     }
 
     #[test]
     fn the_connection_is_made_to_the_address_that_was_checked() {
-        let (port, requests) = answering(&[&ok("text/plain", "Hello")]);
-        let options = options("http://desk.localhost", &[]);
-        let table = Table::new(&[&["127.0.0.1"], &["10.0.0.1"]], port);
-        assert_eq!(
-            call_with(table.clone(), WITHIN, &options).as_deref(),
-            Ok("Hello")
-        );
-        assert!(requests.recv().unwrap().contains("host: desk.localhost"));
+        let service = TestService::greeting();
+        let base = "http://desk.localhost";
+        let time = SERVICE_LIMITS.time;
+        let table = Table::new(&[&["127.0.0.1"], &["10.0.0.1"]], service.port);
+        let reply = call_with(table.clone(), time, base);
+        assert_eq!(reply.as_deref(), Ok("Hello"));
+        let request = service.requests.recv().unwrap();
+        assert!(request.contains("host: desk.localhost"), "{request}");
         // The name resolves to another address now.
-        let error = call_with(table.clone(), WITHIN, &options).unwrap_err();
+        let error = call_with(table.clone(), time, base).unwrap_err();
         assert!(
             error.contains("has the address 10.0.0.1, which is not of this machine"),
             "{error}"
         );
-        assert!(requests.try_recv().is_err());
-        let error = call_with(table, WITHIN, &options).unwrap_err();
+        assert!(service.requests.try_recv().is_err());
+        let error = call_with(table, time, base).unwrap_err();
         assert!(
             error.contains("`http://desk.localhost` cannot be reached: host not found"),
             "{error}"
@@ -601,77 +579,70 @@ mod tests {
 
     #[test]
     fn a_redirect_is_not_followed_and_its_address_is_not_shown() {
-        let other = TcpListener::bind("127.0.0.1:0").unwrap();
-        other.set_nonblocking(true).unwrap();
-        for target in [
-            "/p/".to_owned(),
-            format!("http://{}/?s3cret", other.local_addr().unwrap()),
-        ] {
-            let redirect =
-                format!("HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
-            let (port, requests) = answering(&[&redirect]);
-            let error = call(port).unwrap_err();
-            let want = "the service for POST /p answered 307 Temporary Redirect; correct the address of the service: no redirect is followed";
-            assert!(
-                error.starts_with(want) && !error.contains("s3cret"),
-                "{target}: {error}"
-            );
-            assert_eq!(
-                (requests.recv().is_ok(), requests.try_recv().is_err()),
-                (true, true)
-            );
+        let other = forbidden_listener();
+        let other_url = format!("http://{}/?s3cret", other.local_addr().unwrap());
+        for target in ["/p/", &other_url] {
+            let service = TestService::answering(&format!(
+                "HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n"
+            ));
+            let error = call(&service.url()).unwrap_err();
+            let start = "the service for POST /p answered 307 Temporary Redirect; correct the \
+                         address of the service: no redirect is followed";
+            assert!(error.starts_with(start), "{target}: {error}");
+            assert!(!error.contains("s3cret"), "{target}: {error}");
+            assert!(service.requests.recv().is_ok());
+            assert!(service.requests.try_recv().is_err());
         }
-        assert_eq!(
-            other.accept().unwrap_err().kind(),
-            io::ErrorKind::WouldBlock
-        );
+        assert_no_connection(&other);
     }
 
     #[test]
-    fn a_slow_answer_ends_after_the_time_limit() {
-        let waits: [fn(usize, TcpStream); 3] = [
-            |_, mut connection| {
-                connection.read(&mut [0]).unwrap_or_default(); // until the client closes
-            },
-            |_, mut connection| {
-                // A head, one byte after the other.
-                let head = b"HTTP/1.1 200 OK\r\nX: "
-                    .iter()
-                    .chain(std::iter::repeat(&b'x'));
-                drip(&mut connection, head);
-            },
-            |_, mut connection| {
-                let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n";
-                connection.write_all(head).unwrap();
-                drip(&mut connection, std::iter::repeat(&b'x'));
-            },
-        ];
-        for wait in waits {
-            let (port, _requests) = service(wait);
-            let options = options("http://localhost", &[]);
-            let table = Table::new(&[&["127.0.0.1"]], port);
-            let error = call_with(table, Duration::from_millis(300), &options).unwrap_err();
-            assert!(
-                error
-                    .starts_with("the service for POST /p did not answer in time; try again later"),
-                "{error}"
-            );
+    fn a_slow_reply_ends_after_the_time_limit() {
+        for handle in [hang, drip_head, drip_body] {
+            let service = TestService::start(handle);
+            let table = Table::new(&[&["127.0.0.1"]], service.port);
+            let time = Duration::from_millis(300);
+            let error = call_with(table, time, "http://localhost").unwrap_err();
+            let start = "the service for POST /p did not answer in time; try again later";
+            assert!(error.starts_with(start), "{error}");
         }
     }
 
-    /// Writes bytes one after the other, with pauses, until the other side closes the connection.
-    fn drip<'b>(connection: &mut TcpStream, bytes: impl Iterator<Item = &'b u8>) {
-        connection
-            .set_read_timeout(Some(Duration::from_millis(10)))
-            .unwrap();
-        for byte in bytes {
-            if connection.write_all(&[*byte]).is_err() {
-                return;
-            }
-            if !matches!(connection.read(&mut [0]), Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
-            {
-                return;
+    /// Sends nothing until the client closes the connection.
+    fn hang(mut connection: TcpStream) {
+        _ = connection.read(&mut [0]);
+    }
+
+    /// Sends a head that never ends.
+    fn drip_head(mut connection: TcpStream) {
+        connection.write_all(b"HTTP/1.1 200 OK\r\nX: ").unwrap();
+        drip(connection);
+    }
+
+    /// Sends a body much more slowly than its length needs.
+    fn drip_body(mut connection: TcpStream) {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n";
+        connection.write_all(head.as_bytes()).unwrap();
+        drip(connection);
+    }
+
+    /// Sends one byte after the other, with pauses, until the client closes the connection.
+    fn drip(mut connection: TcpStream) {
+        let pause = Some(Duration::from_millis(10));
+        connection.set_read_timeout(pause).unwrap();
+        while connection.write_all(b"x").is_ok() {
+            match connection.read(&mut [0]) {
+                Ok(_) => return,
+                Err(error) if is_timeout(&error) => {}
+                Err(_) => return,
             }
         }
+    }
+
+    fn is_timeout(error: &io::Error) -> bool {
+        matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+        )
     }
 }

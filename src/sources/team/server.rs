@@ -4,7 +4,8 @@
 use crate::library::{ServiceRequest, TEAM_HEADER};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::{
-    self, SecretHeader, bundle, client_settings, exchange, no_answer, secrets,
+    ReplyLimits, SecretHeader, ServiceReply, bundled_certificates, client_config, exchange,
+    exchange_error, read_secrets,
 };
 use crate::wording::{printable, shortened};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -47,7 +48,7 @@ pub(super) struct Server {
     pub(super) url: String,
     /// The header with the token of the user, if there is one.
     token: Vec<SecretHeader>,
-    /// The client with the certificates of [`bundle`], which are usually enough.
+    /// The client with the certificates of [`bundled_certificates`], which are usually enough.
     first: OnceLock<Agent>,
     /// The one with all certificates of the system.
     second: OnceLock<Agent>,
@@ -75,7 +76,7 @@ impl Server {
 
     /// Returns the hash of the token, if there is one that can be read.
     pub(super) fn token_hash(&self) -> Option<Revision> {
-        let secrets = secrets(&self.token).ok()?;
+        let secrets = read_secrets(&self.token).ok()?;
         Some(Revision::of(secrets.first()?.text.as_bytes()))
     }
 
@@ -95,17 +96,23 @@ impl Server {
         request: &ServiceRequest,
         within: Duration,
     ) -> Result<Answered, Diagnostic> {
-        let agent = |roots| client_settings(2, roots).new_agent();
-        let answered = secrets(&self.token).and_then(|secrets| {
-            let ask = |agent: &Agent| exchange(agent, request, &secrets, within, MAX_ANSWER);
-            let mut asked = ask(self.first.get_or_init(|| agent(bundle(&self.url))));
+        let limits = ReplyLimits {
+            time: within,
+            body: MAX_ANSWER,
+        };
+        let agent = |roots| client_config(2, roots).new_agent();
+        let answered = read_secrets(&self.token).and_then(|secrets| {
+            let ask = |agent: &Agent| exchange(agent, request, &secrets, limits);
+            let mut asked = ask(self
+                .first
+                .get_or_init(|| agent(bundled_certificates(&self.url))));
             // Perhaps only the folder of the system has the certificate. Nothing was sent.
             if matches!(&asked, Err(ureq::Error::Io(why)) if why.kind() == ErrorKind::InvalidData) {
                 asked = ask(self
                     .second
                     .get_or_init(|| agent(RootCerts::PlatformVerifier)));
             }
-            answer(asked.map_err(|error| no_answer(error, &self.url, MAX_ANSWER))?)
+            answer(asked.map_err(|error| exchange_error(error, &self.url, limits))?)
         });
         answered.map_err(|why| Diagnostic {
             message: format!("the team's server {}", why.message),
@@ -115,12 +122,12 @@ impl Server {
 }
 
 fn answer(
-    openapi::Answer {
+    ServiceReply {
         status,
         content_type,
         tag,
         body,
-    }: openapi::Answer,
+    }: ServiceReply,
 ) -> Result<Answered, Diagnostic> {
     if status.as_u16() == 304 {
         return Ok(Ok(Answer {

@@ -1,0 +1,496 @@
+//! From the reply of a service to messages.
+
+use crate::prompt::{Diagnostic, Kind, MAX_MESSAGES, Message, Messages, Role};
+use crate::wording::{printable, quoted, shortened, thousands};
+use serde::Deserialize;
+use serde_json::Value;
+use ureq::http::StatusCode;
+
+/// How much of what a service says about an error is shown, in characters.
+const MAX_REASON: usize = 200;
+
+const ASK_FOR_A_PROMPT: &str =
+    "ask those who operate the service to answer with JSON that has `messages`, or with text";
+
+/// What a server replies to a request.
+#[derive(Default)]
+pub(in crate::sources) struct ServiceReply {
+    pub(in crate::sources) status: StatusCode,
+    /// The header `Content-Type`; empty if there is none.
+    pub(in crate::sources) content_type: String,
+    /// The header `ETag`; empty if there is none.
+    pub(in crate::sources) tag: String,
+    pub(in crate::sources) body: Vec<u8>,
+}
+
+/// How the body of a reply is written, as its header says.
+enum BodyFormat {
+    Json,
+    Text,
+    Other,
+}
+
+/// A reply in JSON that is a prompt.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonPrompt {
+    Text(String),
+    Object { messages: Vec<JsonMessage> },
+}
+
+/// A message in a reply.
+#[derive(Deserialize)]
+struct JsonMessage {
+    role: JsonRole,
+    content: JsonContent,
+}
+
+/// Who speaks in a message, as services name it.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum JsonRole {
+    User,
+    Assistant,
+    System,
+}
+
+/// The text of a message, in one of three forms.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonContent {
+    Text(String),
+    Block(TextBlock),
+    /// As in the APIs of models.
+    OneBlock([TextBlock; 1]),
+}
+
+/// A content block of the protocol, of the type `text`.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum TextBlock {
+    Text { text: String },
+}
+
+impl ServiceReply {
+    /// Returns the messages of a reply: those of a JSON object, or one with a text. `conceal`
+    /// removes what is secret from a text of the service.
+    ///
+    /// # Errors
+    /// The service refuses the call, or its reply is not a prompt.
+    pub(super) fn messages(
+        &self,
+        conceal: impl Fn(&str) -> String,
+    ) -> Result<Messages, Diagnostic> {
+        if self.status != StatusCode::OK {
+            return Err(self.refusal(conceal));
+        }
+        match self.read_messages(conceal) {
+            Ok(messages) => Ok(Messages {
+                messages,
+                attachments: Vec::new(),
+            }),
+            Err(content) => Err(Diagnostic::new(
+                Kind::Service,
+                format!(
+                    "{}: not a prompt, but {content}",
+                    status_clause(self.status)
+                ),
+                ASK_FOR_A_PROMPT,
+            )),
+        }
+    }
+
+    /// Reads the messages in the body.
+    ///
+    /// # Errors
+    /// What the body is instead: "a text that is not UTF-8".
+    fn read_messages(&self, conceal: impl Fn(&str) -> String) -> Result<Vec<Message>, String> {
+        let Ok(text) = str::from_utf8(&self.body) else {
+            return Err("a text that is not UTF-8".to_owned());
+        };
+        let messages = match self.body_format() {
+            BodyFormat::Text => vec![user_message(text.to_owned())],
+            BodyFormat::Json => parse_json_messages(text)?,
+            BodyFormat::Other => {
+                let content_type = quoted(&conceal(&self.content_type));
+                return Err(format!("content of the type {content_type}"));
+            }
+        };
+        let messages = prompt_messages(messages);
+        match messages.len() {
+            0 => Err("an answer without text".to_owned()),
+            1..=MAX_MESSAGES => Ok(messages),
+            number => Err(format!(
+                "{} messages, the limit is {}",
+                thousands(number),
+                thousands(MAX_MESSAGES)
+            )),
+        }
+    }
+
+    fn body_format(&self) -> BodyFormat {
+        let content_type = self.content_type.to_ascii_lowercase();
+        let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        if media_type == "text/plain" || media_type == "text/markdown" {
+            BodyFormat::Text
+        } else if media_type == "application/json" || media_type.ends_with("+json") {
+            BodyFormat::Json
+        } else {
+            BodyFormat::Other
+        }
+    }
+
+    /// Returns the diagnostic for a status other than 200, with what the service says about it.
+    fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
+        let mut message = status_clause(self.status);
+        if let Some(reason) = self.reason() {
+            let reason = conceal(reason.trim());
+            let words: Vec<&str> = reason.split_whitespace().collect();
+            if !words.is_empty() {
+                message += ": ";
+                message += &printable(&shortened(&words.join(" "), MAX_REASON));
+            }
+        }
+        Diagnostic::new(Kind::Service, message, fix_for(self.status))
+    }
+
+    /// Returns the text in which a service says why it refuses a call. Of the usual keys the first
+    /// one counts; RFC 9457 has `detail` and `title`.
+    fn reason(&self) -> Option<String> {
+        let BodyFormat::Json = self.body_format() else {
+            return None;
+        };
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        if let Value::String(text) = body {
+            return Some(text);
+        }
+        for key in ["detail", "message", "error", "title"] {
+            let value = &body[key];
+            if let Some(text) = value.as_str().or(value["message"].as_str()) {
+                return Some(text.to_owned());
+            }
+        }
+        None
+    }
+}
+
+/// Returns what to do about a status other than 200.
+fn fix_for(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        200..300 => ASK_FOR_A_PROMPT,
+        300..400 => "correct the address of the service: no redirect is followed",
+        401 | 403 => "check --openapi-header, and that what it names is still valid",
+        404 | 405 => "check that the document is of this version of the service, and its address",
+        400 | 409 | 413..=415 | 422 => "correct the values of the arguments",
+        429 | 500..600 => {
+            "try again later, and if it stays like this, ask those who operate the service"
+        }
+        _ => "ask those who operate the service",
+    }
+}
+
+/// Returns what the service did, as a clause: `answered 404 Not Found`.
+fn status_clause(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(name) => format!("answered {} {name}", status.as_u16()),
+        None => format!("answered {}", status.as_u16()),
+    }
+}
+
+fn user_message(text: String) -> JsonMessage {
+    JsonMessage {
+        role: JsonRole::User,
+        content: JsonContent::Text(text),
+    }
+}
+
+/// Parses the messages in JSON, or the text of one message.
+fn parse_json_messages(json: &str) -> Result<Vec<JsonMessage>, String> {
+    match serde_json::from_str(json) {
+        Ok(JsonPrompt::Text(text)) => Ok(vec![user_message(text)]),
+        Ok(JsonPrompt::Object { messages }) => Ok(messages),
+        Err(_) => {
+            Err("JSON without `messages` that have a `role` and a `content` of one text".to_owned())
+        }
+    }
+}
+
+impl JsonContent {
+    fn into_text(self) -> String {
+        match self {
+            JsonContent::Text(text)
+            | JsonContent::Block(TextBlock::Text { text })
+            | JsonContent::OneBlock([TextBlock::Text { text }]) => text,
+        }
+    }
+}
+
+/// Returns the messages for a model, without blank ones. What the system says becomes the beginning
+/// of the first message of the user.
+fn prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut system_texts = Vec::new();
+    for message in json_messages {
+        let text = message.content.into_text();
+        if text.trim().is_empty() {
+            continue;
+        }
+        match message.role {
+            JsonRole::System => system_texts.push(text),
+            JsonRole::User => messages.push(Message {
+                role: Role::User,
+                text,
+            }),
+            JsonRole::Assistant => messages.push(Message {
+                role: Role::Assistant,
+                text,
+            }),
+        }
+    }
+    if system_texts.is_empty() {
+        return messages;
+    }
+    let first_of_user = messages
+        .iter_mut()
+        .find(|message| message.role == Role::User);
+    if let Some(first) = first_of_user {
+        system_texts.push(std::mem::take(&mut first.text));
+        first.text = system_texts.join("\n\n");
+    } else {
+        let message = Message {
+            role: Role::User,
+            text: system_texts.join("\n\n"),
+        };
+        messages.insert(0, message);
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Returns the messages of a reply as lines such as `user: Ask.`, or the error.
+    fn read_reply(status: u16, content_type: &str, body: &[u8]) -> Result<Vec<String>, String> {
+        let reply = ServiceReply {
+            status: StatusCode::from_u16(status).unwrap(),
+            content_type: content_type.to_owned(),
+            body: body.to_vec(),
+            ..ServiceReply::default()
+        };
+        let messages = reply
+            .messages(|text| text.replace("s3cret", "…"))
+            .map_err(|error| error.to_string())?
+            .messages;
+        let lines = messages
+            .iter()
+            .map(|message| format!("{}: {}", message.role.name(), message.text));
+        Ok(lines.collect())
+    }
+
+    fn read_json(body: &Value) -> Result<Vec<String>, String> {
+        read_reply(200, "application/json", body.to_string().as_bytes())
+    }
+
+    fn message(role: &str, text: &str) -> Value {
+        json!({ "role": role, "content": { "type": "text", "text": text } })
+    }
+
+    #[test]
+    fn a_text_is_one_message_of_the_user() {
+        for (content_type, body) in [
+            ("text/plain", "# A\nb\n"),
+            ("text/markdown; charset=UTF-8", "# A\nb\n"),
+            ("TEXT/PLAIN;charset=\"utf-8\"", "# A\nb\n"),
+            ("application/json", "\"# A\\nb\\n\""),
+            ("application/json; charset=utf-8", " \"# A\\nb\\n\" "),
+        ] {
+            let messages = read_reply(200, content_type, body.as_bytes()).unwrap();
+            assert_eq!(messages, ["user: # A\nb\n"], "{content_type}");
+        }
+    }
+
+    #[test]
+    fn messages_keep_their_roles_and_their_order() {
+        let body = json!({ "description": "d", "messages": [
+            message("user", "Ask."), message("assistant", ""), message("assistant", "Answer."),
+            { "role": "user", "content": "More.", "name": "n" },
+            { "role": "user", "content": [{ "type": "text", "text": "End." }] },
+        ]});
+        let messages = read_json(&body).unwrap();
+        assert_eq!(
+            messages,
+            [
+                "user: Ask.",
+                "assistant: Answer.",
+                "user: More.",
+                "user: End."
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_system_says_goes_to_the_front_of_the_first_message_of_the_user() {
+        for (messages, merged) in [
+            (
+                vec![message("system", "S."), message("user", "U.")],
+                vec!["user: S.\n\nU."],
+            ),
+            (
+                vec![
+                    message("assistant", "A."),
+                    message("user", "U."),
+                    message("system", "S."),
+                    message("system", "T."),
+                    message("user", "V."),
+                ],
+                vec!["assistant: A.", "user: S.\n\nT.\n\nU.", "user: V."],
+            ),
+            (
+                vec![message("assistant", "A."), message("system", "S.")],
+                vec!["user: S.", "assistant: A."],
+            ),
+            (vec![message("system", "S.")], vec!["user: S."]),
+        ] {
+            let body = json!({ "messages": messages });
+            assert_eq!(read_json(&body).unwrap(), merged);
+        }
+    }
+
+    #[test]
+    fn json_that_is_no_prompt_is_refused_with_a_reason() {
+        let block = json!({ "type": "text", "text": "A" });
+        let two_blocks = json!({ "role": "user", "content": [block, block] });
+        let image = json!({ "type": "image", "data": "", "mimeType": "image/png" });
+        let no_messages = "JSON without `messages`";
+        for (body, reason) in [
+            (json!({ "prompt": "A" }), no_messages),
+            (json!("  "), "without text"),
+            (
+                json!({ "messages": [message("user", ""), message("system", " ")] }),
+                "without text",
+            ),
+            (json!({ "messages": [{ "content": "A" }] }), no_messages),
+            (
+                json!({ "messages": [two_blocks] }),
+                "a `content` of one text",
+            ),
+            (
+                json!({ "messages": [{ "role": "user", "content": image }] }),
+                "a `content` of one text",
+            ),
+            (json!({ "messages": [message("tool", "A")] }), no_messages),
+        ] {
+            let error = read_json(&body).unwrap_err();
+            assert!(
+                error.starts_with("answered 200 OK: not a prompt, but "),
+                "{body}: {error}"
+            );
+            assert!(error.contains(reason), "{body}: {error}");
+            assert!(error.ends_with(ASK_FOR_A_PROMPT), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_neither_json_nor_text_is_refused_with_a_reason() {
+        for (content_type, body, reason) in [
+            (
+                "text/html; charset=utf-8",
+                &b"<html>"[..],
+                "the type `text/html; charset=utf-8`",
+            ),
+            ("", b"A", "content of the type"),
+            (
+                "application/octet-stream",
+                b"A",
+                "the type `application/octet-stream`",
+            ),
+            ("text/plain", b" \n", "without text"),
+            (
+                "application/json",
+                b"{\"messages\":[",
+                "JSON without `messages`",
+            ),
+            ("text/s3cret\u{1b}", b"", "the type `text/…\\u{1b}`"),
+            ("text/plain", b"\xff", "not UTF-8"),
+        ] {
+            let error = read_reply(200, content_type, body).unwrap_err();
+            assert!(error.contains(reason), "{content_type}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_messages_is_limited() {
+        let most = json!({ "messages": vec![message("user", "A"); 1000] });
+        assert_eq!(read_json(&most).unwrap().len(), 1000);
+        let more = json!({ "messages": vec![message("user", "A"); 1001] });
+        let error = read_json(&more).unwrap_err();
+        assert!(
+            error.contains("1,001 messages, the limit is 1,000"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn another_status_is_an_error_with_what_the_service_says() {
+        for (status, body, start) in [
+            (
+                503,
+                json!({ "error": "overloaded" }),
+                "answered 503 Service Unavailable: overloaded; try again later",
+            ),
+            (
+                404,
+                json!({ "error": { "code": 1, "message": "gone" } }),
+                "answered 404 Not Found: gone; check that",
+            ),
+            (
+                422,
+                json!({ "detail": "a\n\n b", "title": "t" }),
+                "answered 422 Unprocessable Entity: a b; correct",
+            ),
+            (
+                401,
+                json!({ "message": "bad s3cret" }),
+                "answered 401 Unauthorized: bad …; check --openapi-header",
+            ),
+            (
+                500,
+                json!("\u{1b}[2J\u{202e}a"),
+                "answered 500 Internal Server Error: \\u{1b}[2J\\u{202e}a; try",
+            ),
+            (
+                400,
+                json!({ "error": true, "message": "m" }),
+                "answered 400 Bad Request: m; correct the values",
+            ),
+            (418, json!([1]), "answered 418 I'm a teapot; ask"),
+            (
+                201,
+                json!({ "messages": [message("user", "A")] }),
+                "answered 201 Created; ask",
+            ),
+            (599, json!("why"), "answered 599: why; try again later"),
+            (
+                304,
+                json!(null),
+                "answered 304 Not Modified; correct the address",
+            ),
+        ] {
+            let body = body.to_string();
+            let error =
+                read_reply(status, "application/problem+json", body.as_bytes()).unwrap_err();
+            assert!(error.starts_with(start), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_a_short_reason_in_json_is_shown() {
+        let html = read_reply(502, "text/html", b"{\"error\":\"<h1>\"}").unwrap_err();
+        assert!(html.starts_with("answered 502 Bad Gateway; try"), "{html}");
+        let long = json!({ "error": "x ".repeat(5000) }).to_string();
+        let error = read_reply(500, "application/json", long.as_bytes()).unwrap_err();
+        assert!(error.len() < 400, "{error}");
+    }
+}

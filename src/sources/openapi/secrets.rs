@@ -1,0 +1,86 @@
+//! The values of secret headers: they are read for each request, and are in no message.
+
+use super::operation::{HeaderValue, SecretHeader};
+use crate::library::read;
+use crate::prompt::{Diagnostic, Kind};
+use crate::wording::{named, printable};
+use std::env;
+use ureq::http;
+
+/// The longest value of a secret header, in bytes.
+const MAX_SECRET: usize = 16 * 1024;
+
+/// A secret header, as it is sent.
+pub(in crate::sources) struct Secret {
+    pub(super) name: String,
+    /// The whole value: `Bearer …`.
+    pub(super) value: http::HeaderValue,
+    /// The value without the word before it.
+    pub(in crate::sources) text: String,
+}
+
+/// Reads the values of secret headers.
+///
+/// # Errors
+/// One cannot be read, or be the value of a header.
+pub(in crate::sources) fn read_secrets(
+    headers: &[SecretHeader],
+) -> Result<Vec<Secret>, Diagnostic> {
+    let mut secrets = Vec::new();
+    for header in headers {
+        let secret = read_secret(header).map_err(|reason| secret_error(header, &reason))?;
+        secrets.push(secret);
+    }
+    Ok(secrets)
+}
+
+fn read_secret(header: &SecretHeader) -> Result<Secret, String> {
+    let content = read_content(&header.value)?;
+    let text = content.trim();
+    let mut value = match http::HeaderValue::try_from(header.with_scheme(text)) {
+        Ok(value) if !text.is_empty() => value,
+        _ => {
+            return Err("it is empty, or has a line break or another control character".to_owned());
+        }
+    };
+    value.set_sensitive(true);
+    Ok(Secret {
+        name: header.name.clone(),
+        value,
+        text: text.to_owned(),
+    })
+}
+
+/// Returns the content of a file or an environment variable.
+fn read_content(value: &HeaderValue) -> Result<String, String> {
+    match value {
+        HeaderValue::Variable(name) => env::var(name).map_err(|error| error.to_string()),
+        HeaderValue::File(path) => {
+            let bytes = read(path, MAX_SECRET).map_err(|error| error.message)?;
+            String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+        }
+    }
+}
+
+/// Returns the error for a secret header that cannot be sent, as a clause about the server.
+fn secret_error(header: &SecretHeader, reason: &str) -> Diagnostic {
+    let value = header.value.description();
+    let name = named(&header.name);
+    let reason = printable(reason);
+    Diagnostic::new(
+        Kind::Service,
+        format!("is not called: {value} of the header {name} cannot be used: {reason}"),
+        "correct it, or the settings",
+    )
+}
+
+/// Removes the secrets that were sent to a service from a text of it: each as a whole, and its last
+/// word, which is the secret itself if the value has the word `Bearer` before it.
+pub(super) fn conceal(text: &str, secrets: &[Secret]) -> String {
+    let mut concealed = text.to_owned();
+    for secret in secrets {
+        let last_word = secret.text.rsplit(' ').next().unwrap_or_default();
+        concealed = concealed.replace(&secret.text, "…").replace(last_word, "…");
+    }
+    concealed
+}

@@ -1,0 +1,107 @@
+//! The text of a document, in JSON or YAML, becomes a value.
+
+use crate::prompt::{Diagnostic, Position, yaml};
+use crate::wording::in_bytes;
+use serde_json::Value;
+
+/// What to do about most errors in a document.
+pub(super) const CORRECT: &str = "correct the document";
+
+/// The largest document, in bytes: 16 MiB. Also its largest weight: the length of its text without
+/// punctuation and spaces, plus [`VALUE_WEIGHT`] for each value, with the aliases of YAML written
+/// out.
+pub(super) const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
+
+/// What each value of a document counts in [`MAX_DOCUMENT`] besides its text, since it takes far
+/// more memory than a few bytes.
+const VALUE_WEIGHT: usize = 16;
+
+/// How deep a document may be nested; serde_json refuses more than 127 levels.
+const MAX_NESTING: usize = 64;
+
+/// Parses the text of a document, which is JSON if it begins with `{`, and YAML otherwise.
+///
+/// # Errors
+/// It is neither, or too large.
+pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with('{') {
+        parse_json(text)
+    } else {
+        parse_yaml(text)
+    }
+}
+
+fn parse_json(text: &str) -> Result<Value, Diagnostic> {
+    // Each value but the first follows one of these characters.
+    let value_count = text.bytes().filter(|byte| b"[{,:".contains(byte)).count();
+    if value_count > MAX_DOCUMENT / VALUE_WEIGHT {
+        return Err(too_large());
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let position = Position {
+            line: error.line().max(1),
+            column: error.column().max(1),
+        };
+        Diagnostic::error(Some(position), format!("it is not JSON: {error}"), CORRECT)
+    })
+}
+
+fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
+    let limits = yaml::NodeLimits {
+        max_nesting: MAX_NESTING,
+        node_weight: VALUE_WEIGHT,
+    };
+    let mut budget = MAX_DOCUMENT;
+    match yaml::parse_within(text, 1, limits, &mut budget) {
+        Ok(node) => Ok(json_value(node)),
+        // YAML that is read as the lenient frontmatter of a prompt is only a warning there.
+        Err(yaml::Refusal::Syntax(warning)) => Err(Diagnostic::error(
+            warning.position,
+            warning.message,
+            warning.fix,
+        )),
+        Err(yaml::Refusal::TooLarge(_)) => Err(too_large()),
+    }
+}
+
+fn too_large() -> Diagnostic {
+    let limit = in_bytes(MAX_DOCUMENT);
+    let message = format!(
+        "the document is too large: with {VALUE_WEIGHT} bytes for each value, and the YAML aliases \
+         (`*name`) written out, the limit is {limit}"
+    );
+    let fix = "name a document with the operations that render prompts alone";
+    Diagnostic::error(None, message, fix)
+}
+
+/// Returns a node of YAML as a value of JSON.
+fn json_value(node: yaml::Node) -> Value {
+    match node.value {
+        yaml::Value::Null(_) => Value::Null,
+        yaml::Value::Text { text, is_quoted } => {
+            if is_quoted {
+                Value::String(text)
+            } else {
+                plain_scalar(text)
+            }
+        }
+        yaml::Value::List(nodes) => Value::Array(nodes.into_iter().map(json_value).collect()),
+        yaml::Value::Map(fields) => fields
+            .into_iter()
+            .map(|field| (field.key, json_value(field.node)))
+            .collect(),
+    }
+}
+
+/// Returns the value of a text without quotes: a boolean, a number or a text. A number that JSON
+/// would write in another way, such as `1.10`, stays a text.
+fn plain_scalar(text: String) -> Value {
+    if let Ok(value) = serde_json::from_str::<Value>(&text)
+        && (value.is_boolean() || value.is_number())
+        && format!("{value}") == text
+    {
+        return value;
+    }
+    Value::String(text)
+}
