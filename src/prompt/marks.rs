@@ -8,7 +8,7 @@ use super::text::beginning;
 use crate::wording::quoted;
 use std::ops::Range;
 
-/// The marks at which a program does something.
+/// The marks that one program knows in a prompt file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignSyntax {
     /// The name of the program in a message.
@@ -16,23 +16,35 @@ pub(super) struct ForeignSyntax {
     pub(super) marks: &'static [ForeignMark],
 }
 
-/// One kind of mark. Each message gets one warning for each kind.
+/// One kind of mark, such as `` !`git status` ``. Each message of a prompt gets one warning for each
+/// kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignMark {
+    /// What begins the mark: `` !` ``.
     pub(super) open: &'static str,
-    /// What ends the mark in the same line. If it is empty, the mark ends with its word.
+    /// What ends the mark in the same line: `` ` ``. If this is empty, the mark ends with its word.
     close: &'static str,
-    /// A verb for what the program does with the mark; for this program, a clause that says what
-    /// does not happen.
-    action: &'static str,
+    consequence: Consequence,
     fix: &'static str,
 }
 
-const fn mark(open: &'static str, close: &'static str, action: &'static str) -> ForeignMark {
+/// What a warning about a mark says.
+#[derive(Debug, PartialEq, Eq)]
+enum Consequence {
+    /// The program for which the file is written would do this with the mark: `run`.
+    ProgramWould(&'static str),
+    /// This program does not do what the author may expect: `no command is run`.
+    NotDone(&'static str),
+}
+
+use Consequence::{NotDone, ProgramWould};
+
+/// Returns a kind of mark with which another program does something.
+const fn mark(open: &'static str, close: &'static str, verb: &'static str) -> ForeignMark {
     ForeignMark {
         open,
         close,
-        action,
+        consequence: ProgramWould(verb),
         fix: "the agent gets the text, and decides what to do with it",
     }
 }
@@ -46,27 +58,31 @@ pub(super) static OWN: ForeignSyntax = ForeignSyntax {
     title: "prompt-expander",
     marks: &[
         ForeignMark {
-            action: "only names in braces are replaced",
+            consequence: NotDone("only names in braces are replaced"),
             fix: "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
             ..WORD
         },
         ForeignMark {
-            action: "no command is run",
+            consequence: NotDone("no command is run"),
             fix: "tell the agent to run the command, and leave out the `!`",
             ..COMMAND
         },
         ForeignMark {
-            action: "no file is included",
+            consequence: NotDone("no file is included"),
             fix: "tell the agent to read the file, or put the name in backticks",
             ..FILE
         },
         ForeignMark {
+            open: "{{>",
+            close: "}}",
+            consequence: NotDone("no file is included"),
             fix: "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
-            ..mark("{{>", "}}", "no file is included")
         },
         ForeignMark {
+            open: "{%",
+            close: "%}",
+            consequence: NotDone("no template engine processes it"),
             fix: "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
-            ..mark("{%", "%}", "no template engine processes it")
         },
     ],
 };
@@ -111,10 +127,9 @@ impl ForeignSyntax {
         message: &MessageTemplate,
         range: &Range<usize>,
     ) -> Diagnostic {
-        let consequence = if *self == OWN {
-            mark.action.to_owned()
-        } else {
-            format!("{} would {} it", self.title, mark.action)
+        let consequence = match mark.consequence {
+            NotDone(clause) => clause.to_owned(),
+            ProgramWould(verb) => format!("{} would {verb} it", self.title),
         };
         let written = quoted(&message.body()[range.clone()]);
         Diagnostic::warning(
@@ -126,7 +141,8 @@ impl ForeignSyntax {
 }
 
 impl ForeignMark {
-    /// Returns whether the mark is a word such as `$1`, which may also be a price.
+    /// Returns whether this is the mark for a word of the input, such as `$1`, which may also be a
+    /// price.
     pub(super) fn is_dollar_word(&self) -> bool {
         self.open == WORD.open
     }
@@ -142,24 +158,26 @@ impl ForeignMark {
         ranges
     }
 
-    /// Returns where the mark ends that begins at the byte `start`. `None`: it is ordinary text.
+    /// Returns the end of the mark whose opening is at the byte `start`; `None` if the text there only
+    /// looks like the opening of a mark, as the `@` of `me@example.com` does.
     fn end(&self, body: &str, start: usize) -> Option<usize> {
-        let inside = start + self.open.len();
-        let line = beginning(&body[inside..], MAX_MARK).lines().next()?;
-        let text = self.text_within(line)?;
+        let text_start = start + self.open.len();
+        let rest_of_line = beginning(&body[text_start..], MAX_MARK).lines().next()?;
+        let text = self.text_within(rest_of_line)?;
         if text.is_empty() || !self.is_mark(&body[..start], text) {
             return None;
         }
-        let end = inside + text.len() + self.close.len();
-        if !self.close.ends_with('}') {
-            return Some(end);
+        let end = text_start + text.len() + self.close.len();
+        if self.close.ends_with('}') {
+            // Of several braces, the last one closes the mark: `!{git diff {{args}}}`.
+            let further_braces = body[end..].bytes().take_while(|byte| *byte == b'}').count();
+            return Some(end + further_braces);
         }
-        // Of several braces, the last one closes: `!{git diff {{args}}}`.
-        let after = body[end..].trim_start_matches('}');
-        Some(body.len() - after.len())
+        Some(end)
     }
 
-    /// Returns the text within a mark whose opening precedes this line.
+    /// Returns the text between the opening and the end of a mark: `git status`. `line` is what follows
+    /// the opening in its line.
     fn text_within<'l>(&self, line: &'l str) -> Option<&'l str> {
         if self.close.is_empty() {
             let word = line.split(is_end_of_word).next()?;
@@ -169,7 +187,8 @@ impl ForeignMark {
         Some(text)
     }
 
-    /// Returns whether the text before an opening and the text within show that it is a mark.
+    /// Returns whether an opening begins a mark, judging by the text before the opening and the text
+    /// between the opening and the end.
     fn is_mark(&self, before: &str, text: &str) -> bool {
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),
@@ -203,7 +222,7 @@ const SUFFIXES: [&str; 32] = [
     "txt", "xml", "yaml", "yml",
 ];
 
-/// Returns whether a word is a path: `src/main.rs` and `./notes`, but not `someone`, `types/node`
+/// Returns whether a word looks like the path of a file: `src/main.rs` and `./notes`, but not `someone`, `types/node`
 /// or `example.com`.
 fn is_path(word: &str) -> bool {
     for root in ["./", "../", "~/", "/"] {
@@ -224,7 +243,8 @@ const TAGS: [&str; 15] = [
     "macro", "unless", "case", "with", "capture",
 ];
 
-/// Returns whether this is a tag of a template engine that is more than a name.
+/// Returns whether the text within `{%` and `%}` is a tag of a template engine with an operand, such
+/// as `include "x"` or `if y`.
 fn is_tag(tag: &str) -> bool {
     let mut words = tag.trim_matches(['-', '+', '~']).split_whitespace();
     let Some(name) = words.next() else {
