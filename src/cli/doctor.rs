@@ -90,7 +90,7 @@ impl Doctor {
         #[cfg(feature = "openapi")]
         findings.extend(super::source::TEAM.get().map(|team| Finding {
             agent: None,
-            diagnostic: team.examine(),
+            diagnostic: team.diagnose(),
         }));
         let settings = source.settings.problems.iter().cloned();
         findings.extend(settings.map(|diagnostic| Finding {

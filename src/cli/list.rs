@@ -85,7 +85,7 @@ impl List {
             Some(columns) => {
                 output::print(&self.page(&prompts, &problems, columns))?;
                 #[cfg(feature = "openapi")]
-                output::note_if_any(super::source::TEAM.get().and_then(|team| team.absence()));
+                output::note_if_any(super::source::TEAM.get().and_then(|team| team.why_absent()));
             }
         }
         if prompts.is_empty() && problems.is_empty() {

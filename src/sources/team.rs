@@ -4,9 +4,11 @@
 //! | | |
 //! |---|---|
 //! | what is in the cache, and when the server is asked | `team/cache.rs` |
-//! | a request and its answer | `team/server.rs` |
+//! | the list of the prompts | `team/list.rs` |
+//! | a request and its reply | `team/server.rs` |
 
 mod cache;
+mod list;
 mod server;
 
 use crate::library::{
@@ -15,14 +17,15 @@ use crate::library::{
     conflict,
 };
 use crate::prompt::{
-    AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece,
-    Prompt, Revision, Role, Summary, join_piped,
+    Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
+    Role, join_piped,
 };
 pub(crate) use cache::Team;
-use cache::{Entry, Problem, Text};
+use list::ListedPrompt;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use server::ANSWER_WITHIN;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -46,23 +49,19 @@ impl Library {
 }
 
 impl TeamLayer {
-    fn found(&self, name: Name, entry: &Arc<Entry>) -> Found {
-        let (team, entry, file) = (Arc::clone(&self.team), Arc::clone(entry), OnceLock::new());
-        Found::new(
-            name.clone(),
-            &self.about,
-            TeamPrompt {
-                team,
-                name,
-                entry,
-                file,
-            },
-        )
+    fn found(&self, name: Name, listed: &Arc<ListedPrompt>) -> Found {
+        let prompt = TeamPrompt {
+            team: Arc::clone(&self.team),
+            name: name.clone(),
+            listed: Arc::clone(listed),
+            file: OnceLock::new(),
+        };
+        Found::new(name, &self.about, prompt)
     }
 
     /// Renames a prompt that still is as expected. For the server, this is a new prompt, and the
     /// deletion of the old one.
-    fn rename(&self, write: &WriteRequest<'_>, to: &Name) -> Result<Revision, Diagnostic> {
+    fn rename(&self, write: &WriteRequest<'_>, new_name: &Name) -> Result<Revision, Diagnostic> {
         let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
         let current = Revision::of(text.as_bytes());
         if write.expected != Some(current) {
@@ -70,7 +69,7 @@ impl TeamLayer {
             return Err(conflict(write.name, Some(current)));
         }
         let created = self.write(&WriteRequest {
-            name: to,
+            name: new_name,
             expected: None,
             action: WriteAction::SetText(&text),
             ..*write
@@ -79,11 +78,13 @@ impl TeamLayer {
             action: WriteAction::Delete,
             ..*write
         });
-        // Without an answer, it may have been deleted: then the new one is all that is left.
-        let is_refused = matches!(&deleted, Err(why) if why.kind != Kind::Service);
-        if is_refused {
+        if let Err(error) = &deleted
+            && error.kind != Kind::Service
+        {
+            // The server has refused. Without an answer, the old prompt may have been deleted: then
+            // the new one is all that is left.
             _ = self.write(&WriteRequest {
-                name: to,
+                name: new_name,
                 expected: Some(created),
                 action: WriteAction::Delete,
                 ..*write
@@ -92,8 +93,30 @@ impl TeamLayer {
         deleted
     }
 
-    /// A member of what the server answers of the versions of a prompt; `None` if there are none.
-    fn history<T: DeserializeOwned>(
+    /// Has the server write or delete a prompt. Returns its revision.
+    fn change(
+        &self,
+        method: &str,
+        url: String,
+        write: &WriteRequest<'_>,
+    ) -> Result<Revision, Diagnostic> {
+        let text = write.action.text();
+        let body = json!({
+            "command": write.name,
+            "file": text,
+            "revision": text.map(|text| Revision::of(text.as_bytes())),
+            "expected": write.expected,
+            "note": write.by.note,
+        });
+        let request = server::request(method, url, &body);
+        let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
+        _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
+        Ok(revision)
+    }
+
+    /// Returns a member of the server's answer about the versions of a prompt; `None` if there are
+    /// none.
+    fn history_member<T: DeserializeOwned>(
         &self,
         name: &Name,
         query: &str,
@@ -101,8 +124,9 @@ impl TeamLayer {
     ) -> Result<Option<T>, Diagnostic> {
         let url = self.team.server.address("/api/history/", name) + query;
         match self.team.get(url, "", ANSWER_WITHIN) {
-            Err(why) if matches!(why.kind, Kind::NoSuchPrompt { .. }) => Ok(None),
-            asked => asked?.member(member).map(Some),
+            Ok(reply) => reply.member(member).map(Some),
+            Err(error) if matches!(error.kind, Kind::NoSuchPrompt { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
@@ -113,20 +137,19 @@ impl Source for TeamLayer {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.team
-            .list()
-            .prompts
-            .get(&**name)
-            .map(|entry| self.found(name.clone(), entry))
+        let list = self.team.list();
+        let listed = list.prompts.get(&**name)?;
+        Some(self.found(name.clone(), listed))
     }
 
     fn list(&self) -> Listing {
-        let list = self.team.list();
-        let found = |entry: &Arc<Entry>| Some(self.found(Name::new(&entry.name).ok()?, entry));
-        Listing {
-            found: list.prompts.values().filter_map(found).collect(),
-            ..Listing::default()
+        let mut listing = Listing::default();
+        for listed in self.team.list().prompts.values() {
+            if let Ok(name) = Name::new(&listed.name) {
+                listing.found.push(self.found(name, listed));
+            }
         }
+        listing
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
@@ -139,47 +162,42 @@ impl Source for TeamLayer {
 struct TeamPrompt {
     team: Arc<Team>,
     name: Name,
-    entry: Arc<Entry>,
+    listed: Arc<ListedPrompt>,
+    /// Its file, once it was asked for.
     file: OnceLock<Result<Found, Diagnostic>>,
 }
 
 impl TeamPrompt {
-    /// Its file, in a folder in memory that has nothing but the files that it includes. The server
-    /// is asked once.
+    /// Returns the file of the prompt. The server is asked once.
     fn file(&self) -> Result<&Found, Diagnostic> {
-        let read = || {
-            let Text { text, includes, .. } = self.team.text(&self.name, self.team.patience())?;
-            let folder = self.team.server.address("/prompts", "").into();
-            let row = |text: String| Row {
-                text: text.into(),
-                number: 1,
-                at: SystemTime::UNIX_EPOCH,
-                summary: None,
-            };
-            let (own, rows) = (format!("{}.md", self.name), Arc::new(Rows::default()));
-            let included = includes
-                .into_iter()
-                .map(|include| (include.path.into(), row(include.text)));
-            rows.replace(
-                included.chain([(own.as_str().into(), row(text))]).collect(),
-                1,
-            );
-            let Folder { files, .. } = Folder::in_memory(folder, rows);
-            let path = files.root.path.join(own).into();
-            Ok(files.found(
-                self.name.clone(),
-                PromptFile {
-                    path,
-                    kind: FileName::OWN,
-                    is_linked: false,
-                },
-            ))
-        };
-        self.file.get_or_init(read).as_ref().map_err(Clone::clone)
+        let file = self.file.get_or_init(|| self.read_file());
+        file.as_ref().map_err(Clone::clone)
     }
 
-    /// The request by which the server expands it.
-    fn request(&self, call: Call<'_>) -> ServiceRequest {
+    /// Reads the file of the prompt, in a folder in memory that has nothing else but the files that
+    /// the prompt includes.
+    fn read_file(&self) -> Result<Found, Diagnostic> {
+        let text = self.team.text(&self.name, self.team.remaining_wait())?;
+        let own_path = format!("{}.md", self.name);
+        let mut files = BTreeMap::new();
+        for included in text.includes {
+            files.insert(included.path.into(), row_of(included.text));
+        }
+        files.insert(own_path.as_str().into(), row_of(text.text));
+        let rows = Arc::new(Rows::default());
+        rows.replace(files, 1);
+        let address = self.team.server.address("/prompts", "");
+        let folder = Folder::in_memory(address.into(), rows);
+        let file = PromptFile {
+            path: folder.files.root.path.join(own_path).into(),
+            kind: FileName::OWN,
+            is_linked: false,
+        };
+        Ok(folder.files.found(self.name.clone(), file))
+    }
+
+    /// Returns the request by which the server expands the prompt.
+    fn expand_request(&self, call: Call<'_>) -> ServiceRequest {
         let command = &self.name;
         let body = match call {
             Call::Text(text) => json!({ "command": command, "input": text }),
@@ -196,8 +214,26 @@ impl TeamPrompt {
                 json!({ "command": command, "arguments": values, "input": input })
             }
         };
-        server::request("POST", self.team.server.address("/api/expand", ""), &body)
+        let url = self.team.server.address("/api/expand", "");
+        server::request("POST", url, &body)
     }
+}
+
+/// Returns a text as a file in memory.
+fn row_of(text: String) -> Row {
+    Row {
+        text: text.into(),
+        number: 1,
+        at: SystemTime::UNIX_EPOCH,
+        summary: None,
+    }
+}
+
+/// Returns whether a prompt attaches files, which only the server has. Addresses are for the model
+/// to open.
+fn attaches_files(prompt: &Prompt) -> bool {
+    let mut attachments = prompt.attachments.iter();
+    attachments.any(|path| !matches!(path.is_address(), Ok(true)))
 }
 
 impl Handle for TeamPrompt {
@@ -210,27 +246,17 @@ impl Handle for TeamPrompt {
     }
 
     fn info(&self) -> Info {
-        let Entry {
-            revision,
-            size,
-            ref summary,
-            ref problem,
-            ..
-        } = *self.entry;
-        let summary = match problem {
-            Some(Problem {
-                message,
-                repair,
-                position,
-            }) => Err(Box::new(
-                Diagnostic::error(*position, message, repair).in_file(self.place().path()),
-            )),
-            None => Ok(Arc::new(summary.clone())),
+        let summary = match &self.listed.problem {
+            Some(problem) => {
+                let error = Diagnostic::error(problem.position, &problem.message, &problem.repair);
+                Err(Box::new(error.in_file(self.place().path())))
+            }
+            None => Ok(Arc::new(self.listed.summary.clone())),
         };
         Info {
             summary,
-            revision,
-            size,
+            revision: self.listed.revision,
+            size: self.listed.size,
             modified: None,
         }
     }
@@ -240,101 +266,80 @@ impl Handle for TeamPrompt {
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        if !self.entry.is_remote() {
+        if !self.listed.needs_server() {
             return self.file()?.prompt();
         }
-        let Summary {
-            title,
-            description,
-            arguments,
-            ..
-        } = self.entry.summary.clone();
-        Ok(Arc::new(Prompt::of_service(
+        let summary = self.listed.summary.clone();
+        let prompt = Prompt::of_service(
             self.name.clone(),
-            title,
-            description,
-            arguments,
-        )))
+            summary.title,
+            summary.description,
+            summary.arguments,
+        );
+        Ok(Arc::new(prompt))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let prompt = bound.prompt;
-        let is_here = |path: &AttachmentPath| matches!(path.is_address(), Ok(true));
-        if !prompt.is_rendered_by_service() && prompt.attachments.iter().all(is_here) {
-            return self.file()?.messages(bound, join);
-        }
-        let within = if prompt.is_rendered_by_service() {
+        let within = if bound.prompt.is_rendered_by_service() {
             ANSWER_WITHIN
+        } else if attaches_files(bound.prompt) {
+            self.team.remaining_wait()
         } else {
-            self.team.patience()
+            return self.file()?.messages(bound, join);
         };
-        let text: String = self
-            .team
-            .ask(&self.request(bound.call), within)?
-            .member("prompt")?;
+        let request = self.expand_request(bound.call);
+        let text: String = self.team.ask(&request, within)?.member("prompt")?;
         // The text counts as a value, as that of a service does.
         let text = join(&mut [Piece::Value(&text)].into_iter());
+        let message = Message {
+            role: Role::User,
+            text,
+        };
         Ok(Messages {
-            messages: vec![Message {
-                role: Role::User,
-                text,
-            }],
+            messages: vec![message],
             attachments: Vec::new(),
         })
     }
 
     fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        bound
-            .prompt
-            .is_rendered_by_service()
-            .then(|| Ok(self.request(bound.call)))
+        if bound.prompt.is_rendered_by_service() {
+            Some(Ok(self.expand_request(bound.call)))
+        } else {
+            None
+        }
     }
 }
 
 impl Store for TeamLayer {
-    /// The server checks it.
+    /// Returns the prompt with this name. The text is not used, as only the server checks it.
     fn draft(&self, name: &Name, _: &str, _: &Caller) -> Found {
         self.found(name.clone(), &Arc::default())
     }
 
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
-        let WriteRequest {
-            name,
-            expected,
-            action,
-            by,
-            ..
-        } = *write;
-        match action {
-            WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {}
-            WriteAction::Rename(to) => return self.rename(write, to),
-            WriteAction::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
+        let server = &self.team.server;
+        let url = server.address("/api/prompts/", write.name);
+        match write.action {
+            WriteAction::SetText(_) if write.expected.is_some() => self.change("PUT", url, write),
+            WriteAction::SetText(_) => self.change("POST", url, write),
+            WriteAction::Restore(_) => {
+                self.change("POST", server.address("/api/restore", ""), write)
+            }
+            WriteAction::Delete => self.change("DELETE", url, write),
+            WriteAction::Rename(new_name) => self.rename(write, new_name),
+            // The team has no test files.
+            WriteAction::DeleteTests(_) => Ok(write.expected.unwrap_or_default()),
         }
-        let text = action.text();
-        let (path, of) = if action.is_restore() {
-            ("/api/restore", "")
-        } else {
-            ("/api/prompts/", &**name)
-        };
-        let method = match (text, expected) {
-            (None, _) => "DELETE",
-            (Some(_), Some(_)) if !action.is_restore() => "PUT",
-            _ => "POST",
-        };
-        let revision = text.map(|text| Revision::of(text.as_bytes()));
-        let body = json!({ "command": name, "file": text, "revision": revision, "expected": expected, "note": by.note });
-        let request = server::request(method, self.team.server.address(path, of), &body);
-        let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
-        _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
-        Ok(revision)
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        Ok(self.history(name, "", "versions")?.unwrap_or_default())
+        Ok(self
+            .history_member(name, "", "versions")?
+            .unwrap_or_default())
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        self.history(name, &format!("?revision={revision}"), "file")
+        self.history_member(name, &format!("?revision={revision}"), "file")
     }
 
     fn folder(&self) -> &Path {

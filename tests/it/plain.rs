@@ -24,7 +24,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "doctor.rs:diagnosis",
     "prompt/format/lenient.rs:fields",
     "server/tools/list.rs:run",
-    "sources/team/server.rs:answer",
     "transport/http/api.rs:answer",
 ];
 
@@ -55,7 +54,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "library/query.rs",
     "prompt/format/lenient.rs",
     "sources/postgres.rs",
-    "sources/team/server.rs",
     "transport/http/mcp.rs",
     "transport/http/tokens.rs",
 ];
@@ -136,9 +134,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "sources/postgres/connection.rs",
     "sources/postgres/follow.rs",
     "sources/postgres/push.rs",
-    "sources/team.rs",
-    "sources/team/cache.rs",
-    "sources/team/server.rs",
     "transport/http.rs",
     "transport/http/api.rs",
     "transport/http/app.rs",

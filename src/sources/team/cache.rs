@@ -11,25 +11,23 @@
 //! refreshes the list after it has answered. Only the text of a prompt that is used is waited for,
 //! for 300 ms at most; without an answer, the text in the cache is used.
 
-use super::server::{self, ANSWER_WITHIN, Answer, Server};
-use crate::library::{Cache, Change, Layer, Library, SETTLING, ServiceRequest, failed, read};
+use super::list::TeamList;
+use super::server::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
+use crate::library::{Cache, Change, Library, SETTLING, ServiceRequest, failed, read};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Kind, Name, Position, Revision, Summary};
+use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
 use crate::whole_file::{FileAccess, PendingFile};
-use crate::wording::{in_bytes, thousands};
 use jiff::Timestamp;
-use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -37,28 +35,22 @@ use std::time::{Duration, Instant, SystemTime};
 /// debug build, as in the tests, is slower in everything.
 const WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 290 });
 
-/// The same of a command without a list: the first connection to a server that is far away takes
-/// longer.
+/// How long a command waits that has no list yet: the first connection to a server that is far away
+/// takes longer.
 const FIRST_WITHIN: Duration = Duration::from_secs(3);
 
 /// For how many seconds nobody asks after a failure.
-const REST: u64 = 30;
+const BACKOFF: u64 = 30;
 
-/// After how many seconds a server refreshes the list while a client is notified of changes; and
-/// everybody else.
+/// After how many seconds a server refreshes the list while a client is notified of changes.
 const OFTEN: u64 = 5;
+
+/// After how many seconds everybody else refreshes it.
 const SELDOM: u64 = 30;
 
 /// The longest file of the cache that is read, in bytes: a list, which has more keys there than in
 /// the answer of the server.
 const MAX_CACHED: usize = 128 * 1024 * 1024;
-
-/// How many prompts the server may list, and how long the entry of one may be, in bytes.
-const MAX_LISTED: usize = 200_000;
-const MAX_ENTRY: usize = 256 * 1024;
-
-/// How many arguments, choices and tags all prompts in the list may have.
-const MAX_LISTED_VALUES: usize = 500_000;
 
 const LIST: &str = "list.json";
 const STATE: &str = "state.json";
@@ -68,368 +60,291 @@ const TEXTS: &str = "texts";
 #[derive(Debug)]
 pub(crate) struct Team {
     pub(super) server: Server,
+    /// The folder of the cache.
     folder: PathBuf,
-    lists: Cache<Arc<List>>,
+    lists: Cache<Arc<TeamList>>,
     /// How long this process has waited for the server.
     waited: Mutex<Duration>,
-    /// Whether it answers many calls, of which each may wait.
+    /// Whether this process is a server, which answers many calls, and each call may wait.
     is_server: AtomicBool,
 }
 
-/// The list in the cache, and its ETag.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct List {
-    tag: String,
-    pub(super) prompts: BTreeMap<String, Arc<Entry>>,
-}
-
-/// Returns which prompts differ between two lists.
-fn change_between(old: &List, new: &List) -> Change {
-    let mut prompts = BTreeSet::new();
-    for name in old.prompts.keys().chain(new.prompts.keys()) {
-        if old.prompts.get(name) != new.prompts.get(name) {
-            prompts.extend(Name::new(name));
-        }
-    }
-    Change::of_prompts(prompts)
-}
-
-/// The list as the API writes it.
-#[derive(Deserialize)]
-struct Listed {
-    prompts: Entries,
-    #[serde(default)]
-    problems: Entries,
-}
-
-/// Entries by their names. They are read one after the other, so that no list takes much more
-/// memory than what is kept of it.
-#[derive(Default)]
-struct Entries(BTreeMap<String, Arc<Entry>>);
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Entries, D::Error> {
-        list.deserialize_seq(EntriesVisitor)
-    }
-}
-
-struct EntriesVisitor;
-
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of prompts")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries, A::Error> {
-        let mut entries = Entries::default();
-        let mut count = 0;
-        let mut values = 0;
-        while let Some(json) = list.next_element::<&RawValue>()? {
-            if json.get().len() > MAX_ENTRY {
-                let limit = in_bytes(MAX_ENTRY);
-                return Err(Error::custom(format!("an entry is longer than {limit}")));
-            }
-            let entry: Entry = serde_json::from_str(json.get()).map_err(Error::custom)?;
-            count += 1;
-            values += count_values(&entry.summary);
-            if count > MAX_LISTED || values > MAX_LISTED_VALUES {
-                let limit = format!(
-                    "the list has more than {} prompts, or {} arguments, choices and tags",
-                    thousands(MAX_LISTED),
-                    thousands(MAX_LISTED_VALUES)
-                );
-                return Err(Error::custom(limit));
-            }
-            if !entry.name.is_empty() {
-                entries.0.insert(entry.name.clone(), Arc::new(entry));
-            }
-        }
-        Ok(entries)
-    }
-}
-
-/// Returns how many arguments, choices and tags a prompt has.
-fn count_values(summary: &Summary) -> usize {
-    let mut values = summary.tags.len();
-    for argument in &summary.arguments {
-        values += 1 + argument.choices.len();
-    }
-    values
-}
-
-/// A prompt in the list, which may be broken.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    layer: String,
-    format: Option<String>,
-    source: String,
-    pub(super) revision: Option<Revision>,
-    pub(super) size: u64,
-    #[serde(flatten)]
-    pub(super) summary: Summary,
-    #[serde(flatten)]
-    pub(super) problem: Option<Problem>,
-}
-
-/// Why a prompt is broken.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Problem {
-    pub(super) message: String,
-    pub(super) repair: String,
-    #[serde(flatten)]
-    pub(super) position: Option<Position>,
-}
-
-/// The text of a prompt, as the API writes it, and its ETag.
+/// The text of a prompt, as the server sends it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Text {
+pub(super) struct CachedText {
+    /// The ETag of the text.
     #[serde(default)]
     pub(super) tag: String,
     pub(super) text: String,
+    /// The files that the prompt includes.
     #[serde(default)]
-    pub(super) includes: Vec<Include>,
+    pub(super) includes: Vec<CachedInclude>,
 }
 
+/// A file that a prompt includes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Include {
+pub(super) struct CachedInclude {
+    /// The path below the folder of prompts.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// What the processes of the user know of the server, in seconds since 1970.
+/// What the processes of the user know of the server. Times are in seconds since 1970.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+struct ServerState {
     /// When the list was last current; 0: there is none.
     listed: u64,
-    /// When it failed last, and why; 0: it answers.
+    /// When the server failed last; 0: it answers.
     failed: u64,
-    why: String,
-    /// The hash of the token with which it last answered.
+    /// The message of the last failure.
+    #[serde(rename = "why")]
+    failure: String,
+    /// The hash of the token with which the server last answered.
     token: Option<Revision>,
 }
 
+/// Returns the time in seconds since 1970.
 fn now() -> u64 {
     SystemTime::UNIX_EPOCH
         .elapsed()
         .map_or(0, |since| since.as_secs())
 }
 
-/// The file in the cache with the text of a prompt.
-fn file_of(name: &str) -> String {
+/// Returns how many seconds have passed since a time. It may be in the future if the clock was set
+/// back.
+fn seconds_since(time: u64) -> u64 {
+    now().abs_diff(time)
+}
+
+/// Returns the file in the cache with the text of a prompt.
+fn text_file(name: &str) -> String {
     format!("{TEXTS}/{}.json", Revision::of(name.as_bytes()))
 }
 
 impl Team {
-    /// The team whose server is at `url`. `caches`: the folder for what programs can make again.
+    /// Returns the team whose server is at `url`. `caches` is the folder for what programs can make
+    /// again, such as `~/.cache`.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
-        let folder = caches
-            .join("prompt-expander")
-            .join("team")
-            .join(Revision::of(url.as_bytes()).to_string());
-        let (lists, waited, is_server) = (
-            Cache::new(1, SETTLING),
-            Mutex::default(),
-            AtomicBool::new(false),
-        );
+        let hash = Revision::of(url.as_bytes()).to_string();
         Team {
             server: Server::new(url, token),
-            folder,
-            lists,
-            waited,
-            is_server,
+            folder: caches.join("prompt-expander").join("team").join(hash),
+            lists: Cache::new(1, SETTLING),
+            waited: Mutex::default(),
+            is_server: AtomicBool::new(false),
         }
     }
 
+    /// Reads a file of the cache; `None` if it is missing or cannot be read.
     fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        serde_json::from_slice(&read(&self.folder.join(file), MAX_CACHED).ok()?).ok()
+        let json = read(&self.folder.join(file), MAX_CACHED).ok()?;
+        serde_json::from_slice(&json).ok()
+    }
+
+    /// Replaces a file of the cache.
+    fn write(&self, file: &str, value: &impl Serialize) -> Result<(), Diagnostic> {
+        let path = self.folder.join(file);
+        self.write_private(&path, value)
+            .map_err(|error| failed(&path, &error))
     }
 
     /// Replaces a file of the cache, which only the user can read.
-    fn write(&self, file: &str, value: &impl Serialize) -> Result<(), Diagnostic> {
-        let path = self.folder.join(file);
-        let write = || -> io::Result<()> {
-            let folder = path.parent().unwrap_or(&self.folder);
-            fs::create_dir_all(folder)?;
-            #[cfg(unix)]
-            fs::set_permissions(
-                &self.folder,
-                std::os::unix::fs::PermissionsExt::from_mode(0o700),
-            )?;
-            PendingFile::write(&path, &serde_json::to_vec(value)?, FileAccess::Private)?.replace()
-        };
-        write().map_err(|error| failed(&path, &error))
+    fn write_private(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        #[cfg(unix)]
+        fs::set_permissions(
+            &self.folder,
+            std::os::unix::fs::PermissionsExt::from_mode(0o700),
+        )?;
+        PendingFile::write(path, &serde_json::to_vec(value)?, FileAccess::Private)?.replace()
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ServerState {
         self.read(STATE).unwrap_or_default()
     }
 
-    /// Why the server is not asked at this moment.
-    fn rest(&self) -> Option<Diagnostic> {
-        let State { failed, why, .. } = self.state();
-        let is_over = self.patience().is_zero();
-        let why = if is_over {
-            "the team's server is not asked again in this call".to_owned()
-        } else {
-            why
-        };
-        (is_over || now().abs_diff(failed) < REST).then(|| Diagnostic::new(Kind::Service, why, ""))
-    }
-
-    /// That the server is gone, and of when the list in the cache is.
-    pub(crate) fn absence(&self) -> Option<String> {
-        let State {
-            listed,
-            failed,
-            why,
-            ..
-        } = self.state();
-        let at = Timestamp::from_second(listed.try_into().ok()?)
-            .ok()?
-            .strftime("%Y-%m-%d %H:%M UTC");
-        (failed > 0 && listed > 0).then(|| format!("{why}; the team's prompts are those of {at}"))
-    }
-
-    /// Whether the server answers at this moment.
-    pub(crate) fn examine(&self) -> Diagnostic {
-        let (Server { url, .. }, me) = (&self.server, self.server.address("/api/me", ""));
-        match self
-            .get(me, "", ANSWER_WITHIN)
-            .and_then(|answer| answer.member::<String>("role"))
-        {
-            Err(why) => why,
-            Ok(role) => {
-                let message =
-                    format!("the team's server {url} answers, and you have the role `{role}`");
-                Diagnostic::new(Kind::Hint, message, "")
-            }
-        }
-    }
-
-    /// Asks for what is at an address, unless it still has this tag. Without one, that is empty.
-    pub(super) fn get(
-        &self,
-        url: String,
-        tag: &str,
-        within: Duration,
-    ) -> Result<Answer, Diagnostic> {
-        let mut request = server::request("GET", url, &Value::Null);
-        let tag = Some(tag.to_owned()).filter(|tag| !tag.is_empty());
-        request
-            .headers
-            .extend(tag.map(|tag| ("if-none-match".to_owned(), tag)));
-        self.ask(&request, within)
-    }
-
-    /// Asks the server, and remembers whether it answers. What was read with a token that is no
-    /// longer valid is deleted. A token that has never worked, such as one with a typing error, is
-    /// like a server that does not answer.
-    pub(super) fn ask(
-        &self,
-        request: &ServiceRequest,
-        within: Duration,
-    ) -> Result<Answer, Diagnostic> {
-        let started = Instant::now();
-        let answered = self.server.send(request, within);
-        *lock(&self.waited) += started.elapsed();
-        let (mut state, token) = (self.state(), self.server.token_hash());
-        let answer = match answered {
-            Ok(Err(refusal)) if token.is_some() && state.token == token => {
-                _ = fs::remove_dir_all(&self.folder);
-                return Err(refusal);
-            }
-            Ok(Err(refusal)) if state.listed == 0 => return Err(refusal), // nothing is in the cache
-            Ok(Err(refusal)) => Err(Diagnostic {
-                kind: Kind::Service,
-                ..refusal
-            }),
-            Ok(Ok(answer)) => Ok(answer),
-            Err(why) => Err(why),
-        };
-        let is_failure = matches!(&answer, Err(why) if why.kind == Kind::Service);
-        let is_new_token = answer.is_ok() && state.token != token;
-        let is_back = state.failed > 0 && !is_failure;
-        if is_failure || is_new_token || is_back {
-            state.failed = if is_failure { now() } else { 0 };
-            state.why = match &answer {
-                Err(why) if is_failure => why.text(),
-                _ => String::new(),
-            };
-            if answer.is_ok() {
-                state.token = token;
-            }
-            _ = self.write(STATE, &state); // without it, the next one asks again
-        }
-        answer
-    }
-
-    /// How long may still be waited.
-    pub(super) fn patience(&self) -> Duration {
-        let is_server = self.is_server.load(Ordering::Relaxed);
-        if is_server {
-            WAIT
-        } else {
-            WAIT.saturating_sub(*lock(&self.waited))
-        }
-    }
-
-    pub(super) fn list(&self) -> Arc<List> {
+    /// Returns the list in the cache. Without one, it has no prompts.
+    pub(super) fn list(&self) -> Arc<TeamList> {
         self.lists.get("", |trace| {
             trace.look(&self.folder.join(LIST));
             self.read(LIST).unwrap_or_default()
         })
     }
 
-    /// Makes the list in the cache that of the server. Its built-in prompts are not the team's.
-    pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
-        let url = self.server.address("/api/prompts?mine=true", "");
-        let Answer { tag, body } = self.get(url, &self.list().tag, within)?;
-        if !body.is_empty() {
-            let Listed {
-                prompts: Entries(mut prompts),
-                problems,
-            } = server::read(&body)?;
-            prompts.extend(problems.0);
-            let list = List { tag, prompts };
-            self.write(LIST, &list)?;
-            let known: BTreeSet<_> = list
-                .prompts
-                .keys()
-                .map(|name| self.folder.join(file_of(name)))
-                .collect();
-            let kept = fs::read_dir(self.folder.join(TEXTS))
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|file| file.path());
-            kept.filter(|file| !known.contains(file))
-                .for_each(|file| _ = fs::remove_file(file));
+    /// Returns how long a call may still wait for the server.
+    pub(super) fn remaining_wait(&self) -> Duration {
+        if self.is_server.load(Ordering::Relaxed) {
+            return WAIT;
         }
-        self.write(
-            STATE,
-            &State {
-                listed: now(),
-                ..self.state()
-            },
-        )
+        // A command is a single call.
+        WAIT.saturating_sub(*lock(&self.waited))
     }
 
-    /// Whether nobody has refreshed the list for so many seconds, and the last failure is long
-    /// enough ago.
+    /// Returns the error for a moment at which the server is not asked: this call has waited for it
+    /// long enough, or the server has failed a short time ago.
+    fn backoff_error(&self) -> Option<Diagnostic> {
+        if self.remaining_wait().is_zero() {
+            let message = "the team's server is not asked again in this call";
+            return Some(Diagnostic::new(Kind::Service, message, ""));
+        }
+        let state = self.state();
+        if seconds_since(state.failed) < BACKOFF {
+            return Some(Diagnostic::new(Kind::Service, state.failure, ""));
+        }
+        None
+    }
+
+    /// Returns a sentence that says why the server does not answer, and from when the list in the
+    /// cache is; `None` if the server answers.
+    pub(crate) fn why_absent(&self) -> Option<String> {
+        let state = self.state();
+        if state.failed == 0 || state.listed == 0 {
+            return None;
+        }
+        let listed = Timestamp::from_second(state.listed.try_into().ok()?).ok()?;
+        let date = listed.strftime("%Y-%m-%d %H:%M UTC");
+        let failure = state.failure;
+        Some(format!("{failure}; the team's prompts are those of {date}"))
+    }
+
+    /// Asks the server who the user is. Returns a hint with the answer, or the error.
+    pub(crate) fn diagnose(&self) -> Diagnostic {
+        let url = &self.server.url;
+        match self.role() {
+            Ok(role) => {
+                let message =
+                    format!("the team's server {url} answers, and you have the role `{role}`");
+                Diagnostic::new(Kind::Hint, message, "")
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Asks the server for the role of the user, such as `editor`.
+    fn role(&self) -> Result<String, Diagnostic> {
+        let url = self.server.address("/api/me", "");
+        self.get(url, "", ANSWER_WITHIN)?.member("role")
+    }
+
+    /// Asks for what is at an address. If that still has the ETag `tag`, the reply is empty.
+    pub(super) fn get(
+        &self,
+        url: String,
+        tag: &str,
+        within: Duration,
+    ) -> Result<TeamReply, Diagnostic> {
+        let mut request = server::request("GET", url, &Value::Null);
+        if !tag.is_empty() {
+            let name = "if-none-match".to_owned();
+            request.headers.insert(name, tag.to_owned());
+        }
+        self.ask(&request, within)
+    }
+
+    /// Asks the server, and records whether it answers.
+    ///
+    /// If the server refuses a token that it has accepted before, the whole cache is deleted. If it
+    /// has never accepted the token, which may have a typing error, it counts as a server that does
+    /// not answer, so that the cache can be used.
+    pub(super) fn ask(
+        &self,
+        request: &ServiceRequest,
+        within: Duration,
+    ) -> Result<TeamReply, Diagnostic> {
+        let started = Instant::now();
+        let outcome = self.server.send(request, within);
+        *lock(&self.waited) += started.elapsed();
+        let state = self.state();
+        let token = self.server.token_hash();
+        let reply = match outcome {
+            Ok(RequestOutcome::Reply(reply)) => Ok(reply),
+            Ok(RequestOutcome::TokenRefused(refusal)) => {
+                let was_accepted = token.is_some() && state.token == token;
+                if was_accepted {
+                    _ = fs::remove_dir_all(&self.folder);
+                }
+                let is_cache_empty = was_accepted || state.listed == 0;
+                if is_cache_empty {
+                    return Err(refusal);
+                }
+                Err(Diagnostic {
+                    kind: Kind::Service,
+                    ..refusal
+                })
+            }
+            Err(error) => Err(error),
+        };
+        self.record(&reply, state, token);
+        reply
+    }
+
+    /// Records whether the server has answered, and with which token, if that has changed.
+    fn record(
+        &self,
+        reply: &Result<TeamReply, Diagnostic>,
+        mut state: ServerState,
+        token: Option<Revision>,
+    ) {
+        let failure = match reply {
+            Err(error) if error.kind == Kind::Service => Some(error.text()),
+            _ => None,
+        };
+        let is_new_token = reply.is_ok() && state.token != token;
+        let was_failing = state.failed > 0;
+        if failure.is_none() && !was_failing && !is_new_token {
+            return;
+        }
+        state.failed = if failure.is_some() { now() } else { 0 };
+        state.failure = failure.unwrap_or_default();
+        if reply.is_ok() {
+            state.token = token;
+        }
+        _ = self.write(STATE, &state); // if this fails, the next one asks again
+    }
+
+    /// Makes the list in the cache that of the server. The built-in prompts of the server are not
+    /// the team's.
+    pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
+        let url = self.server.address("/api/prompts?mine=true", "");
+        let reply = self.get(url, &self.list().tag, within)?;
+        if !reply.is_unmodified() {
+            let list = TeamList::parse(reply)?;
+            self.write(LIST, &list)?;
+            self.remove_unlisted_texts(&list);
+        }
+        let state = ServerState {
+            listed: now(),
+            ..self.state()
+        };
+        self.write(STATE, &state)
+    }
+
+    /// Removes the texts in the cache of prompts that are not in the list.
+    fn remove_unlisted_texts(&self, list: &TeamList) {
+        let mut listed = BTreeSet::new();
+        for name in list.prompts.keys() {
+            listed.insert(self.folder.join(text_file(name)));
+        }
+        let texts = fs::read_dir(self.folder.join(TEXTS));
+        for entry in texts.into_iter().flatten().flatten() {
+            let file = entry.path();
+            if !listed.contains(&file) {
+                _ = fs::remove_file(file);
+            }
+        }
+    }
+
+    /// Returns whether nobody has refreshed the list for this time, and the server may be asked.
     fn is_due(&self, seconds: u64) -> bool {
-        now().abs_diff(self.state().listed) >= seconds && self.rest().is_none()
+        seconds_since(self.state().listed) >= seconds && self.backoff_error().is_none()
     }
 
     /// Refreshes the list after a command or a hook has answered, unless another process has done
     /// so.
     pub(crate) fn refresh_if_due(&self) {
         if !self.is_server.load(Ordering::Relaxed) && self.is_due(SELDOM) {
-            _ = self.refresh(self.patience()); // `absence` says why it failed
+            _ = self.refresh(self.remaining_wait()); // `why_absent` says why it failed
         }
     }
 
@@ -438,87 +353,103 @@ impl Team {
     /// # Errors
     /// There is still none.
     pub(crate) fn get_first_list(&self) -> Result<(), Diagnostic> {
-        if self.state().listed == 0 {
-            self.rest()
-                .map_or_else(|| self.refresh(FIRST_WITHIN), Err)?;
-            *lock(&self.waited) = Duration::ZERO;
+        if self.state().listed > 0 {
+            return Ok(());
         }
+        if let Some(error) = self.backoff_error() {
+            return Err(error);
+        }
+        self.refresh(FIRST_WITHIN)?;
+        *lock(&self.waited) = Duration::ZERO;
         Ok(())
     }
 
     /// Refreshes the list and the texts from now on, and tells the library what has changed.
     pub(crate) fn follow(self: &Arc<Self>, library: &Arc<Library>) {
         self.is_server.store(true, Ordering::Relaxed);
-        let (team, library, mut known) = (Arc::clone(self), Arc::downgrade(library), self.list());
-        let follow = move || {
-            team.fetch_texts(&known);
-            while let Some(library) = library.upgrade() {
-                if team.is_due(if library.is_watched() { OFTEN } else { SELDOM }) {
-                    _ = team.refresh(ANSWER_WITHIN);
-                }
-                let list = team.list(); // another process may have refreshed it
-                let change = change_between(&known, &list);
-                if change != Change::default() {
-                    library.changed(&change);
-                    team.fetch_texts(&list);
-                }
-                known = list;
-                drop(library);
-                thread::sleep(Duration::from_secs(OFTEN));
+        let team = Arc::clone(self);
+        let library = Arc::downgrade(library);
+        let known = self.list();
+        let thread = thread::Builder::new().name("team".to_owned());
+        // Without the thread, commands refresh the list.
+        _ = thread.spawn(move || team.follow_list(known, &library));
+    }
+
+    /// Refreshes the list, until the library is gone. `known` is the list that it has.
+    fn follow_list(&self, mut known: Arc<TeamList>, library: &Weak<Library>) {
+        self.fetch_texts(&known);
+        while let Some(library) = library.upgrade() {
+            let interval = if library.is_watched() { OFTEN } else { SELDOM };
+            if self.is_due(interval) {
+                _ = self.refresh(ANSWER_WITHIN);
             }
-        };
-        _ = thread::Builder::new().name("team".to_owned()).spawn(follow); // without it, commands refresh the list
+            let list = self.list(); // another process may have refreshed it
+            let change = known.change_to(&list);
+            if change != Change::default() {
+                library.changed(&change);
+                self.fetch_texts(&list);
+            }
+            known = list;
+            drop(library);
+            thread::sleep(Duration::from_secs(OFTEN));
+        }
     }
 
     /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a
     /// call may wait.
-    fn fetch_texts(&self, list: &List) {
-        for entry in list.prompts.values().filter(|entry| !entry.is_remote()) {
-            let kept: Option<Text> = self.read(&file_of(&entry.name));
-            if kept.is_none_or(|kept| Some(Revision::of(kept.text.as_bytes())) != entry.revision) {
-                _ = self.text(&entry.name, ANSWER_WITHIN); // a call that needs it asks again
+    fn fetch_texts(&self, list: &TeamList) {
+        for listed in list.prompts.values() {
+            if listed.needs_server() {
+                continue;
+            }
+            let cached: Option<CachedText> = self.read(&text_file(&listed.name));
+            let revision = cached.map(|cached| Revision::of(cached.text.as_bytes()));
+            if revision.is_none() || revision != listed.revision {
+                _ = self.text(&listed.name, ANSWER_WITHIN); // a call that needs it asks again
             }
         }
     }
 
-    /// The text of a prompt: that of the server or, if it does not answer in time, the one in the
-    /// cache.
-    pub(super) fn text(&self, name: &str, within: Duration) -> Result<Text, Diagnostic> {
-        let file = file_of(name);
-        let kept: Option<Text> = self.read(&file);
-        let tag = kept.as_ref().map_or("", |kept| &kept.tag);
-        let asked = self.rest().map_or_else(
-            || self.get(self.server.address("/api/prompts/", name), tag, within),
-            Err,
-        );
-        match (asked, kept) {
-            (Ok(Answer { body, .. }), Some(kept)) if body.is_empty() => Ok(kept),
-            (Err(why), kept) if why.kind == Kind::Service => kept.ok_or_else(|| Diagnostic {
-                message: format!("its text is not in the cache: {}", why.message),
-                ..why
-            }),
-            (asked, _) => {
-                let Answer { tag, body } = asked?;
-                let text = Text {
-                    tag,
-                    ..server::read(&body)?
-                };
-                _ = self.write(&file, &text); // the text is used in any case
-                Ok(text)
+    /// Returns the text of a prompt: that of the server or, if it does not answer in time, the one
+    /// in the cache.
+    pub(super) fn text(&self, name: &str, within: Duration) -> Result<CachedText, Diagnostic> {
+        let file = text_file(name);
+        let cached: Option<CachedText> = self.read(&file);
+        let tag = cached.as_ref().map_or("", |cached| &cached.tag);
+        let reply = match self.ask_for_text(name, tag, within) {
+            Ok(reply) => reply,
+            Err(error) if error.kind == Kind::Service => {
+                return cached.ok_or_else(|| Diagnostic {
+                    message: format!("its text is not in the cache: {}", error.message),
+                    ..error
+                });
             }
+            Err(error) => return Err(error),
+        };
+        if reply.is_unmodified()
+            && let Some(cached) = cached
+        {
+            return Ok(cached);
         }
+        let text = CachedText {
+            tag: reply.tag,
+            ..server::parse(&reply.body)?
+        };
+        _ = self.write(&file, &text); // the text is used in any case
+        Ok(text)
     }
-}
 
-impl Entry {
-    /// Whether only the server can expand it: a service renders it, or it is written as for another
-    /// program.
-    pub(super) fn is_remote(&self) -> bool {
-        let is_own_file = self.source.ends_with(&format!(
-            "{}.md",
-            self.name.rsplit('/').next().unwrap_or_default()
-        ));
-        let is_own = self.layer != Layer::SERVICE.name && self.format.is_none() && is_own_file;
-        !is_own && self.problem.is_none()
+    /// Asks the server for the text of a prompt, unless that has failed a short time ago.
+    fn ask_for_text(
+        &self,
+        name: &str,
+        tag: &str,
+        within: Duration,
+    ) -> Result<TeamReply, Diagnostic> {
+        if let Some(error) = self.backoff_error() {
+            return Err(error);
+        }
+        let url = self.server.address("/api/prompts/", name);
+        self.get(url, tag, within)
     }
 }

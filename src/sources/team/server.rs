@@ -18,6 +18,7 @@ use std::io::ErrorKind;
 use std::sync::OnceLock;
 use std::time::Duration;
 use ureq::Agent;
+use ureq::http::StatusCode;
 use ureq::tls::RootCerts;
 
 /// How long an answer may take for which nobody in a chat waits.
@@ -29,9 +30,13 @@ const MAX_ANSWER: u64 = 64 * 1024 * 1024;
 /// The longest error, in bytes.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// How much is shown of what a server says, in characters.
+/// The longest part of a message of a server that is shown, in characters.
 const MAX_SHOWN: usize = 300;
 
+/// How many connections are kept open for later requests.
+const IDLE_CONNECTIONS: usize = 2;
+
+/// The media type of all that the API answers.
 const JSON: &str = "application/json";
 
 /// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
@@ -49,28 +54,33 @@ pub(super) struct Server {
     /// The header with the token of the user, if there is one.
     token: Vec<SecretHeader>,
     /// The client with the certificates of [`bundled_certificates`], which are usually enough.
-    first: OnceLock<Agent>,
-    /// The one with all certificates of the system.
-    second: OnceLock<Agent>,
+    agent: OnceLock<Agent>,
+    /// The client with all certificates of the system.
+    system_agent: OnceLock<Agent>,
 }
 
-/// What a server answers.
-pub(super) struct Answer {
+/// What the server made of a request.
+pub(super) enum RequestOutcome {
+    Reply(TeamReply),
+    /// The token is missing or not valid.
+    TokenRefused(Diagnostic),
+}
+
+/// What the server has sent.
+pub(super) struct TeamReply {
+    /// The ETag of the body.
     pub(super) tag: String,
-    /// JSON; empty if the server still has the tag of the request.
+    /// JSON; empty if the server still has what has the ETag of the request.
     pub(super) body: Vec<u8>,
 }
-
-/// What a server answers, or that it refuses the token.
-pub(super) type Answered = Result<Answer, Diagnostic>;
 
 impl Server {
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
         Server {
             url,
             token,
-            first: OnceLock::new(),
-            second: OnceLock::new(),
+            agent: OnceLock::new(),
+            system_agent: OnceLock::new(),
         }
     }
 
@@ -80,8 +90,8 @@ impl Server {
         Some(Revision::of(secrets.first()?.text.as_bytes()))
     }
 
-    /// The address of something at the server, perhaps of a prompt: what is before its name is
-    /// `path`.
+    /// Returns an address at the server: `path`, and after that the name of a prompt, which may be
+    /// empty.
     pub(super) fn address(&self, path: &str, name: &str) -> String {
         format!("{}{path}{}", self.url, utf8_percent_encode(name, ENCODED))
     }
@@ -89,128 +99,170 @@ impl Server {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place. Otherwise, what the API says of the
-    /// request.
+    /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place.
+    /// Other kinds: the API refuses the request.
     pub(super) fn send(
         &self,
         request: &ServiceRequest,
         within: Duration,
-    ) -> Result<Answered, Diagnostic> {
+    ) -> Result<RequestOutcome, Diagnostic> {
+        self.exchange(request, within)
+            .and_then(outcome_of)
+            .map_err(|error| Diagnostic {
+                message: format!("the team's server {}", error.message),
+                ..error
+            })
+    }
+
+    /// Sends a request, and returns whatever is answered.
+    fn exchange(
+        &self,
+        request: &ServiceRequest,
+        within: Duration,
+    ) -> Result<ServiceReply, Diagnostic> {
         let limits = ReplyLimits {
             time: within,
             body: MAX_ANSWER,
         };
-        let agent = |roots| client_config(2, roots).new_agent();
-        let answered = read_secrets(&self.token).and_then(|secrets| {
-            let ask = |agent: &Agent| exchange(agent, request, &secrets, limits);
-            let mut asked = ask(self
-                .first
-                .get_or_init(|| agent(bundled_certificates(&self.url))));
+        let secrets = read_secrets(&self.token)?;
+        let agent = self
+            .agent
+            .get_or_init(|| new_agent(bundled_certificates(&self.url)));
+        let mut reply = exchange(agent, request, &secrets, limits);
+        if let Err(ureq::Error::Io(error)) = &reply
+            && error.kind() == ErrorKind::InvalidData
+        {
             // Perhaps only the folder of the system has the certificate. Nothing was sent.
-            if matches!(&asked, Err(ureq::Error::Io(why)) if why.kind() == ErrorKind::InvalidData) {
-                asked = ask(self
-                    .second
-                    .get_or_init(|| agent(RootCerts::PlatformVerifier)));
-            }
-            answer(asked.map_err(|error| exchange_error(error, &self.url, limits))?)
-        });
-        answered.map_err(|why| Diagnostic {
-            message: format!("the team's server {}", why.message),
-            ..why
-        })
+            let agent = self
+                .system_agent
+                .get_or_init(|| new_agent(RootCerts::PlatformVerifier));
+            reply = exchange(agent, request, &secrets, limits);
+        }
+        reply.map_err(|error| exchange_error(error, &self.url, limits))
     }
 }
 
-fn answer(
-    ServiceReply {
-        status,
-        content_type,
-        tag,
-        body,
-    }: ServiceReply,
-) -> Result<Answered, Diagnostic> {
-    if status.as_u16() == 304 {
-        return Ok(Ok(Answer {
-            tag,
+/// Returns a client that trusts these certificates.
+fn new_agent(certificates: RootCerts) -> Agent {
+    client_config(IDLE_CONNECTIONS, certificates).new_agent()
+}
+
+/// Reads the status and the error of a reply.
+///
+/// # Errors
+/// The reply is an error, or not one of the API. The message follows "the team's server".
+fn outcome_of(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
+    let status = reply.status;
+    if status == StatusCode::NOT_MODIFIED {
+        return Ok(RequestOutcome::Reply(TeamReply {
+            tag: reply.tag,
             body: Vec::new(),
         }));
     }
-    if status.is_success() && content_type.starts_with(JSON) {
-        return Ok(Ok(Answer { tag, body }));
+    if status.is_success() && reply.content_type.starts_with(JSON) {
+        return Ok(RequestOutcome::Reply(TeamReply {
+            tag: reply.tag,
+            body: reply.body,
+        }));
     }
-    let error: Option<Value> = serde_json::from_slice(&body)
-        .ok()
-        .filter(|_| content_type.starts_with(JSON) && body.len() <= MAX_ERROR);
-    let Some(error) = error else {
-        let what = format!("answered {status}, and not with JSON");
-        let fix = match status.is_server_error() {
-            true => "try again later",
-            false => {
-                "write the address of `prompt-expander serve --http` into the settings file, without a redirect"
-            }
-        };
-        return Err(Diagnostic::new(Kind::Service, what, fix));
+    let Some(error) = api_error(&reply) else {
+        return Err(foreign_answer_error(status));
     };
-    if status.as_u16() == 401 {
-        let what =
-            format!("the team's server answered {status}: the token is missing or not valid");
-        let fix =
-            "put the token that you were given into the file `team-token` beside the settings file";
-        return Ok(Err(Diagnostic::new(Kind::Unreadable, what, fix)));
+    if status == StatusCode::UNAUTHORIZED {
+        return Ok(RequestOutcome::TokenRefused(token_error(status)));
     }
-    let error = &error["error"];
-    let message = printable(&shortened(
-        error["message"].as_str().unwrap_or_default(),
-        MAX_SHOWN,
-    ));
-    let kind = match status.as_u16() {
+    let message = error["message"].as_str().unwrap_or_default();
+    let message = printable(&shortened(message, MAX_SHOWN));
+    let message = format!("answered {status}: {message}");
+    Err(Diagnostic::new(error_kind(status, &error), message, ""))
+}
+
+/// Returns the error object of the API in a reply, `{"error": {"message": …}}`; null if there is
+/// none, and `None` if the reply is not JSON.
+fn api_error(reply: &ServiceReply) -> Option<Value> {
+    if !reply.content_type.starts_with(JSON) || reply.body.len() > MAX_ERROR {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(&reply.body).ok()?;
+    Some(body["error"].clone())
+}
+
+/// Returns the error for an answer that the API does not give, such as a page of a proxy.
+fn foreign_answer_error(status: StatusCode) -> Diagnostic {
+    let fix = if status.is_server_error() {
+        "try again later"
+    } else {
+        "write the address of `prompt-expander serve --http` into the settings file, without a redirect"
+    };
+    let message = format!("answered {status}, and not with JSON");
+    Diagnostic::new(Kind::Service, message, fix)
+}
+
+/// Returns the error for a token that the server refuses.
+fn token_error(status: StatusCode) -> Diagnostic {
+    let message = format!("the team's server answered {status}: the token is missing or not valid");
+    let fix =
+        "put the token that you were given into the file `team-token` beside the settings file";
+    Diagnostic::new(Kind::Unreadable, message, fix)
+}
+
+/// Returns the kind of an error of the API.
+fn error_kind(status: StatusCode, error: &Value) -> Kind {
+    match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
         403 => Kind::NotWritable,
         404 => Kind::NoSuchPrompt {
             closest: Vec::new(),
         },
-        409 if error.get("current").is_some() => Kind::Conflict {
-            current: Option::deserialize(&error["current"]).unwrap_or_default(),
-            diff: String::new(),
+        409 => match error.get("current") {
+            Some(current) => Kind::Conflict {
+                current: Option::deserialize(current).unwrap_or_default(),
+                diff: String::new(),
+            },
+            None => Kind::Exists,
         },
-        409 => Kind::Exists,
         _ => Kind::Invalid,
-    };
-    Err(Diagnostic::new(
-        kind,
-        format!("answered {status}: {message}"),
-        "",
-    ))
+    }
 }
 
-/// A request to the API, without the token.
+/// Returns a request to the API, without the token. If `body` is null, it has no body.
 pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest {
-    let headers = [(TEAM_HEADER, "1"), ("content-type", JSON)];
-    let headers = headers
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into();
+    let headers = BTreeMap::from([
+        (TEAM_HEADER.to_owned(), "1".to_owned()),
+        ("content-type".to_owned(), JSON.to_owned()),
+    ]);
+    let body = if body.is_null() {
+        None
+    } else {
+        Some(body.to_string())
+    };
     ServiceRequest {
         method: method.to_owned(),
         url,
         headers,
-        body: (!body.is_null()).then(|| body.to_string()),
+        body,
     }
 }
 
-impl Answer {
-    /// A member of the object that it is.
+impl TeamReply {
+    /// Returns whether the server still has what has the ETag of the request.
+    pub(super) fn is_unmodified(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// Returns a member of the object in the body. A member that is missing counts as null.
     pub(super) fn member<T: DeserializeOwned>(&self, name: &str) -> Result<T, Diagnostic> {
-        let members: BTreeMap<&str, &RawValue> = read(&self.body)?;
-        let member = members.get(name).map_or("null", |member| member.get());
-        read(member.as_bytes())
+        let members: BTreeMap<&str, &RawValue> = parse(&self.body)?;
+        let json = members.get(name).map_or("null", |member| member.get());
+        parse(json.as_bytes())
     }
 }
 
-/// Reads what a server has answered.
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
+/// Parses JSON that the server has sent.
+pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
     serde_json::from_slice(json).map_err(|error| {
-        let what =
+        let message =
             format!("the team's server answered with what this program cannot read: {error}");
-        Diagnostic::new(Kind::Service, what, "update both programs")
+        Diagnostic::new(Kind::Service, message, "update both programs")
     })
 }
