@@ -20,7 +20,7 @@ mod prose;
 pub use invocations::{Form, Invocation, MAX_LOOKUPS};
 
 use crate::agents::Agent;
-use crate::library::{Found, Layer, Library, View, meant_by, with_last_part};
+use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold, is_usual_after_colon};
 use crate::wording::{all_of, alternatives, named, quoted};
 use invocations::{Invoked, is_smiley};
@@ -220,7 +220,7 @@ impl TypedNames<'_> {
         if is_short || !may_be_typed(typed) || is_usual_after_colon(typed) {
             return None;
         }
-        let meant = meant_by(self.all(), typed);
+        let meant = similar_names(self.all(), typed);
         (!meant.is_empty()).then_some(Slip { typed, meant })
     }
 

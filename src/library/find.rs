@@ -1,15 +1,15 @@
 //! Finds the prompt for what was typed: the exact name, else the one name that matches, else names
 //! to suggest.
 
-use super::source::{Found, Layer, Listing};
+use super::source::{Found, Layer};
 use super::view::View;
 use crate::prompt::similar::distance;
 use crate::prompt::{Diagnostic, Format, Kind, Name, fold, not_a_command, spellings, strip};
 use crate::wording::{alternatives, named, quoted};
 use unicode_normalization::UnicodeNormalization;
 
-/// How many names an error offers.
-const OFFERED: usize = 3;
+/// The most names that an error suggests.
+const MAX_SUGGESTED: usize = 3;
 
 impl View {
     /// Finds the prompt that was typed, as a person types it after a colon or a client passes it
@@ -22,150 +22,237 @@ impl View {
     /// # Errors
     /// There is no such prompt.
     pub fn find(&self, typed: &str) -> Result<Found, Diagnostic> {
-        self.find_exactly(typed)
-            .map_or_else(|| self.find_any_spelling(typed), Ok)
+        match self.find_exactly(typed) {
+            Some(found) => Ok(found),
+            None => self.find_any_spelling(typed),
+        }
     }
 
-    /// The same without a scan: nothing but a leading colon, spaces around the name, `:` for `/`,
-    /// and composed or separate accents are ignored.
+    /// Finds the prompt that was typed, without a scan: nothing but a leading colon, spaces around
+    /// the name, `:` for `/`, and composed or separate accents are ignored.
     pub fn find_exactly(&self, typed: &str) -> Option<Found> {
-        let get = |name: &str| self.get(&Name::new(name).ok()?);
-        get(typed).or_else(|| spellings(typed).iter().find_map(|name| get(name)))
+        if let Some(found) = self.get_typed(typed) {
+            return Some(found);
+        }
+        let spellings = spellings(typed);
+        spellings.iter().find_map(|name| self.get_typed(name))
     }
 
+    /// Returns the prompt whose name was typed without a mistake.
+    fn get_typed(&self, name: &str) -> Option<Found> {
+        self.get(&Name::new(name).ok()?)
+    }
+
+    /// Scans all names for the one that was typed in another spelling.
     fn find_any_spelling(&self, typed: &str) -> Result<Found, Diagnostic> {
         if strip(typed).is_empty() {
             let message = "the command is empty; it must be the name of a prompt";
             return Err(Diagnostic::new(Kind::NotACommand, message, ""));
         }
-        let Listing { mut found, .. } = self.list();
+        let prompts = self.list().found;
+        let names: Vec<&Name> = prompts.iter().map(|found| &found.name).collect();
         let folded = fold(typed);
-        let matching: Vec<usize> = (0..found.len())
-            .filter(|index| fold(&found[*index].name) == folded)
-            .collect();
-        let names: Vec<&Name> = found.iter().map(|found| &found.name).collect();
+        let mut matching: Vec<&Found> = prompts.iter().collect();
+        matching.retain(|found| fold(&found.name) == folded);
         match matching[..] {
-            [] if let Some(found) = with_last_part(&found, typed) => Ok(found.clone()),
-            [] => Err(self.unknown(typed, &folded, &names)),
-            [only] => Ok(found.swap_remove(only)),
-            _ => {
-                let matching: Vec<Name> = matching
-                    .into_iter()
-                    .map(|index| names[index].clone())
-                    .collect();
-                let message = format!("no prompt is named exactly {}", quoted(typed));
-                let fix = did_you_mean(&matching);
-                Err(Diagnostic::new(Kind::Ambiguous, message, fix))
-            }
+            [only] => Ok(only.clone()),
+            [] => match with_last_part(&prompts, typed) {
+                Some(found) => Ok(found.clone()),
+                None => Err(self.unknown(typed, &folded, &names)),
+            },
+            _ => Err(ambiguous(typed, &matching)),
         }
     }
 
-    /// Why none of these names is what was typed.
+    /// Returns the error that says why none of these names is what was typed. `folded` is what was
+    /// typed, as [`fold`] returns it.
     fn unknown(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
-        if let Some(found) = Name::new(folded)
-            .ok()
-            .and_then(|name| self.only_for_editors(&name))
+        if let Ok(name) = Name::new(folded)
+            && let Some(found) = self.only_for_editors(&name)
         {
-            let message = format!(
-                "{} is there only for agents that may edit prompts",
-                named(&found.name)
-            );
-            let fix = "start the server with --edit, or use a token with the role `write`";
-            return Diagnostic::new(Kind::EditorsOnly, message, fix);
+            return editors_only(&found.name);
         }
-        // Without empty segments, and with `/` for `\`.
-        let normalized: Vec<&str> = folded
-            .split(['/', '\\'])
-            .filter(|segment| !segment.is_empty())
-            .collect();
-        let normalized = normalized.join("/");
-        let meant = names.iter().find(|name| fold(name) == normalized);
-        if let (None, Some((name, text))) = (meant, with_text(typed, names)) {
-            let message = format!(
-                "the command is {}, and what follows it ({}) is its input",
-                named(&name),
-                quoted(&text)
-            );
-            return Diagnostic::new(Kind::TextInName { name }, message, "name the command alone");
+        if let Some(name) = with_other_slashes(folded, names) {
+            return no_such_prompt(typed, vec![name.clone()]);
         }
-        if let (None, Some(other)) = (meant, not_a_command(typed)) {
+        if let Some(command) = CommandWithText::parse(typed, names) {
+            return command.error();
+        }
+        if let Some(other) = not_a_command(typed) {
             let message = format!("{} looks like {other}, not like a command", quoted(typed));
             return Diagnostic::new(Kind::NotACommand, message, "");
         }
-        let closest = meant.map_or_else(|| closest(folded, names), |name| vec![(*name).clone()]);
-        let fix = did_you_mean(&closest);
-        Diagnostic::new(
-            Kind::NoSuchPrompt { closest },
-            format!("no prompt named {}", quoted(typed)),
-            fix,
-        )
+        no_such_prompt(typed, closest(folded, names))
     }
 
-    /// The spelling of this name in the library, if the two differ only in how accents are stored:
-    /// a second file could not be told apart from the first.
+    /// Returns the spelling of a name in the library, if the two differ only in how accents are
+    /// stored: a second file could not be told apart from the first.
     pub fn stored_spelling(&self, name: Name) -> Name {
         if self.get(&name).is_some() {
             return name;
         }
-        let mut equal: Vec<Name> = self
-            .list()
-            .found
-            .into_iter()
-            .map(|found| found.name.clone())
-            .collect();
-        equal.retain(|other| other.nfc().eq(name.nfc()));
-        if let [only] = &equal[..] {
-            only.clone()
-        } else {
-            name
+        let mut equal = self.list().found;
+        equal.retain(|found| found.name.nfc().eq(name.nfc()));
+        match &equal[..] {
+            [only] => only.name.clone(),
+            _ => name,
         }
     }
 }
 
-/// The prompt with this last part of its name, if it is the only one in the user's own folders and
-/// those of agents.
+/// Returns the prompt with this last part of its name, such as `commit` for `git/commit`, if it is
+/// the only one in the user's own folders and those of agents.
 pub(crate) fn with_last_part<'f>(
     found: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Option<&'f Found> {
     let typed = strip(typed);
-    let mut meant = found.into_iter().filter(|found| {
+    let mut matching = found.into_iter().filter(|found| {
         let is_of_user = matches!(found.layer, Layer::USER | Layer::AGENT);
         is_of_user && last_part(&found.name).is_some_and(|part| part.nfc().eq(typed.nfc()))
     });
-    meant.next().filter(|_| meant.next().is_none())
+    let first = matching.next()?;
+    matching.next().is_none().then_some(first)
 }
 
-/// What follows the last `/` of a name.
+/// Returns what follows the last `/` of a name, if it has one.
 fn last_part(name: &str) -> Option<&str> {
     name.rsplit_once('/').map(|(_, part)| part)
 }
 
-/// The names, the nearest first, that may have been meant by what a person typed in a message:
-/// those with this last part, and those that are one edit away or, from eight letters on, two.
-pub(crate) fn meant_by<'f>(found: impl IntoIterator<Item = &'f Found>, typed: &str) -> Vec<Name> {
+/// Returns the names, the nearest first, that a person may have meant by what they typed in a
+/// message: those with this last part, and those that are one edit away or, from eight letters on,
+/// two.
+pub(crate) fn similar_names<'f>(
+    found: impl IntoIterator<Item = &'f Found>,
+    typed: &str,
+) -> Vec<Name> {
     let folded = fold(typed);
-    let edits = |name: &Name| {
-        let lower = fold(name);
-        let is_same = lower == folded || last_part(&lower) == Some(&folded);
-        let most = if lower.chars().count() < 8 { 1 } else { 2 };
-        if is_same {
-            Some(0)
-        } else {
-            distance(&folded, &lower).filter(|edits| *edits <= most)
-        }
-    };
-    let mut near: Vec<(usize, &Name)> = found
-        .into_iter()
-        .filter_map(|it| Some((edits(&it.name)?, &it.name)))
-        .collect();
-    near.sort();
-    near.into_iter()
-        .take(OFFERED)
-        .map(|(_, name)| name.clone())
-        .collect()
+    let names = found.into_iter().map(|found| &found.name);
+    nearest(names, |name| typing_distance(&folded, &fold(name)))
 }
 
+/// Returns how many edits separate a name from what was typed in a message; `None` if there are too
+/// many for a typing mistake. Both are folded.
+fn typing_distance(typed: &str, name: &str) -> Option<usize> {
+    if name == typed || last_part(name) == Some(typed) {
+        return Some(0);
+    }
+    let most = if name.chars().count() < 8 { 1 } else { 2 };
+    distance(typed, name).filter(|edits| *edits <= most)
+}
+
+/// Returns names to suggest: those with a similar spelling, and those with the same beginning or
+/// the same last part.
+fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
+    nearest(names.iter().copied(), |name| {
+        suggestion_distance(folded, &fold(name))
+    })
+}
+
+/// Returns how far a name is from what was typed; `None` if it is not similar. Both are folded.
+///
+/// It is 0 if only folders before the name or a suffix after it differ, otherwise the number of
+/// edits, and [`usize::MAX`] if the two have only their beginning in common.
+fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
+    let last = last_part(name).unwrap_or(name);
+    if last == typed || is_file_of(typed, name) {
+        return Some(0);
+    }
+    let edits = [distance(typed, name), distance(typed, last)];
+    if let Some(least) = edits.into_iter().flatten().min() {
+        return Some(least);
+    }
+    let is_beginning = name.starts_with(typed) || last.starts_with(typed);
+    (typed.len() >= 2 && is_beginning).then_some(usize::MAX)
+}
+
+/// Returns whether a file, such as `research.md`, is that of a prompt of this name.
+fn is_file_of(file: &str, name: &str) -> bool {
+    let prompt_file = Format::OWN.prompt_file(file);
+    prompt_file.is_some_and(|(stem, _)| stem == name)
+}
+
+/// Returns the names with the least distance, the nearest first. A name without a distance is left
+/// out.
+fn nearest<'n>(
+    names: impl Iterator<Item = &'n Name>,
+    distance_of: impl Fn(&Name) -> Option<usize>,
+) -> Vec<Name> {
+    let mut near: Vec<(usize, &Name)> = Vec::new();
+    for name in names {
+        if let Some(distance) = distance_of(name) {
+            near.push((distance, name));
+        }
+    }
+    near.sort();
+    near.truncate(MAX_SUGGESTED);
+    near.into_iter().map(|(_, name)| name.clone()).collect()
+}
+
+/// Returns the name that was typed with other slashes: with `\` for `/`, or with a slash too many.
+fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
+    let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();
+    segments.retain(|segment| !segment.is_empty());
+    let normalized = segments.join("/");
+    names.iter().copied().find(|name| fold(name) == normalized)
+}
+
+/// A command that was passed on with the text after it, such as `research solid-state batteries`.
+struct CommandWithText {
+    name: Name,
+    text: String,
+}
+
+impl CommandWithText {
+    /// Divides what was typed at the first space, if one of these names is before it.
+    fn parse(typed: &str, names: &[&Name]) -> Option<CommandWithText> {
+        let (command, text) = strip(typed).split_once(char::is_whitespace)?;
+        let folded = fold(command);
+        let name = names.iter().find(|name| fold(name) == folded)?;
+        Some(CommandWithText {
+            name: (*name).clone(),
+            text: text.trim().to_owned(),
+        })
+    }
+
+    /// Returns the error that says which part is the command.
+    fn error(self) -> Diagnostic {
+        let message = format!(
+            "the command is {}, and what follows it ({}) is its input",
+            named(&self.name),
+            quoted(&self.text)
+        );
+        let kind = Kind::TextInName { name: self.name };
+        Diagnostic::new(kind, message, "name the command alone")
+    }
+}
+
+/// Returns the error for a prompt that exists only for callers who may edit prompts.
+fn editors_only(name: &Name) -> Diagnostic {
+    let message = format!(
+        "{} is there only for agents that may edit prompts",
+        named(name)
+    );
+    let fix = "start the server with --edit, or use a token with the role `write`";
+    Diagnostic::new(Kind::EditorsOnly, message, fix)
+}
+
+/// Returns the error for a name that several prompts have in another spelling.
+fn ambiguous(typed: &str, matching: &[&Found]) -> Diagnostic {
+    let names: Vec<Name> = matching.iter().map(|found| found.name.clone()).collect();
+    let message = format!("no prompt is named exactly {}", quoted(typed));
+    Diagnostic::new(Kind::Ambiguous, message, did_you_mean(&names))
+}
+
+/// Returns the error for a name that no prompt has. `closest` are names to suggest.
+fn no_such_prompt(typed: &str, closest: Vec<Name>) -> Diagnostic {
+    let message = format!("no prompt named {}", quoted(typed));
+    let fix = did_you_mean(&closest);
+    Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
+}
+
+/// Returns the question whether one of these names was meant; nothing if there are none.
 fn did_you_mean(names: &[Name]) -> String {
     if names.is_empty() {
         String::new()
@@ -174,59 +261,22 @@ fn did_you_mean(names: &[Name]) -> String {
     }
 }
 
-/// The name and the text in a command such as `research solid-state batteries`.
-fn with_text(command: &str, names: &[&Name]) -> Option<(Name, String)> {
-    let (first, text) = strip(command).split_once(char::is_whitespace)?;
-    let folded = fold(first);
-    let name = names.iter().find(|name| fold(name) == folded)?;
-    Some(((*name).clone(), text.trim().to_owned()))
-}
-
-/// Names to suggest: those with a similar spelling, and those with the same beginning or the same
-/// last segment.
-fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
-    let mut near: Vec<(usize, &Name)> = names
-        .iter()
-        .filter_map(|name| {
-            let lower = fold(name);
-            let last = lower.rsplit('/').next().unwrap_or(&lower);
-            let is_beginning =
-                folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
-            let without_suffix = Format::OWN
-                .prompt_file(folded)
-                .is_some_and(|(stem, _)| stem == lower);
-            let score = if last == folded || without_suffix {
-                Some(0)
-            } else {
-                let distances = [distance(folded, &lower), distance(folded, last)];
-                distances
-                    .into_iter()
-                    .flatten()
-                    .min()
-                    .or(is_beginning.then_some(usize::MAX))
-            };
-            Some((score?, *name))
-        })
-        .collect();
-    near.sort();
-    near.into_iter()
-        .take(OFFERED)
-        .map(|(_, name)| name.clone())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names(names: &[&str]) -> Vec<Name> {
+        let names = names.iter().map(|name| Name::new(name).unwrap());
+        names.collect()
+    }
+
+    fn closest_in(known: &[Name], folded: &str) -> Vec<Name> {
+        let known: Vec<&Name> = known.iter().collect();
+        closest(folded, &known)
+    }
+
     #[test]
     fn the_closest_names_come_first() {
-        let names = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| Name::new(name).unwrap())
-                .collect::<Vec<_>>()
-        };
         let known = names(&["git/commit", "research", "rewrite", "review", "summarize"]);
         for (folded, want) in [
             ("reserch", &["research"][..]),
@@ -239,24 +289,19 @@ mod tests {
             ("", &[]),
             (&"r".repeat(100_000), &[]),
         ] {
-            assert_eq!(
-                closest(folded, &known.iter().collect::<Vec<_>>()),
-                names(want),
-                "{folded:.20}"
-            );
+            assert_eq!(closest_in(&known, folded), names(want), "{folded:.20}");
         }
         let numbered = names(&["000/prompt-00001", "000/prompt-00112"]);
-        assert_eq!(
-            closest("prompt-0001", &numbered.iter().collect::<Vec<_>>())[0],
-            numbered[0]
-        );
-        // Comparing each of these would take a million steps; only their beginnings are compared.
-        let long: Vec<Name> = (0..2_000)
-            .map(|n| Name::new(&format!("{n:01000}")).unwrap())
-            .collect();
-        assert_eq!(
-            closest(&"1".repeat(1000), &long.iter().collect::<Vec<_>>()),
-            []
-        );
+        assert_eq!(closest_in(&numbered, "prompt-0001")[0], numbered[0]);
+    }
+
+    #[test]
+    fn long_names_are_compared_only_at_their_beginning() {
+        // Comparing each of these would take a million steps.
+        let mut long = Vec::new();
+        for number in 0..2_000 {
+            long.push(Name::new(&format!("{number:01000}")).unwrap());
+        }
+        assert_eq!(closest_in(&long, &"1".repeat(1000)), []);
     }
 }

@@ -13,19 +13,24 @@ use crate::library::disk::watched::{Change, Watched};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Prompt};
 use crate::wording::named;
+use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// The sources of prompts, of which the first that has a name wins. It is shared by all threads.
+/// The sources of prompts in their order: the first that has a name wins. All threads share it.
 #[derive(Debug, Clone)]
 pub struct Library {
+    /// The sources, those of the first layer first.
     sources: Arc<Vec<Arc<dyn Source>>>,
+    /// The prompts of the project, if they were asked for. They are one of the sources, too.
     project: Option<Arc<dyn ProjectPrompts>>,
+    /// Who is told when something changes.
     pub(crate) changes: Arc<Changes>,
-    /// When its database last answered, if it has one.
+    /// When the database of the library last answered, if it has one.
     pub(crate) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
+    /// Whether messages may have stacks and mentions.
     takes_mentions: bool,
     /// How many versions of a prompt a write leaves in its history besides the current one.
     pub(crate) versions: NonZeroUsize,
@@ -33,11 +38,10 @@ pub struct Library {
 
 impl Default for Library {
     fn default() -> Library {
-        let (sources, changes) = (Arc::default(), Arc::default());
         Library {
-            sources,
+            sources: Arc::default(),
             project: None,
-            changes,
+            changes: Arc::default(),
             answered: None,
             takes_mentions: true,
             versions: NonZeroUsize::MAX,
@@ -52,6 +56,7 @@ impl Library {
         self.with_shared(Arc::new(source))
     }
 
+    /// Adds a source that others may hold, too.
     fn with_shared(mut self, source: Arc<dyn Source>) -> Library {
         let sources = Arc::make_mut(&mut self.sources);
         sources.push(source);
@@ -59,19 +64,19 @@ impl Library {
         self
     }
 
-    /// The prompts of the project, if they were asked for.
+    /// Returns the prompts of the project, if they were asked for.
     pub(crate) fn project(&self) -> Option<&Arc<dyn ProjectPrompts>> {
         self.project.as_ref()
     }
 
-    /// Keeps this many versions of each prompt, besides the current one, when it is written;
-    /// without this, all.
+    /// Keeps this many versions of each prompt besides the current one, when it is written. By
+    /// default, all are kept.
     #[must_use]
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions, ..self }
     }
 
-    /// Takes stacks and mentions in messages, or only commands.
+    /// Sets whether messages may have stacks and mentions. Otherwise, only commands are expanded.
     #[must_use]
     pub fn with_mentions(self, takes_mentions: bool) -> Library {
         Library {
@@ -83,101 +88,101 @@ impl Library {
     /// Adds the prompts of the project that the user works on, behind other sources of its layer.
     #[must_use]
     pub(crate) fn with_project_prompts(
-        self,
+        mut self,
         project: Arc<impl Source + ProjectPrompts + 'static>,
     ) -> Library {
-        Library {
-            project: Some(Arc::clone(&project) as Arc<dyn ProjectPrompts>),
-            ..self
-        }
-        .with_shared(project)
+        self.project = Some(Arc::clone(&project) as Arc<dyn ProjectPrompts>);
+        self.with_shared(project)
     }
 
-    /// The library as a user of this machine who does not edit prompts sees it.
+    /// Returns the library as a user of this machine who does not edit prompts sees it.
     pub fn view(&self) -> View {
-        let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
-        let takes_mentions = self.takes_mentions;
+        self.view_for(&Caller::local())
+    }
+
+    /// Returns the library as a caller who does not edit prompts sees it: what they may not see is
+    /// not in it.
+    pub fn view_for(&self, caller: &Caller) -> View {
         View {
-            sources,
-            project,
-            takes_mentions,
-            prefix: None,
-            sees_team: true,
+            sources: Arc::clone(&self.sources),
+            project: self.project.clone(),
+            takes_mentions: self.takes_mentions,
+            prefix: caller.prefix.clone(),
+            sees_team: caller.sees_team,
             may_edit: false,
         }
     }
 
-    /// Where the project's prompts were looked for, if they were asked for and there are none.
+    /// Returns a line that says where the project's prompts were looked for, if they were asked for
+    /// and there are none.
     pub fn absent_project(&self) -> Option<String> {
         self.project.as_ref()?.absence()
     }
 
-    /// The library as this caller sees it, who does not edit prompts: what they may not see is not
-    /// in it.
-    pub fn view_for(&self, caller: &Caller) -> View {
-        View {
-            prefix: caller.prefix.clone(),
-            sees_team: caller.sees_team,
-            ..self.view()
-        }
-    }
-
-    /// Where the prompts of a layer are written: in the project's folder, in the user's first that
-    /// is not another program's, or on the team's server. `None` if there is no such place, for
-    /// example without a home directory.
+    /// Returns where the prompts of a layer are written: in the project's folder, in the user's
+    /// first that is not another program's, or on the team's server. `None` if there is no such
+    /// place, for example without a home directory.
     pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        let mut sources = self
-            .sources
+        self.sources
             .iter()
-            .filter(|source| source.about().layer.name == layer.name);
-        sources.find_map(|source| source.store())
+            .filter(|source| source.about().layer.name == layer.name)
+            .find_map(|source| source.store())
     }
 
-    /// How long ago its database last answered, if it has one; `Some(None)`: never, so that it has
-    /// not been read yet.
+    /// Returns how long ago the database of the library last answered, if it has one. `Some(None)`
+    /// means that it has never answered, so that it has not been read yet.
     pub fn store_age(&self) -> Option<Option<Duration>> {
-        Some(lock(self.answered.as_ref()?).map(|at| at.elapsed().unwrap_or_default()))
+        let answered = lock(self.answered.as_ref()?);
+        Some(answered.map(|time| time.elapsed().unwrap_or_default()))
     }
 
-    /// Whether somebody waits for changes.
+    /// Returns whether somebody waits for changes.
     pub fn is_watched(&self) -> bool {
         self.changes.are_watched()
     }
 
-    /// Tells the watchers that something has changed; called by whoever changes a source.
+    /// Tells the watchers that something has changed. Whoever changes a source calls this.
     pub fn changed(&self, change: &Change) {
         self.changes.tell(change);
     }
 
-    /// Watches from now on. `warn` receives why changes are noticed late.
+    /// Watches for changes from now on. `warn` receives why changes are noticed late.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
-        let look =
-            move |watched: &mut Watched| sources.iter().for_each(|source| source.watch(watched));
-        Watch::start(Box::new(look), &self.changes, warn)
+        let look = Box::new(move |watched: &mut Watched| {
+            for source in sources.iter() {
+                source.watch(watched);
+            }
+        });
+        Watch::start(look, &self.changes, warn)
     }
 
-    /// Whether a folder of it is on a network file system, so that any access may take long.
+    /// Returns whether a folder of the library is on a network file system, where any access may
+    /// take long.
     pub fn is_on_network(&self) -> bool {
-        let mut paths = self
-            .sources
-            .iter()
-            .filter_map(|source| source.about().path.as_deref());
-        paths.any(|path| {
-            path.ancestors()
-                .find(|path| path.exists())
-                .is_some_and(is_on_network)
+        self.sources.iter().any(|source| {
+            let path = source.about().path.as_deref();
+            path.is_some_and(is_path_on_network)
         })
     }
+}
+
+/// Returns whether a path, or the nearest folder above it that exists, is on a network file system.
+fn is_path_on_network(path: &Path) -> bool {
+    let existing = path.ancestors().find(|path| path.exists());
+    existing.is_some_and(is_on_network)
 }
 
 /// A library as one caller sees it.
 #[derive(Debug, Clone)]
 pub struct View {
+    /// The sources of the library, including those that do not exist for the caller.
     sources: Arc<Vec<Arc<dyn Source>>>,
+    /// The prompts of the project, if they were asked for.
     project: Option<Arc<dyn ProjectPrompts>>,
+    /// Whether messages may have stacks and mentions.
     takes_mentions: bool,
-    /// For the caller, only prompts whose names have this prefix exist.
+    /// The prefix of the caller, for whom only prompts exist whose names begin with it.
     prefix: Option<Prefix>,
     /// Whether the prompts of the team exist.
     sees_team: bool,
@@ -195,18 +200,18 @@ pub struct Report {
 }
 
 impl View {
-    /// The same for somebody who may, or may not, edit prompts.
+    /// Returns the same view for a caller who may, or may not, edit prompts.
     #[must_use]
     pub fn for_editing(self, may_edit: bool) -> View {
         View { may_edit, ..self }
     }
 
-    /// Whether messages may have stacks and mentions.
+    /// Returns whether messages may have stacks and mentions.
     pub fn takes_mentions(&self) -> bool {
         self.takes_mentions
     }
 
-    /// The prefix of the names of all prompts that exist for the caller.
+    /// Returns the prefix of the caller, with which the names of all their prompts begin.
     pub fn prefix(&self) -> Option<&Prefix> {
         self.prefix.as_ref()
     }
@@ -238,33 +243,40 @@ impl View {
         })
     }
 
-    /// A line that counts what has changed in the trusted repository since its texts were shown.
+    /// Returns a line that counts what has changed in the trusted repository since its texts were shown.
     pub fn changed_hint(&self) -> Option<String> {
         Some(self.changed_in_project()?.hint())
     }
 
+    /// Returns the sources that exist for the caller.
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
-        let is_there = |about: &About| {
-            (self.may_edit || !about.for_editors) && (self.sees_team || about.layer != Layer::TEAM)
-        };
-        self.sources
-            .iter()
-            .filter(move |source| is_there(source.about()))
+        let sources = self.sources.iter();
+        sources.filter(|source| self.has_source(source.about()))
     }
 
+    /// Returns whether a source exists for the caller.
+    fn has_source(&self, about: &About) -> bool {
+        let is_hidden_editor_source = about.for_editors && !self.may_edit;
+        let is_hidden_team = about.layer == Layer::TEAM && !self.sees_team;
+        !is_hidden_editor_source && !is_hidden_team
+    }
+
+    /// Returns whether a prompt of this name may exist for the caller.
     fn contains(&self, name: &str) -> bool {
-        self.prefix
-            .as_ref()
-            .is_none_or(|prefix| prefix.contains(name))
+        match &self.prefix {
+            Some(prefix) => prefix.contains(name),
+            None => true,
+        }
     }
 
-    /// The prompt with exactly this name. A broken file overrides the prompts of later sources,
-    /// too.
+    /// Returns the prompt with exactly this name. A broken file overrides the prompts of later
+    /// sources, too.
     pub fn get(&self, name: &Name) -> Option<Found> {
-        self.sources()
-            .filter(|_| self.contains(name))
-            .find_map(|source| source.find(name))
-            .map(|found| self.seen(found))
+        if !self.contains(name) {
+            return None;
+        }
+        let found = self.sources().find_map(|source| source.find(name))?;
+        Some(self.seen(found))
     }
 
     /// Returns a prompt as the caller sees it.
@@ -275,33 +287,36 @@ impl View {
         }
     }
 
-    /// Every prompt with exactly this name, the one that wins first.
+    /// Returns every prompt with exactly this name, the one that wins first.
     pub fn all(&self, name: &Name) -> Vec<Found> {
-        self.sources()
-            .filter(|_| self.contains(name))
-            .filter_map(|source| source.find(name))
-            .map(|found| self.seen(found))
-            .collect()
+        if !self.contains(name) {
+            return Vec::new();
+        }
+        let prompts = self.sources().filter_map(|source| source.find(name));
+        prompts.map(|found| self.seen(found)).collect()
     }
 
-    /// The prompt of this name that would exist for a caller who may edit prompts.
+    /// Returns the prompt of this name that would exist for a caller who may edit prompts, and does
+    /// not exist for this one.
     pub(crate) fn only_for_editors(&self, name: &Name) -> Option<Found> {
-        let hidden = self
+        if self.may_edit || !self.contains(name) {
+            return None;
+        }
+        let mut hidden = self
             .sources
             .iter()
-            .filter(|source| source.about().for_editors && !self.may_edit);
-        hidden
-            .filter(|_| self.contains(name))
-            .find_map(|source| source.find(name))
+            .filter(|source| source.about().for_editors);
+        hidden.find_map(|source| source.find(name))
     }
 
-    /// A text that is not saved, as the prompt of this name in the user's folder. `None` if there
-    /// is no such folder.
+    /// Returns a text that is not saved, as the prompt of this name in the user's folder. `None` if
+    /// there is no such folder.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
-        let mut of_user = self
+        let store = self
             .sources()
-            .filter(|source| source.about().layer == Layer::USER);
-        let store = of_user.find_map(|source| source.store())?.ok()?;
+            .filter(|source| source.about().layer == Layer::USER)
+            .find_map(|source| source.store())?
+            .ok()?;
         let caller = Caller {
             prefix: self.prefix.clone(),
             ..Caller::local()
@@ -309,52 +324,52 @@ impl View {
         Some(store.draft(name, text, &caller))
     }
 
-    /// The test file of a prompt, if it has one.
+    /// Returns the test file of a prompt, if it has one.
     pub fn test_file(&self, found: &Found) -> Option<TestFile> {
-        let is_its_own = |tests: &TestFile| {
-            tests
-                .found
-                .as_ref()
-                .is_ok_and(|of| of.place() == found.place())
-        };
-        self.list().tests.into_iter().find(is_its_own)
+        let place = found.place();
+        let mut tests = self.list().tests.into_iter();
+        tests.find(|file| matches!(&file.found, Ok(tested) if tested.place() == place))
     }
 
-    /// Which prompts there are: folders are read, files are not.
+    /// Returns all prompts, and what is wrong with the folders. Folders are read, files are not.
     pub fn list(&self) -> Listing {
         let mut all = Listing::default().with(self.sources().map(|source| source.list()));
-        if self.prefix.is_some() {
-            all.found.retain(|found| self.contains(&found.name));
-            let found = std::mem::take(&mut all.found).into_iter();
-            all.found = found.map(|found| self.seen(found)).collect();
-            all.problems.retain(|problem| self.is_visible(problem));
+        if self.prefix.is_none() {
+            return all;
         }
+        all.found.retain(|found| self.contains(&found.name));
+        for found in &mut all.found {
+            *found = self.seen(found.clone());
+        }
+        all.problems.retain(|problem| self.is_visible(problem));
         all
     }
 
-    /// Whether the caller may see a problem: one of the whole prompts folder is not for those who
-    /// see only a part of it.
+    /// Returns whether the caller may see a problem. Those who see only a part of the prompts
+    /// folder are not told about problems of the whole folder.
     pub(crate) fn is_visible(&self, problem: &Diagnostic) -> bool {
         let Some(prefix) = &self.prefix else {
             return true;
         };
-        let below = problem.file.as_ref().map(|file| self.below(file));
-        below.is_some_and(|below| prefix.contains(&below) || prefix.folder() == below)
+        let Some(file) = &problem.file else {
+            return false;
+        };
+        let below = self.below(file);
+        prefix.contains(&below) || prefix.folder() == below
     }
 
-    /// A path below the folder of prompts that it is in, `/`-separated; elsewhere, the whole path.
+    /// Returns a path below the folder of prompts that it is in, `/`-separated. Elsewhere, it is
+    /// the whole path.
     pub fn below(&self, path: &Path) -> String {
-        let roots = self.paths();
-        let root = roots
-            .iter()
-            .find(|root| path != *root && path.starts_with(root));
-        match root {
-            Some(root) => below(root, path),
-            None => path.display().to_string(),
+        for root in self.paths() {
+            if path != root && path.starts_with(&root) {
+                return below(&root, path);
+            }
         }
+        path.display().to_string()
     }
 
-    /// The files and folders that cannot be read, one of which may have a prompt that was not
+    /// Returns why files and folders cannot be read, one of which may have a prompt that was not
     /// found.
     pub fn unreadable(&self) -> Vec<Diagnostic> {
         self.list().unreadable().cloned().collect()
@@ -380,7 +395,7 @@ impl View {
         findings
     }
 
-    /// Whether services render some of the prompts, so that an expansion may take long.
+    /// Returns whether services render some of the prompts, so that an expansion may take long.
     pub fn calls_services(&self) -> bool {
         self.sources().any(|source| source.about().calls_services)
     }
@@ -391,82 +406,68 @@ impl View {
         sources.any(|source| source.about().layer.waits_for_server())
     }
 
-    /// The folders and documents that the prompts are in; some may be missing.
+    /// Returns the folders and documents that the prompts are in. Some may be missing.
     pub fn paths(&self) -> Vec<PathBuf> {
-        let of_project = self.project.as_ref().and_then(|project| project.folder());
-        of_project
-            .into_iter()
-            .chain(
-                self.sources()
-                    .filter_map(|source| source.about().path.clone()),
-            )
-            .collect()
+        let mut paths = Vec::new();
+        if let Some(project) = &self.project {
+            paths.extend(project.folder());
+        }
+        for source in self.sources() {
+            paths.extend(source.about().path.clone());
+        }
+        paths
     }
 
-    /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path
-    /// says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
+    /// Returns the prompt in a file, which may be in one of the folders or elsewhere. Elsewhere,
+    /// the end of a folder's path says how the file is read, as in `.claude/commands/x.md`. `path`
+    /// is absolute.
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.
     pub fn at(&self, path: &Path) -> Result<Found, Diagnostic> {
-        let mut innermost = None;
-        for source in self.sources() {
-            let length = source
-                .about()
-                .path
-                .as_ref()
-                .map_or(usize::MAX, |path| path.as_os_str().len());
-            if innermost
-                .as_ref()
-                .is_none_or(|(longest, _)| length > *longest)
-                && let Some(found) = source.at(path)
-            {
-                innermost = Some((length, found));
-            }
+        let mut sources: Vec<_> = self.sources().collect();
+        // The innermost folder decides.
+        sources.sort_by_key(|source| Reverse(path_length(source.about())));
+        if let Some(found) = sources.iter().find_map(|source| source.at(path)) {
+            return found;
         }
-        let around = || {
-            let files = Files::around(path);
-            files
-                .root
-                .file_at(path)
-                .map(|(name, file)| files.found(name, file))
-        };
-        innermost.map_or_else(around, |(_, found)| found)
+        let files = Files::around(path);
+        let (name, file) = files.root.file_at(path)?;
+        Ok(files.found(name, file))
     }
 
-    /// How far a file may lead that is only there to be included: a folder that has it is not known
-    /// to be the user's own, unless it is one of these.
-    fn reach_of(&self, path: &Path) -> Reach {
-        let mut own = self
+    /// Returns everything that is, or looks, wrong in one file. It may be a partial, which is only
+    /// there to be included.
+    pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
+        match self.at(path) {
+            Ok(found) => found.check(),
+            Err(error) if error.kind == Kind::NotACommand => {
+                self.check_partial(path).into_iter().collect()
+            }
+            Err(error) => vec![error],
+        }
+    }
+
+    /// Returns why a partial cannot be read. Only the prompts that include it know what its
+    /// placeholders stand for, so they are not checked.
+    fn check_partial(&self, path: &Path) -> Option<Diagnostic> {
+        let name = Name::new("partial").ok()?;
+        let parsed = read_confined(path, &self.reach_of_partial(path))
+            .and_then(|bytes| Prompt::parse(name, &bytes));
+        Some(parsed.err()?.in_file(path))
+    }
+
+    /// Returns how far a partial may lead: outside of the known folders, nothing says that it is
+    /// the user's own.
+    fn reach_of_partial(&self, path: &Path) -> Reach {
+        let mut folders = self
             .sources()
             .filter_map(|source| source.about().path.as_ref());
-        if own.any(|folder| path.starts_with(folder)) {
+        if folders.any(|folder| path.starts_with(folder)) {
             Reach::Own
         } else {
             Reach::of_named(path)
         }
-    }
-
-    /// Everything that is, or looks, wrong in one file, which may also be one that is only there to
-    /// be included.
-    pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
-        let why = match self.at(path) {
-            Ok(found) => return found.check(),
-            Err(why) => why,
-        };
-        if why.kind == Kind::NotACommand
-            && let Ok(name) = Name::new("partial")
-        {
-            let reach = self.reach_of(path);
-            // Only the prompts that include it know what its placeholders stand for.
-            let parsed = read_confined(path, &reach).and_then(|bytes| Prompt::parse(name, &bytes));
-            return parsed
-                .err()
-                .map(|why| why.in_file(path))
-                .into_iter()
-                .collect();
-        }
-        vec![why]
     }
 
     /// Reads every file of every folder, or those below one, and reports everything that is, or
@@ -475,7 +476,8 @@ impl View {
         self.check_also(below, &mut |_, _| None)
     }
 
-    /// The same, with what `also` finds in each prompt of a folder.
+    /// Does the same as [`check`](View::check), and reports what `also` finds in each prompt. It
+    /// receives the prompt and the path of its source.
     pub fn check_also(
         &self,
         below: Option<&Path>,
@@ -483,29 +485,25 @@ impl View {
     ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
-            let Listing {
-                found,
-                mut problems,
-                bare,
-                ..
-            } = source.list();
-            let is_below = |file: &Path| {
-                below.is_none_or(|below| file.starts_with(below) || below.starts_with(file))
-            };
-            problems.retain(|problem| problem.file.as_deref().is_none_or(is_below));
-            for found in found
-                .iter()
-                .filter(|found| found.place().file.is_some_and(|file| is_below(&file)))
-            {
-                report.files += 1;
-                problems.extend(found.check());
-                problems.extend(also(found, source.about().path.as_deref()));
+            let listing = source.list();
+            let mut problems = listing.problems;
+            problems.retain(|problem| match &problem.file {
+                Some(file) => is_in_scope(file, below),
+                None => true,
+            });
+            for found in &listing.found {
+                let file = found.place().file;
+                if file.is_some_and(|file| is_in_scope(&file, below)) {
+                    report.files += 1;
+                    problems.extend(found.check());
+                    problems.extend(also(found, source.about().path.as_deref()));
+                }
             }
-            problems.extend(
-                bare.iter()
-                    .filter(|file| is_below(file))
-                    .filter_map(|file| without_suffix(file)),
-            );
+            for file in &listing.bare {
+                if is_in_scope(file, below) {
+                    problems.extend(missing_suffix_warning(file));
+                }
+            }
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
             report.problems.extend(problems);
         }
@@ -513,24 +511,36 @@ impl View {
     }
 }
 
-/// A warning about a file without a suffix, if it looks like a prompt.
-fn without_suffix(file: &Path) -> Option<Diagnostic> {
-    let text = String::from_utf8(read(file, MAX_FILE).ok()?).ok()?;
-    let looks_like_one = text.starts_with("---\n")
-        || ["{{input}}", "$ARGUMENTS"]
-            .iter()
-            .any(|it| text.contains(it));
+/// Returns the length of the path of a source. A source without a path has the longest one.
+fn path_length(about: &About) -> usize {
+    match &about.path {
+        Some(path) => path.as_os_str().len(),
+        None => usize::MAX,
+    }
+}
+
+/// Returns whether a file or folder is below the folder that is checked, or the other way round.
+/// Without such a folder, everything is checked.
+fn is_in_scope(file: &Path, checked: Option<&Path>) -> bool {
+    match checked {
+        Some(folder) => file.starts_with(folder) || folder.starts_with(file),
+        None => true,
+    }
+}
+
+/// Returns a warning about a file without a suffix, if it looks like a prompt.
+fn missing_suffix_warning(file: &Path) -> Option<Diagnostic> {
+    let bytes = read(file, MAX_FILE).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let has_placeholder = text.contains("{{input}}") || text.contains("$ARGUMENTS");
+    if !has_placeholder && !text.starts_with("---\n") {
+        return None;
+    }
     let message =
         "the file looks like a prompt, and is not read as one, because its name has no suffix";
     let name = file.file_name()?.to_string_lossy();
-    let warning = || {
-        Diagnostic::warning(
-            None,
-            message,
-            format!("rename it to {}", named(&format!("{name}.md"))),
-        )
-    };
-    looks_like_one.then(|| warning().in_file(file))
+    let fix = format!("rename it to {}", named(&format!("{name}.md")));
+    Some(Diagnostic::warning(None, message, fix).in_file(file))
 }
 
 #[cfg(test)]
@@ -538,6 +548,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::thread;
+    use tempfile::TempDir;
 
     #[test]
     fn a_reader_never_sees_half_of_a_file_that_is_replaced() {
@@ -546,23 +557,9 @@ mod tests {
             fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();
         }
         let library = Library::named([folder.path().to_owned()]);
-        let name = Name::new("07").unwrap();
-        let look = || {
-            for _ in 0..50 {
-                let view = library.view();
-                let found = view.list().found;
-                assert_eq!(found.len(), 20);
-                for found in found {
-                    let description = found.info().summary.unwrap().description.clone().unwrap();
-                    let (first, second) = description.split_once(' ').unwrap();
-                    assert_eq!(first, second);
-                }
-                view.get(&name).unwrap().prompt().unwrap();
-            }
-        };
         thread::scope(|scope| {
-            scope.spawn(look);
-            scope.spawn(look);
+            scope.spawn(|| read_all_prompts(&library, 50));
+            scope.spawn(|| read_all_prompts(&library, 50));
             for round in 0..50 {
                 fs::write(folder.path().join("new"), format!("{round} {round}")).unwrap();
                 fs::rename(folder.path().join("new"), folder.path().join("07.md")).unwrap();
@@ -570,56 +567,75 @@ mod tests {
         });
     }
 
-    #[test]
-    fn the_first_source_that_has_a_name_wins_and_a_prefix_shows_nothing_else() {
+    /// Reads the 20 prompts, whose texts are twice the same word, this many times.
+    fn read_all_prompts(library: &Library, times: usize) {
+        for _ in 0..times {
+            let view = library.view();
+            let found = view.list().found;
+            assert_eq!(found.len(), 20);
+            for found in found {
+                let summary = found.info().summary.unwrap();
+                let description = summary.description.as_ref().unwrap();
+                let (first, second) = description.split_once(' ').unwrap();
+                assert_eq!(first, second);
+            }
+            let name = Name::new("07").unwrap();
+            view.get(&name).unwrap().prompt().unwrap();
+        }
+    }
+
+    /// Returns a folder with prompts of the same names in two folders and a project, and their
+    /// library.
+    fn folders_with_equal_names() -> (TempDir, Library) {
         let folder = tempfile::tempdir().unwrap();
-        let put = |file: &str, text: &str| {
+        for (file, text) in [
+            ("one/team/a.md", "One"),
+            ("two/team/a.md", "Two"),
+            ("two/team/b.md", "---\nnever closed"),
+            ("two/review.md", "Mine"),
+            ("repo/.prompts/team/a.md", "Project"),
+        ] {
             let path = folder.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
-        };
-        put("one/team/a.md", "One");
-        put("two/team/a.md", "Two");
-        put("two/team/b.md", "---\nnever closed");
-        put("two/review.md", "Mine");
-        put("repo/.prompts/team/a.md", "Project");
+        }
         let library = Library::named(["one", "two"].map(|name| folder.path().join(name)))
             .with_builtin()
             .with_project(&folder.path().join("repo"), None, None);
-        let texts = |view: &View, name: &str| -> Vec<String> {
-            view.all(&Name::new(name).unwrap())
-                .iter()
-                .map(|found| found.text().unwrap())
-                .collect()
-        };
-        let all = library.view();
-        assert_eq!(texts(&all, "team/a"), ["Project", "One", "Two"]);
-        assert_eq!(texts(&all, "review")[0], "Mine");
-        let listed = all.list().found;
+        (folder, library)
+    }
+
+    fn texts(view: &View, name: &str) -> Vec<String> {
+        let found = view.all(&Name::new(name).unwrap()).into_iter();
+        found.map(|found| found.text().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_first_source_that_has_a_name_wins() {
+        let (_folder, library) = folders_with_equal_names();
+        let view = library.view();
+        assert_eq!(texts(&view, "team/a"), ["Project", "One", "Two"]);
+        assert_eq!(texts(&view, "review")[0], "Mine");
+        let listed = view.list().found;
         assert!(listed.is_sorted_by(|a, b| a.name < b.name));
-        assert_eq!(
-            listed
-                .iter()
-                .find(|found| found.name.as_str() == "team/a")
-                .unwrap()
-                .layer,
-            Layer::PROJECT
-        );
-        let team = Caller {
+        let mut listed = listed.iter();
+        let winner = listed.find(|found| found.name.as_str() == "team/a");
+        assert_eq!(winner.unwrap().layer, Layer::PROJECT);
+    }
+
+    #[test]
+    fn for_a_caller_with_a_prefix_no_other_prompt_exists() {
+        let (_folder, library) = folders_with_equal_names();
+        let view = library.view_for(&Caller {
             prefix: Some(Prefix::new("team/").unwrap()),
             ..Caller::local()
-        };
-        let team = library.view_for(&team);
-        let names: Vec<Name> = team
-            .list()
-            .found
-            .into_iter()
-            .map(|found| found.name.clone())
-            .collect();
-        assert_eq!(
-            names.iter().map(Name::as_str).collect::<Vec<_>>(),
-            ["team/a", "team/b"]
-        );
-        assert!(team.find("review").is_err() && team.get(&Name::new("review").unwrap()).is_none());
+        });
+        let mut names = Vec::new();
+        for found in view.list().found {
+            names.push(found.name.to_string());
+        }
+        assert_eq!(names, ["team/a", "team/b"]);
+        assert!(view.find("review").is_err());
+        assert!(view.get(&Name::new("review").unwrap()).is_none());
     }
 }
