@@ -24,7 +24,7 @@ pub use call::{BoundCall, Expansion, Join, UnusedValue, joined};
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use disk::root::{MAX_ENTRIES, is_prompt_file};
 pub use disk::scan::MAX_LINKED_FOLDERS;
-pub use disk::test_files::is_test_file;
+pub use disk::test_files::{LoadedTests, is_test_file};
 pub use disk::watch::{POLL, Watch};
 pub use disk::watched::Change;
 pub(crate) use find::{similar_names, with_last_part};

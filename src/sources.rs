@@ -67,29 +67,28 @@ impl Library {
         Library::default().with_required(Root::new(path, format, reach))
     }
 
-    /// Adds a folder of prompts, or of plugins that have such folders. It is a problem if the
-    /// folder is missing.
-    fn with_required(self, root: Root) -> Library {
-        if root.format.plugin.is_empty() {
-            self.with(Folder::required(root, Layer::USER))
-        } else {
-            self.with(Plugins::new(root, Layer::USER, true))
-        }
+    /// Adds a folder that was named. It is a problem if it is missing.
+    fn with_required(self, mut root: Root) -> Library {
+        root.is_required = true;
+        self.with_root(root, Layer::USER)
     }
 
-    /// Adds a folder of the user's own, which may be missing: a folder of prompts, or of plugins
-    /// that have such folders.
+    /// Adds a folder of the user's own, which may be missing.
     pub(crate) fn with_folder(
         self,
         path: PathBuf,
         format: &'static Format,
         layer: Layer,
     ) -> Library {
-        let root = Root::new(path, format, Reach::Own);
-        if format.plugin.is_empty() {
+        self.with_root(Root::new(path, format, Reach::Own), layer)
+    }
+
+    /// Adds a folder of prompts, or of plugins that have such folders.
+    fn with_root(self, root: Root, layer: Layer) -> Library {
+        if root.format.plugin.is_empty() {
             self.with(Folder::new(root, layer))
         } else {
-            self.with(Plugins::new(root, layer, false))
+            self.with(Plugins::new(root, layer))
         }
     }
 

@@ -4,7 +4,7 @@ use super::output::{self, ADDED, ERROR, Styled, styled};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
 use crate::agents::Agent;
-use crate::library::{TestFile, View, difference, is_test_file, replace};
+use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
 use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
@@ -200,7 +200,11 @@ impl Results {
 
 /// Runs the tests in a file. With `update`, writes the expansions into it.
 pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
-    let (prompt, tests, bytes) = file.read()?;
+    let LoadedTests {
+        prompt,
+        tests,
+        bytes,
+    } = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
     let error =
         |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));

@@ -431,9 +431,7 @@ impl View {
         if let Some(found) = sources.iter().find_map(|source| source.at(path)) {
             return found;
         }
-        let files = Files::around(path);
-        let (name, file) = files.root.file_at(path)?;
-        Ok(files.found(name, file))
+        Files::around(path).found_at(path)
     }
 
     /// Returns everything that is, or looks, wrong in one file. It may be a partial, which is only

@@ -23,8 +23,6 @@ const MAX_KEPT: usize = 64;
 pub(crate) struct Plugins {
     about: About,
     root: Root,
-    /// Whether the user named it, so that it is a problem if it is missing.
-    is_required: bool,
     /// Of one plugin, or of all, whose key is empty.
     folders: Cache<Arc<Vec<Folder>>>,
 }
@@ -37,13 +35,11 @@ struct Plugin {
 }
 
 impl Plugins {
-    /// Returns the source of a folder of plugins. `is_required`: the user named it, so that it is a
-    /// problem if it is missing.
-    pub(crate) fn new(root: Root, layer: Layer, is_required: bool) -> Plugins {
+    /// Returns the source of a folder of plugins.
+    pub(crate) fn new(root: Root, layer: Layer) -> Plugins {
         Plugins {
             about: About::new(layer, root.format, Some(root.path.clone())),
             root,
-            is_required,
             folders: Cache::new(MAX_KEPT, SETTLING),
         }
     }
@@ -158,15 +154,15 @@ impl Source for Plugins {
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        self.root.missing(self.is_required).into_iter().collect()
+        self.root.problem().into_iter().collect()
     }
 
     fn watch(&self, watched: &mut Watched) {
         let read = self
             .folders
-            .with_trace("".as_ref(), |trace| self.read(None, trace));
-        watched.add(&self.root, &read.0);
+            .get_traced("".as_ref(), |trace| self.read(None, trace));
+        watched.add(&self.root, &read.trace);
         watched.add_path(&self.root.path.join(INSTALLED));
-        read.1.iter().for_each(|folder| folder.watch(watched));
+        read.value.iter().for_each(|folder| folder.watch(watched));
     }
 }

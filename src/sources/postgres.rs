@@ -160,13 +160,7 @@ impl Postgres {
 
     /// The writes of a prompt, the newest first.
     fn versions(&self, name: &Name) -> Result<Vec<(Version, Option<String>)>, Diagnostic> {
-        let paths: Vec<String> = self
-            .shared
-            .folder
-            .files
-            .paths_of(name)
-            .map(|(path, _)| path)
-            .collect();
+        let paths = self.shared.folder.files.paths_of(name);
         let query = "select text, author, note, at from history where path = any($1) order by seq";
         let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions: Vec<(Version, Option<String>)> = Vec::new();

@@ -36,11 +36,27 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// What a value was made from.
 #[derive(Debug)]
 pub(crate) struct Trace {
-    seen: Vec<(PathBuf, Option<Stamp>)>,
-    /// The same of files in memory, with the number of each: that changes whenever the file does.
-    pub(crate) rows: Vec<(Arc<Rows>, Box<str>, i64)>,
+    paths: Vec<SeenPath>,
+    pub(super) rows: Vec<SeenRow>,
+    /// Whether every change of the value shows in the stamps and numbers.
     is_trusted: bool,
     settling: Duration,
+}
+
+/// A path with the state that it had before it was read.
+#[derive(Debug)]
+struct SeenPath {
+    path: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+/// A file in memory with the number that it had before it was read. The number changes whenever the
+/// file does.
+#[derive(Debug)]
+pub(super) struct SeenRow {
+    pub(super) rows: Arc<Rows>,
+    pub(super) path: Box<str>,
+    number: i64,
 }
 
 impl Default for Trace {
@@ -50,83 +66,105 @@ impl Default for Trace {
 }
 
 impl Trace {
-    pub(crate) fn new(settling: Duration) -> Trace {
+    /// Returns a trace of nothing. A stamp that is younger than `settling` is not reliable.
+    fn new(settling: Duration) -> Trace {
         Trace {
-            seen: Vec::new(),
+            paths: Vec::new(),
             rows: Vec::new(),
             is_trusted: true,
             settling,
         }
     }
 
-    /// Records the state of a path, symlinks followed. To be called before it is read.
+    /// Records the state of a path, symlinks followed, and returns it. To be called before the path
+    /// is read.
     pub(crate) fn look(&mut self, path: &Path) -> Option<Stamp> {
-        let stamp = Stamp::at(path);
-        self.is_trusted &= match &stamp {
-            Ok(Some(stamp)) => stamp.is_reliable(path, self.settling),
-            Ok(None) => true,
-            Err(_) => false,
+        let stamp = match Stamp::at(path) {
+            Ok(stamp) => stamp,
+            Err(_) => {
+                self.distrust();
+                None
+            }
         };
-        let stamp = stamp.ok().flatten();
-        self.seen.push((path.to_owned(), stamp));
+        if stamp.is_some_and(|stamp| !stamp.is_reliable(path, self.settling)) {
+            self.distrust();
+        }
+        let path = path.to_owned();
+        self.paths.push(SeenPath { path, stamp });
         stamp
     }
 
-    /// Records the state of a file in memory. To be called before it is read. Returns when it was
-    /// written.
+    /// Records the state of a file in memory, and returns when it was written. To be called before
+    /// it is read.
     pub(crate) fn look_at(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
-        self.rows
-            .push((Arc::clone(rows), path.into(), rows.number(path)));
-        rows.get(path).map(|row| row.at)
+        self.rows.push(SeenRow {
+            rows: Arc::clone(rows),
+            path: path.into(),
+            number: rows.number(path),
+        });
+        Some(rows.get(path)?.at)
     }
 
-    /// The value depends on something that no stamp shows.
+    /// Says that the value depends on something that no stamp shows, so that it is not kept.
     pub(crate) fn distrust(&mut self) {
         self.is_trusted = false;
     }
 
-    /// Whether every stamp is still the same.
+    /// Returns whether every stamp and every number is still the same.
     fn is_current(&self) -> bool {
-        self.rows
-            .iter()
-            .all(|(rows, path, number)| rows.number(path) == *number)
-            && self
-                .seen
-                .iter()
-                .all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
+        self.rows.iter().all(SeenRow::is_current) && self.paths.iter().all(SeenPath::is_current)
     }
 
-    /// The paths that were looked at.
+    /// Returns the paths that were looked at.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.seen.iter().map(|(path, _)| &**path)
+        self.paths.iter().map(|seen| &*seen.path)
+    }
+}
+
+impl SeenPath {
+    fn is_current(&self) -> bool {
+        Stamp::at(&self.path).is_ok_and(|stamp| stamp == self.stamp)
+    }
+}
+
+impl SeenRow {
+    fn is_current(&self) -> bool {
+        self.rows.number(&self.path) == self.number
     }
 }
 
 /// Values that are made from files, each with its trace. Shared by all threads; nothing is read
 /// while it is locked.
 pub(crate) struct Cache<V> {
-    kept: Mutex<Kept<V>>,
+    kept: Mutex<KeptValues<V>>,
     settling: Duration,
-    /// The most weight of all values; beyond it, all are dropped.
+    /// The most weight of all values. If a value does not fit, all others are dropped.
     limit: usize,
     weigh: fn(&V) -> usize,
 }
 
-struct Kept<V> {
-    values: HashMap<OsString, Arc<(Trace, V)>>,
+/// The values of a cache by their keys.
+struct KeptValues<V> {
+    values: HashMap<OsString, Arc<Traced<V>>>,
     weight: usize,
 }
 
+/// A value with what it was made from.
+pub(crate) struct Traced<V> {
+    pub(crate) value: V,
+    pub(crate) trace: Trace,
+}
+
 impl<V: Clone> Cache<V> {
-    /// A cache of so many values.
+    /// Returns a cache of at most `limit` values.
     pub(crate) fn new(limit: usize, settling: Duration) -> Cache<V> {
         Cache::weighed(limit, |_| 1, settling)
     }
 
-    /// A cache of values whose weights are at most so much in all.
+    /// Returns a cache of values that together weigh at most `limit`.
     pub(crate) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<V> {
         Cache {
-            kept: Mutex::new(Kept {
+            kept: Mutex::new(KeptValues {
                 values: HashMap::new(),
                 weight: 0,
             }),
@@ -136,41 +174,50 @@ impl<V: Clone> Cache<V> {
         }
     }
 
-    /// The value of a key, such as a path, which is made now unless one is kept that is still
-    /// valid.
+    /// Returns the value of a key, such as a path. If none is kept, or the one that is kept is no
+    /// longer valid, `make` makes it.
     pub(crate) fn get(&self, key: impl AsRef<OsStr>, make: impl FnOnce(&mut Trace) -> V) -> V {
-        self.with_trace(key.as_ref(), make).1.clone()
+        self.get_traced(key.as_ref(), make).value.clone()
     }
 
-    /// The same with its trace.
-    pub(crate) fn with_trace(
+    /// Returns the value of a key like [`Cache::get`], with its trace.
+    pub(crate) fn get_traced(
         &self,
         key: &OsStr,
         make: impl FnOnce(&mut Trace) -> V,
-    ) -> Arc<(Trace, V)> {
+    ) -> Arc<Traced<V>> {
         let kept = lock(&self.kept).values.get(key).cloned();
-        if let Some(kept) = kept.filter(|kept| kept.0.is_current()) {
+        if let Some(kept) = kept
+            && kept.trace.is_current()
+        {
             return kept;
         }
         let mut trace = Trace::new(self.settling);
         let value = make(&mut trace);
-        let (is_trusted, weight) = (trace.is_trusted, (self.weigh)(&value));
-        trace.seen.shrink_to_fit();
+        trace.paths.shrink_to_fit();
         trace.rows.shrink_to_fit();
-        let made = Arc::new((trace, value));
+        let made = Arc::new(Traced { value, trace });
+        self.replace(key, &made);
+        made
+    }
+
+    /// Keeps a value instead of the one that is kept for this key, or drops only that one if the
+    /// value cannot be kept.
+    fn replace(&self, key: &OsStr, made: &Arc<Traced<V>>) {
+        let weight = (self.weigh)(&made.value);
         let mut kept = lock(&self.kept);
         if let Some(old) = kept.values.remove(key) {
-            kept.weight -= (self.weigh)(&old.1);
+            kept.weight -= (self.weigh)(&old.value);
         }
-        if is_trusted {
-            if kept.weight + weight > self.limit {
-                kept.values.clear();
-                kept.weight = 0;
-            }
-            kept.weight += weight;
-            kept.values.insert(key.to_owned(), Arc::clone(&made));
+        if !made.trace.is_trusted {
+            return;
         }
-        made
+        if kept.weight + weight > self.limit {
+            kept.values.clear();
+            kept.weight = 0;
+        }
+        kept.weight += weight;
+        kept.values.insert(key.to_owned(), Arc::clone(made));
     }
 }
 
@@ -184,19 +231,24 @@ impl<V> fmt::Debug for Cache<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Reads a file through a cache, and says whether it was read.
-    fn read(cache: &Cache<Option<String>>, path: &Path) -> (Option<String>, bool) {
-        let is_read = Cell::new(false);
+    /// The text of a file, and whether the file was read for it.
+    struct CachedText {
+        text: Option<String>,
+        is_read: bool,
+    }
+
+    /// Returns the text of a file through a cache.
+    fn read(cache: &Cache<Option<String>>, path: &Path) -> CachedText {
+        let mut is_read = false;
         let text = cache.get("", |trace| {
-            is_read.set(true);
+            is_read = true;
             trace.look(path);
             fs::read_to_string(path).ok()
         });
-        (text, is_read.get())
+        CachedText { text, is_read }
     }
 
     #[test]
@@ -207,14 +259,8 @@ mod tests {
         fs::write(&other, "other").unwrap();
         symlink(&file, &middle).unwrap();
         symlink(&middle, &link).unwrap();
-        let swap = |link: &Path, target: &Path| {
-            fs::remove_file(link).unwrap();
-            symlink(target, link).unwrap();
-        };
-        let (by_path, by_link) = (
-            Cache::new(10, Duration::ZERO),
-            Cache::new(10, Duration::ZERO),
-        );
+        let by_path = Cache::new(10, Duration::ZERO);
+        let by_link = Cache::new(10, Duration::ZERO);
         let changes: [(&str, &dyn Fn()); 8] = [
             ("it is created", &|| fs::write(&file, "1").unwrap()),
             ("it is written with the same length", &|| {
@@ -241,15 +287,18 @@ mod tests {
             }),
             ("a symlink on the way leads elsewhere", &|| {
                 fs::write(&other, "5").unwrap();
-                swap(&middle, &other);
+                fs::remove_file(&middle).unwrap();
+                symlink(&other, &middle).unwrap();
             }),
         ];
         for (what, change) in changes {
             change();
             for (cache, path) in [(&by_path, &file), (&by_link, &link)] {
-                let now = fs::read_to_string(path).ok();
-                assert_eq!(read(cache, path).0, now, "{what}");
-                assert_eq!(read(cache, path), (now, false), "{what}");
+                let text = fs::read_to_string(path).ok();
+                assert_eq!(read(cache, path).text, text, "{what}");
+                let again = read(cache, path);
+                assert_eq!(again.text, text, "{what}");
+                assert!(!again.is_read, "{what}");
             }
         }
     }
@@ -261,18 +310,18 @@ mod tests {
         fs::write(&file, "text").unwrap();
         let young = Cache::new(10, Duration::from_secs(3_600));
         for _ in 0..2 {
-            assert!(read(&young, &file).1);
+            assert!(read(&young, &file).is_read);
         }
         let distrusted = Cache::new(10, Duration::ZERO);
-        let made = Cell::new(0);
+        let mut made = 0;
         for _ in 0..2 {
             distrusted.get("", |trace| {
                 trace.look(&file);
                 trace.distrust();
-                made.set(made.get() + 1);
+                made += 1;
             });
         }
-        assert_eq!(made.get(), 2);
+        assert_eq!(made, 2);
         // Something that is being made while it changes is not kept as it was before.
         let cache = Cache::new(10, Duration::ZERO);
         cache.get("", |trace| {
@@ -280,30 +329,27 @@ mod tests {
             fs::write(&file, "longer text").unwrap();
             Some("text".to_owned())
         });
-        assert!(read(&cache, &file).1);
+        assert!(read(&cache, &file).is_read);
     }
 
     #[test]
     fn beyond_its_limit_a_cache_begins_anew() {
-        let made = Cell::new(0);
         let cache: Cache<usize> = Cache::weighed(10, |weight| *weight, Duration::ZERO);
-        let get = |key: usize, weight: usize| {
-            cache.get(key.to_string(), |_| {
-                made.set(made.get() + 1);
-                weight
-            })
-        };
-        for (key, weight, want) in [
-            (1, 5, 1),
-            (2, 5, 2),
-            (1, 5, 2),
-            (2, 5, 2),
-            (3, 1, 3),
-            (1, 5, 4),
-            (3, 1, 4),
+        let mut made = 0;
+        for (key, weight, made_until_now) in [
+            ("1", 5, 1),
+            ("2", 5, 2),
+            ("1", 5, 2),
+            ("2", 5, 2),
+            ("3", 1, 3),
+            ("1", 5, 4),
+            ("3", 1, 4),
         ] {
-            get(key, weight);
-            assert_eq!(made.get(), want, "{key}");
+            cache.get(key, |_| {
+                made += 1;
+                weight
+            });
+            assert_eq!(made, made_until_now, "{key}");
         }
     }
 }

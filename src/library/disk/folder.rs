@@ -10,6 +10,7 @@ use super::watched::Watched;
 use crate::library::source::{About, Found, Layer, Listing, Source, Store};
 use crate::library::write::file_store::FileStore;
 use crate::prompt::{Diagnostic, Format, Name};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,26 +21,15 @@ const MAX_NAMES: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) files: Arc<Files>,
-    /// Whether the user named it, so that it is a problem if it is missing.
-    is_required: bool,
     names: Cache<Option<Found>>,
     scans: Cache<Arc<Listing>>,
 }
 
 impl Folder {
-    /// Returns the source of a folder that may be missing.
+    /// Returns the source of a folder.
     pub(crate) fn new(root: Root, layer: Layer) -> Folder {
         let about = About::new(layer, root.format, Some(root.path.clone()));
         Folder::of(Files::new(root, about))
-    }
-
-    /// Returns the source of a folder that the user named, so that it is a problem if it is
-    /// missing.
-    pub(crate) fn required(root: Root, layer: Layer) -> Folder {
-        Folder {
-            is_required: true,
-            ..Folder::new(root, layer)
-        }
     }
 
     /// Returns the source of the copies of a pack, such as `acme@0123456789ab`.
@@ -65,14 +55,13 @@ impl Folder {
     fn of(files: Files) -> Folder {
         Folder {
             files: Arc::new(files),
-            is_required: false,
             names: Cache::new(MAX_NAMES, SETTLING),
             scans: Cache::new(1, SETTLING),
         }
     }
 
     fn scan(&self, trace: &mut Trace) -> Arc<Listing> {
-        Arc::new(scan(&self.files, self.is_required, trace))
+        Arc::new(scan(&self.files, trace))
     }
 }
 
@@ -104,23 +93,17 @@ impl Source for Folder {
         // named all the same.
         let has_name = self.files.is_of_others() || !matches!(root.name_of(path), Some(Err(_)));
         let is_own = path.starts_with(&root.path) && !is_in_between && has_name;
-        is_own.then(|| {
-            root.file_at(path)
-                .map(|(name, file)| self.files.found(name, file))
-        })
+        is_own.then(|| self.files.found_at(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        self.files
-            .root
-            .missing(self.is_required)
-            .into_iter()
-            .collect()
+        self.files.root.problem().into_iter().collect()
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let scan = self.scans.with_trace("".as_ref(), |trace| self.scan(trace));
-        watched.add(&self.files.root, &scan.0);
+        let key = OsStr::new("");
+        let listing = self.scans.get_traced(key, |trace| self.scan(trace));
+        watched.add(&self.files.root, &listing.trace);
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {

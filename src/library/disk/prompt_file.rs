@@ -10,7 +10,7 @@ use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
 use crate::library::source::{About, Found, Handle, Info, Layer, Place};
 use crate::prompt::{
-    Attachment, Diagnostic, FileName, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
+    Attachment, Diagnostic, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 /// How many bytes of texts are kept as parsed prompts, in each folder.
 const MAX_PROMPT_BYTES: usize = 8 * 1024 * 1024;
 
-type Parsed = Result<Arc<Prompt>, Diagnostic>;
+type ParsedPrompt = Result<Arc<Prompt>, Diagnostic>;
 
 /// The files of a folder of prompts, and what is kept of them.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Files {
     /// database then.
     pub(crate) rows: Option<Arc<Rows>>,
     infos: Cache<Info>,
-    prompts: Cache<Parsed>,
+    prompts: Cache<ParsedPrompt>,
 }
 
 impl Files {
@@ -44,31 +44,41 @@ impl Files {
         }
     }
 
-    /// The files of the folder in which a file is, or would be, a prompt, although the folder is in
-    /// no library.
+    /// Returns the files of the folder in which a file is, or would be, a prompt, although the
+    /// folder is in no library.
     pub(crate) fn around(file: &Path) -> Arc<Files> {
         let root = Root::around(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         Arc::new(Files::new(root, about))
     }
 
-    /// Returns whether its prompts were written for a project or a pack, and so are no templates.
+    /// Returns whether its prompts were written for a project or a pack, so that they are no Jinja
+    /// templates.
     pub(crate) fn is_of_others(&self) -> bool {
         self.about.layer.is_project() || self.about.layer == Layer::PACK
     }
 
+    /// Returns the prompt of a name in a file of the folder.
     pub(crate) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
-        let handle = FileHandle {
-            files: Arc::clone(self),
-            name: name.clone(),
-            file,
-            draft: None,
-        };
-        Found::new(name, &self.about, handle)
+        self.with_draft(name, file, None)
     }
 
-    /// A text that is not saved. With a prefix, it is that of a caller for whom no other prompts
-    /// exist.
+    /// Returns the prompt in a file of the folder that a person has named.
+    ///
+    /// # Errors
+    /// There is no such file, or it is not a prompt.
+    pub(crate) fn found_at(self: &Arc<Self>, path: &Path) -> Result<Found, Diagnostic> {
+        let named = self.root.prompt_at(path)?;
+        let file = PromptFile {
+            path: path.into(),
+            kind: named.kind,
+            is_linked: true,
+        };
+        Ok(self.found(named.name, file))
+    }
+
+    /// Returns a text that is not saved, as the prompt of this name. With a prefix, it is that of a
+    /// caller for whom no other prompts exist.
     pub(crate) fn draft(
         self: &Arc<Self>,
         name: Name,
@@ -76,10 +86,16 @@ impl Files {
         text: &str,
         prefix: Option<Prefix>,
     ) -> Found {
-        let draft = Some(Box::new(Draft {
-            text: text.into(),
-            prefix,
-        }));
+        let text = text.into();
+        self.with_draft(name, file, Some(Box::new(Draft { text, prefix })))
+    }
+
+    fn with_draft(
+        self: &Arc<Self>,
+        name: Name,
+        file: PromptFile,
+        draft: Option<Box<Draft>>,
+    ) -> Found {
         let handle = FileHandle {
             files: Arc::clone(self),
             name: name.clone(),
@@ -89,30 +105,31 @@ impl Files {
         Found::new(name, &self.about, handle)
     }
 
-    /// The file with exactly this name.
+    /// Returns the file with exactly this name.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         let Some(rows) = &self.rows else {
             return self.root.resolve(name, trace);
         };
         trace.look_at(rows, LIST);
-        let (below, kind) = self
-            .paths_of(name)
-            .find(|(below, _)| rows.number(below) != 0)?;
-        Some(PromptFile {
-            path: self.root.path.join(below).into(),
-            kind,
-            is_linked: false,
-        })
+        for end in self.root.ends(name) {
+            let below = format!("{name}{}", end.text);
+            if rows.number(&below) != 0 {
+                return Some(PromptFile {
+                    path: self.root.path.join(below).into(),
+                    kind: end.kind,
+                    is_linked: false,
+                });
+            }
+        }
+        None
     }
 
-    /// The paths below the folder that the file of a name may have, in the order in which they win.
-    pub(crate) fn paths_of<'n>(
-        &self,
-        name: &'n Name,
-    ) -> impl Iterator<Item = (String, FileName)> + use<'n> {
-        self.root
-            .ends(name)
-            .map(move |(end, kind)| (format!("{name}{end}"), kind))
+    /// Returns the paths below the folder that the file of a name may have, in the order in which
+    /// they win.
+    #[cfg(feature = "store")]
+    pub(crate) fn paths_of(&self, name: &Name) -> Vec<String> {
+        let ends = self.root.ends(name);
+        ends.map(|end| format!("{name}{}", end.text)).collect()
     }
 
     /// Records the state of a file, and returns when it was modified.
@@ -123,20 +140,23 @@ impl Files {
         }
     }
 
-    /// Reads a file, unless it is outside of what may be read.
+    /// Returns the bytes of a file.
+    ///
+    /// # Errors
+    /// It cannot be read, is outside of what may be read, or is not to be served.
     pub(crate) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
-        if let Some(rows) = &self.rows {
-            let missing =
-                || Diagnostic::new(Kind::Missing, "there is no such file", "").in_file(path);
-            return Ok(rows
-                .get(&self.root.below(path))
-                .ok_or_else(missing)?
-                .text
-                .as_bytes()
-                .to_vec());
+        let bytes = match &self.rows {
+            Some(rows) => self.read_row(rows, path),
+            None => self.read_from_disk(path, is_linked),
+        };
+        bytes.map_err(|diagnostic| diagnostic.in_file(path))
+    }
+
+    fn read_row(&self, rows: &Rows, path: &Path) -> Result<Vec<u8>, Diagnostic> {
+        match rows.get(&self.root.below(path)) {
+            Some(row) => Ok(row.text.as_bytes().to_vec()),
+            None => Err(Diagnostic::new(Kind::Missing, "there is no such file", "")),
         }
-        self.read_from_disk(path, is_linked)
-            .map_err(|why| why.in_file(path))
     }
 
     fn read_from_disk(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
@@ -147,24 +167,21 @@ impl Files {
         self.root.check_text(path, &bytes)?;
         Ok(bytes)
     }
-
-    /// The text of a file.
-    pub(crate) fn text(&self, path: &Path, is_linked: bool) -> Result<String, Diagnostic> {
-        owned_text(self.read(path, is_linked)?).map_err(|error| error.in_file(path))
-    }
 }
 
-/// How much memory a prompt takes, roughly.
-fn weight(parsed: &Parsed) -> usize {
-    let texts = parsed
-        .iter()
-        .flat_map(|prompt| &prompt.messages)
-        .map(|message| message.body().len());
-    1024 + texts.sum::<usize>()
+/// Returns how many bytes of memory a prompt takes, roughly.
+fn weight(parsed: &ParsedPrompt) -> usize {
+    let mut bytes = 1024;
+    if let Ok(prompt) = parsed {
+        for message in &prompt.messages {
+            bytes += message.body().len();
+        }
+    }
+    bytes
 }
 
 /// What a file holds.
-struct Contents {
+struct FileContents {
     bytes: Vec<u8>,
     prompt: Result<Prompt, Diagnostic>,
     modified: Option<SystemTime>,
@@ -176,46 +193,56 @@ struct FileHandle {
     files: Arc<Files>,
     name: Name,
     file: PromptFile,
-    /// What it would be, instead of what the file holds.
+    /// The text that counts instead of what the file holds.
     draft: Option<Box<Draft>>,
 }
 
+/// A text that is not saved.
 #[derive(Debug)]
 struct Draft {
     text: Arc<str>,
+    /// The prefix of the caller who has written it, if no other prompts exist for them.
     prefix: Option<Prefix>,
 }
 
 impl FileHandle {
-    fn read(&self, trace: &mut Trace) -> Result<Contents, Diagnostic> {
-        let path = &self.file.path;
-        let (bytes, modified) = match &self.draft {
-            Some(draft) => (draft.text.as_bytes().to_vec(), None),
+    /// Reads and parses the file or the draft.
+    ///
+    /// # Errors
+    /// The file cannot be read. What is wrong with its text is in the contents.
+    fn read(&self, trace: &mut Trace) -> Result<FileContents, Diagnostic> {
+        let mut modified = None;
+        let bytes = match &self.draft {
+            Some(draft) => draft.text.as_bytes().to_vec(),
             None => {
-                let modified = self.files.look(path, trace);
-                if self.file.is_linked && self.files.root.reach.is_confined() {
-                    trace.distrust();
-                }
-                let read = self.files.read(path, self.file.is_linked);
-                (read.inspect_err(|_| trace.distrust())?, modified)
+                modified = self.files.look(&self.file.path, trace);
+                self.read_saved(trace)?
             }
         };
-        let prompt = self
-            .parse(&bytes, trace)
-            .map_err(|why| why.in_file(Arc::clone(path)));
-        Ok(Contents {
+        let prompt = self.parse(&bytes, trace);
+        Ok(FileContents {
             bytes,
-            prompt,
+            prompt: prompt.map_err(|diagnostic| self.with_path(diagnostic)),
             modified,
         })
     }
 
+    fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
+        if self.file.is_linked && self.files.root.reach.is_confined() {
+            trace.distrust();
+        }
+        let bytes = self.files.read(&self.file.path, self.file.is_linked);
+        if bytes.is_err() {
+            trace.distrust();
+        }
+        bytes
+    }
+
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
-        let rows = self.files.rows.as_ref();
         let mut includes = Includes {
             root,
-            rows,
+            rows: self.files.rows.as_ref(),
             own: &self.file.path,
             takes_builtin: self.files.about.layer != Layer::PACK,
             prefix: self.prefix(),
@@ -233,15 +260,15 @@ impl FileHandle {
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
         }
-        let folder = self
-            .file
-            .path
-            .parent()
-            .unwrap_or(&root.path)
-            .to_string_lossy();
-        Ok(prompt.with_base_directory(&folder))
+        let folder = self.file.path.parent().unwrap_or(&root.path);
+        Ok(prompt.with_base_directory(&folder.to_string_lossy()))
     }
 
+    fn with_path(&self, diagnostic: Diagnostic) -> Diagnostic {
+        diagnostic.in_file(Arc::clone(&self.file.path))
+    }
+
+    /// Returns the prefix outside of which the prompt may include and attach nothing.
     fn prefix(&self) -> Option<&Prefix> {
         self.draft.as_ref()?.prefix.as_ref()
     }
@@ -250,96 +277,99 @@ impl FileHandle {
         &'p self,
         prompt: &'p Prompt,
     ) -> impl Iterator<Item = Result<Attachment, Diagnostic>> {
-        let root = Some(&self.files.root).filter(|_| self.files.rows.is_none());
+        let is_on_disk = self.files.rows.is_none();
+        let root = is_on_disk.then_some(&self.files.root);
         attachments(root, prompt, &self.file.path, self.prefix())
+    }
+
+    fn make_prompt(&self, trace: &mut Trace) -> ParsedPrompt {
+        self.read(trace)?.prompt.map(Arc::new)
     }
 
     fn make_info(&self, trace: &mut Trace) -> Info {
         match self.read(trace) {
-            Ok(Contents {
-                bytes,
-                prompt,
-                modified,
-            }) => Info::of(&bytes, modified, prompt.as_ref().map_err(Clone::clone)),
+            Ok(contents) => {
+                let prompt = contents.prompt.as_ref().map_err(Clone::clone);
+                Info::of(&contents.bytes, contents.modified, prompt)
+            }
             Err(diagnostic) => Info::unreadable(diagnostic),
         }
     }
 
-    /// The same. What is made from one row is kept in it, and not in the cache.
+    /// Returns the info. If it was made from one row alone, that row keeps it, and the cache does
+    /// not.
     fn info_to_keep(&self, row: Option<Row>, trace: &mut Trace) -> Info {
         let info = self.make_info(trace);
-        if let (Some(row), [(rows, path, _)], Ok(summary)) = (row, &trace.rows[..], &info.summary) {
-            rows.keep(path, &row.text, summary);
+        if let Some(row) = row
+            && let [seen] = &trace.rows[..]
+            && let Ok(summary) = &info.summary
+        {
+            seen.rows.keep(&seen.path, &row.text, summary);
             trace.distrust();
         }
         info
     }
 
-    fn make_prompt(&self, trace: &mut Trace) -> Parsed {
-        self.read(trace)
-            .and_then(|contents| contents.prompt)
-            .map(Arc::new)
+    /// Returns whether a person may change the file: it is no copy, and not outside of what may be
+    /// read.
+    fn is_editable(&self) -> bool {
+        if self.files.about.layer == Layer::PACK {
+            return false;
+        }
+        !self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok()
+    }
+
+    /// Returns the row that holds the file instead of the disk.
+    fn row(&self) -> Option<Row> {
+        let rows = self.files.rows.as_ref()?;
+        rows.get(&self.files.root.below(&self.file.path))
     }
 }
 
 impl Handle for FileHandle {
     fn place(&self) -> Place {
-        let is_copy = self.files.about.layer == Layer::PACK;
-        let is_editable = !is_copy
-            && (!self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok());
         Place {
             shown: self.file.path.display().to_string(),
             file: Some(self.file.path.to_path_buf()),
-            is_editable,
+            is_editable: self.is_editable(),
         }
     }
 
     fn info(&self) -> Info {
-        match self.draft {
-            Some(_) => self.make_info(&mut Trace::default()),
-            None => {
-                let row = self
-                    .files
-                    .rows
-                    .as_ref()
-                    .and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
-                let kept = row.as_ref().and_then(Info::kept);
-                kept.unwrap_or_else(|| {
-                    self.files
-                        .infos
-                        .get(&*self.file.path, |trace| self.info_to_keep(row, trace))
-                })
-            }
+        if self.draft.is_some() {
+            return self.make_info(&mut Trace::default());
         }
+        let row = self.row();
+        if let Some(info) = row.as_ref().and_then(Info::kept) {
+            return info;
+        }
+        let infos = &self.files.infos;
+        infos.get(&*self.file.path, |trace| self.info_to_keep(row, trace))
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
-        match &self.draft {
-            Some(draft) => Ok(draft.text.to_string()),
-            None => self.files.text(&self.file.path, self.file.is_linked),
+        if let Some(draft) = &self.draft {
+            return Ok(draft.text.to_string());
         }
+        let bytes = self.files.read(&self.file.path, self.file.is_linked)?;
+        owned_text(bytes).map_err(|diagnostic| self.with_path(diagnostic))
     }
 
-    fn prompt(&self) -> Parsed {
-        match self.draft {
-            Some(_) => self.make_prompt(&mut Trace::default()),
-            None => self
-                .files
-                .prompts
-                .get(&*self.file.path, |trace| self.make_prompt(trace)),
+    fn prompt(&self) -> ParsedPrompt {
+        if self.draft.is_some() {
+            return self.make_prompt(&mut Trace::default());
         }
+        let prompts = &self.files.prompts;
+        prompts.get(&*self.file.path, |trace| self.make_prompt(trace))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let messages = bound.prompt.fill_in(&bound.binding, join)?;
-        if bound.prompt.attachments.is_empty() {
-            return Ok(messages);
+        let mut messages = bound.prompt.fill_in(&bound.binding, join)?;
+        for attachment in self.attachments(bound.prompt) {
+            let attachment = attachment.map_err(|diagnostic| self.with_path(diagnostic))?;
+            messages.attachments.push(attachment);
         }
-        let attachments: Result<_, Diagnostic> = self.attachments(bound.prompt).collect();
-        Ok(Messages {
-            attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?,
-            ..messages
-        })
+        Ok(messages)
     }
 
     fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
@@ -349,12 +379,11 @@ impl Handle for FileHandle {
     fn check(&self) -> Vec<Diagnostic> {
         let prompt = match self.prompt() {
             Ok(prompt) => prompt,
-            Err(broken) => return broken.apart(),
+            Err(diagnostic) => return diagnostic.apart(),
         };
-        let attachments = self.attachments(&prompt).filter_map(Result::err);
-        let warnings = prompt.warnings().into_iter().chain(attachments);
-        warnings
-            .map(|diagnostic| diagnostic.in_file(Arc::clone(&self.file.path)))
-            .collect()
+        let mut problems = prompt.warnings();
+        problems.extend(self.attachments(&prompt).filter_map(Result::err));
+        let problems = problems.into_iter();
+        problems.map(|problem| self.with_path(problem)).collect()
     }
 }

@@ -22,7 +22,7 @@ pub const MAX_ENTRIES: usize = 200_000;
 
 /// Decides which texts in the files of a folder are served.
 pub(crate) trait TextGuard: Debug + Send + Sync {
-    /// Refuses a file that has another text than one that may be served.
+    /// Refuses a file whose text may not be served.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic>;
 }
 
@@ -38,6 +38,8 @@ pub(crate) struct Root {
     pub(crate) prefix: String,
     /// What decides which texts are served, if not all of them are.
     pub(crate) guard: Option<Arc<dyn TextGuard>>,
+    /// Whether the user named it, so that it is a problem if it is missing.
+    pub(crate) is_required: bool,
 }
 
 /// Two roots are equal if they find the same names at the same paths.
@@ -61,57 +63,101 @@ pub(crate) struct PromptFile {
     pub(crate) is_linked: bool,
 }
 
-/// The folder of a name.
-struct Parent {
+/// The name of the prompt in a file, and how the file is read.
+#[derive(Debug)]
+pub(crate) struct NamedFile {
+    pub(crate) name: Name,
+    pub(crate) kind: FileName,
+}
+
+/// The end of the path of a prompt file, after the name: `.md`, `.MD` or `/SKILL.md`, for example.
+#[derive(Debug)]
+pub(crate) struct PathEnd {
+    pub(crate) text: String,
+    pub(crate) kind: FileName,
+}
+
+/// A file that was seen in a folder of prompts. It need not be a prompt.
+#[derive(Debug)]
+pub(crate) struct SeenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) is_link: bool,
+}
+
+/// A folder that holds prompts of a format.
+struct FormatFolder<'p> {
+    path: &'p Path,
+    format: &'static Format,
+}
+
+/// The folder that the file of a name is in.
+struct ParentFolder {
     path: PathBuf,
     /// Whether the path has a symlink.
     is_linked: bool,
-    way: Way,
+    chain: FolderChain,
 }
 
-/// The folders from a prompts folder down to one in it, each without symlinks in its path below the
-/// prompts folder. So a symlink behind many others is resolved in one step.
-pub(crate) struct Way(Vec<PathBuf>);
+/// What the symlink of a folder means for the files in it.
+#[derive(Clone, Copy)]
+enum FolderLink {
+    /// The folder is no symlink, or does not exist.
+    None,
+    /// The symlink is followed.
+    Followed,
+    /// The symlink is not followed: it is a cycle, or leads out of what may be read.
+    Refused,
+}
 
-impl Way {
-    pub(crate) fn from(root: &Path) -> Way {
-        Way(vec![root.to_owned()])
+/// The folders from a prompts folder down to the one that is being read. Each is stored with the
+/// symlinks below the prompts folder resolved, so that a symlink behind many others is resolved in
+/// one step.
+pub(crate) struct FolderChain(Vec<PathBuf>);
+
+impl FolderChain {
+    /// Returns the chain that consists of the prompts folder.
+    pub(crate) fn of_root(root: &Path) -> FolderChain {
+        FolderChain(vec![root.to_owned()])
     }
 
-    /// Goes back to the folder that is `depth` folders below the first.
+    /// Goes back to the folder that is `depth` folders below the prompts folder.
     pub(crate) fn back_to(&mut self, depth: usize) {
         self.0.truncate(depth + 1);
     }
 
     /// Goes on to a folder in the last one.
     pub(crate) fn enter(&mut self, folder: &Path, is_link: bool) {
-        let mut entry = self.entry(folder);
+        let mut resolved = self.resolve(folder);
         if is_link {
-            entry = fs::canonicalize(&entry).unwrap_or(entry);
+            resolved = fs::canonicalize(&resolved).unwrap_or(resolved);
         }
-        self.0.push(entry);
+        self.0.push(resolved);
     }
 
-    /// Returns the path of a file or folder in the last folder.
-    pub(crate) fn entry(&self, path: &Path) -> PathBuf {
+    /// Returns the path of an entry of the last folder without the symlinks on the way to it.
+    pub(crate) fn resolve(&self, entry: &Path) -> PathBuf {
         let folder = self.0.last().map_or(Path::new(""), PathBuf::as_path);
-        folder.join(path.file_name().unwrap_or_default())
+        folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder that a symlink is in and points back to, if there is one.
+    /// Returns the folder to which a symlink in the last folder leads back, if it is a cycle.
     pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
-        let target = fs::canonicalize(self.entry(link)).ok()?;
-        let root = fs::canonicalize(&self.0[0]).ok()?;
+        let target = fs::canonicalize(self.resolve(link)).ok()?;
+        let root = &self.0[0];
+        let real_root = fs::canonicalize(root).ok()?;
         let index = self.0.iter().position(|folder| {
-            let below = folder.strip_prefix(&self.0[0]);
-            below.map_or(*folder == target, |below| root.join(below) == target)
+            match folder.strip_prefix(root) {
+                Ok(below) => real_root.join(below) == target,
+                Err(_) => *folder == target, // a symlink has led out of the prompts folder
+            }
         })?;
         link.ancestors().nth(self.0.len() - index)
     }
 }
 
 impl Root {
-    /// Returns a folder whose prompts have no prefix, and whose texts are all served.
+    /// Returns a folder that may be missing, whose prompts have no prefix, and whose texts are all
+    /// served.
     pub(crate) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
         Root {
             path,
@@ -119,227 +165,207 @@ impl Root {
             reach,
             prefix: String::new(),
             guard: None,
+            is_required: false,
         }
     }
 
-    /// The folder that a file is, or would be, a prompt of: one that its path names, such as
-    /// `.claude/commands`; else the one that it is in, or for a file such as `NAME/SKILL.md` the
-    /// one above.
+    /// Returns the folder of which a file is, or would be, a prompt, by the path alone.
+    ///
+    /// For `~/.claude/commands/git/x.md` it is `~/.claude/commands`. If no folder in the path is
+    /// known to belong to an agent, it is the folder of the file, or the one above for a file such
+    /// as `NAME/SKILL.md`.
     pub(crate) fn around(file: &Path) -> Root {
-        let own = Format::OWN;
-        let mut named = file
-            .ancestors()
-            .skip(1)
-            .map(|folder| (folder, Format::of_folder(folder)));
-        let (folder, format) = named.find(|(_, format)| *format != own).unwrap_or_else(|| {
-            let parent = file.parent().unwrap_or(file);
-            let is_in_folder = |below: &Path| {
-                own.prompt_file(&below.to_string_lossy().replace('\\', "/"))
-                    .is_some_and(|(_, kind)| kind.is_in_folder())
-            };
-            let above = parent
-                .parent()
-                .filter(|above| file.strip_prefix(above).is_ok_and(is_in_folder));
-            (above.unwrap_or(parent), own)
-        });
-        // In a plugin, the folder of its commands, for example.
-        let part = file
-            .ancestors()
-            .skip(1)
-            .take_while(|inner| *inner != folder)
-            .find_map(|inner| {
-                let (_, of) = format
-                    .plugin
-                    .iter()
-                    .find(|(part, _)| inner.ends_with(part))?;
-                Some((inner, Format::named(of)?))
-            });
-        let (folder, format) = part.unwrap_or((folder, format));
-        Root::new(folder.to_owned(), format, Reach::of_named(file))
+        let mut folder = folder_of_other_program(file).unwrap_or_else(|| own_folder(file));
+        if let Some(part) = folder_of_plugin(file, &folder) {
+            folder = part;
+        }
+        Root::new(folder.path.to_owned(), folder.format, Reach::of_named(file))
     }
 
-    /// Whether nothing is ever written to it: its files are another program's.
+    /// Returns whether this program never writes to it, because its files are another program's.
     pub(crate) fn is_read_only(&self) -> bool {
         self.format != Format::OWN
     }
 
-    /// Why it cannot be read at all at this moment. A folder that the user did not name may be
-    /// missing.
-    pub(crate) fn missing(&self, is_required: bool) -> Option<Diagnostic> {
-        if let Err(refusal) = self.reach.check(&self.path) {
-            return Some(refusal.in_file(&*self.path));
+    /// Returns why the folder cannot be read now. If the user did not name it, it may be missing.
+    pub(crate) fn problem(&self) -> Option<Diagnostic> {
+        if let Err(escape) = self.reach.check(&self.path) {
+            return Some(escape.in_file(&*self.path));
         }
         let error = fs::read_dir(&self.path).err()?;
-        let (message, fix) = match error.kind() {
-            ErrorKind::NotFound if !is_required => return None,
-            ErrorKind::NotFound => (
-                "the prompts folder does not exist".to_owned(),
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        if is_missing && !self.is_required {
+            return None;
+        }
+        let problem = if is_missing {
+            Diagnostic::new(
+                Kind::Missing,
+                "the prompts folder does not exist",
                 "create it; it is served as soon as it exists",
-            ),
-            _ => (
+            )
+        } else {
+            Diagnostic::new(
+                Kind::Missing,
                 format!("the prompts folder cannot be read: {error}"),
                 "correct the path, or its permissions",
-            ),
+            )
         };
-        Some(Diagnostic::new(Kind::Missing, message, fix).in_file(&*self.path))
+        Some(problem.in_file(&*self.path))
     }
 
-    /// The file with exactly this name: the only function that turns a name into a path.
+    /// Returns the file with exactly this name. No other function turns a name into a path.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         if self.is_read_only() {
             trace.look(&self.path)?; // most folders of other programs are missing
         }
         let name = &Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
-        let (parent, stem) = self.folder_of(name, trace)?;
-        let own = parent.path.join(stem);
-        let mut own_link = None;
-        for (end, kind) in self.ends(name) {
+        let parent = self.folder_of(name, trace)?;
+        let stem = last_part(name);
+        let own_folder = parent.path.join(stem);
+        let mut own_folder_link = None; // looked at once, and only if a file in it may be the prompt
+        for end in self.ends(name) {
             let mut is_linked = parent.is_linked;
-            if kind.is_in_folder() {
-                match *own_link.get_or_insert_with(|| {
-                    trace.look(&own);
-                    self.followed_link(&own, &parent.way, trace)
-                }) {
-                    Some(is_link) => is_linked |= is_link,
-                    None => continue,
+            if end.kind.is_in_folder() {
+                let link = own_folder_link.get_or_insert_with(|| {
+                    trace.look(&own_folder);
+                    self.link_of_folder(&own_folder, &parent.chain, trace)
+                });
+                match link {
+                    FolderLink::None => {}
+                    FolderLink::Followed => is_linked = true,
+                    FolderLink::Refused => continue,
                 }
             }
-            let path = parent.path.join(format!("{stem}{end}"));
-            if let Some(is_link) = self.link_of_file(&path, trace) {
+            let path = parent.path.join(format!("{stem}{}", end.text));
+            if let Some(file) = self.look_at_file(path, trace) {
                 return Some(PromptFile {
-                    path: path.into(),
-                    kind,
-                    is_linked: is_linked || is_link,
+                    path: file.path.into(),
+                    kind: end.kind,
+                    is_linked: is_linked || file.is_link,
                 });
             }
         }
         None
     }
 
-    /// The ends of the paths that a file with this name may have, in the order in which they win.
-    pub(crate) fn ends<'n>(
-        &self,
-        name: &'n Name,
-    ) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+    /// Returns the ends of the paths that a file with this name may have, in the order in which
+    /// they win.
+    pub(crate) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = PathEnd> + use<'n> {
         let format = self.format;
-        let all = format
+        let ends = format
             .file_names()
-            .flat_map(|kind| kind.spellings().map(move |end| (end, kind)));
-        // Not that of `x.prompt`, for example: `x.prompt.md` is `x`.
-        all.filter(move |(end, _)| {
-            let path = format!("{name}{end}");
+            .flat_map(|kind| kind.spellings().map(move |text| PathEnd { text, kind }));
+        // The name `x.prompt` has no end `.md`, for example: the name of `x.prompt.md` is `x`.
+        ends.filter(move |end| {
+            let path = format!("{name}{}", end.text);
             format
                 .prompt_file(&path)
-                .is_some_and(|(read, _)| read == name.as_str())
+                .is_some_and(|(name_of_path, _)| name_of_path == name.as_str())
         })
     }
 
-    /// The files that make a folder itself a prompt, such as its `SKILL.md`, in the order in which
-    /// they win; whether each is a symlink.
-    pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<(PathBuf, bool)> {
-        let names = self
-            .format
-            .file_names()
-            .filter(|kind| kind.is_in_folder())
-            .map(|kind| &kind.end[1..]);
-        let paths = names.map(|name| folder.join(name));
-        paths
-            .filter_map(|path| {
-                self.link_of_file(&path, trace)
-                    .map(|is_link| (path, is_link))
-            })
-            .collect()
+    /// Returns the files that make a folder itself a prompt, such as its `SKILL.md`, in the order
+    /// in which they win.
+    pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<SeenFile> {
+        let mut files = Vec::new();
+        for kind in self.format.file_names() {
+            if kind.is_in_folder() {
+                files.extend(self.look_at_file(folder.join(&kind.end[1..]), trace));
+            }
+        }
+        files
     }
 
-    /// Where the file of a new prompt with this name belongs.
+    /// Returns where the file of a new prompt with this name belongs.
     ///
     /// # Errors
     /// It would not be read there.
     pub(crate) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut trace = Trace::default();
-        if let Some((parent, stem)) = self.folder_of(name, &mut trace) {
-            return Ok(parent.path.join(format!("{stem}.md")));
+        if let Some(parent) = self.folder_of(name, &mut trace) {
+            return Ok(parent.path.join(format!("{}.md", last_part(name))));
         }
         let path = self.path.join(name.as_str());
-        let mut above = path
+        let mut folders = path
             .ancestors()
             .skip(1)
-            .take_while(|above| **above != *self.path);
-        let is_in_prompt = above.any(|above| !self.files_of_prompt(above, &mut trace).is_empty());
-        let why = match is_in_prompt {
-            true => "would be in a folder that is itself a prompt, and not be read",
-            false => {
-                "has a symlink in its path that points outside the project, or back to a folder that it is in"
-            }
+            .take_while(|folder| **folder != *self.path);
+        let is_in_prompt =
+            folders.any(|folder| !self.files_of_prompt(folder, &mut trace).is_empty());
+        let problem = if is_in_prompt {
+            "would be in a folder that is itself a prompt, and not be read"
+        } else {
+            "has a symlink in its path that points outside the project, or back to a folder that it is in"
         };
-        let message = format!("{} {why}", named_path(&path));
-        Err(Diagnostic::new(
-            Kind::NotWritable,
-            message,
-            "choose another name or folder",
-        ))
+        let message = format!("{} {problem}", named_path(&path));
+        let fix = "choose another name or folder";
+        Err(Diagnostic::new(Kind::NotWritable, message, fix))
     }
 
-    /// The folder of a name, and the last segment of the name. `None` if nothing in that folder is
-    /// read. A change in one of the folders that are looked at can make the name that of another
-    /// file.
-    fn folder_of<'n>(&self, name: &'n Name, trace: &mut Trace) -> Option<(Parent, &'n str)> {
-        let (folders, stem) = name
-            .rsplit_once('/')
-            .map_or((None, name.as_str()), |(folders, stem)| {
-                (Some(folders), stem)
-            });
-        if folders.is_some() && !self.format.is_recursive {
-            return None;
-        }
-        let mut parent = Parent {
+    /// Returns the folder that the file of a name is in, or `None` if nothing in it is read.
+    ///
+    /// A change in one of the folders that are looked at can make the name that of another file.
+    fn folder_of(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
+        let mut parent = ParentFolder {
             path: self.path.clone(),
             is_linked: false,
-            way: Way::from(&self.path),
+            chain: FolderChain::of_root(&self.path),
         };
-        for step in folders.into_iter().flat_map(|folders| folders.split('/')) {
-            parent.path.push(step);
+        let Some((folders, _)) = name.rsplit_once('/') else {
             trace.look(&parent.path);
-            let is_link = self.followed_link(&parent.path, &parent.way, trace)?;
-            if !self.files_of_prompt(&parent.path, trace).is_empty() {
+            return Some(parent);
+        };
+        if !self.format.is_recursive {
+            return None;
+        }
+        for folder in folders.split('/') {
+            parent.path.push(folder);
+            trace.look(&parent.path);
+            let link = self.link_of_folder(&parent.path, &parent.chain, trace);
+            if matches!(link, FolderLink::Refused) {
                 return None;
             }
+            if !self.files_of_prompt(&parent.path, trace).is_empty() {
+                return None; // nothing else in the folder of a skill, for example, is a prompt
+            }
+            let is_link = matches!(link, FolderLink::Followed);
             parent.is_linked |= is_link;
-            parent.way.enter(&parent.path, is_link);
+            parent.chain.enter(&parent.path, is_link);
         }
-        if folders.is_none() {
-            trace.look(&parent.path);
-        }
-        Some((parent, stem))
+        Some(parent)
     }
 
-    /// Returns whether a folder is a symlink; `None` if it is one that is not followed. `way`: to
-    /// the folder that it is in.
-    fn followed_link(&self, folder: &Path, way: &Way, trace: &mut Trace) -> Option<bool> {
-        let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
-        if is_link && self.reach.is_confined() {
+    /// Returns whether a folder is a symlink that is followed. `chain` leads to the folder above.
+    fn link_of_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
+        if !folder.is_symlink() {
+            return FolderLink::None;
+        }
+        if self.reach.is_confined() {
             trace.distrust();
         }
-        let entry = way.entry(folder);
-        let is_refused =
-            is_link && (way.cycle(folder).is_some() || self.reach.check(&entry).is_err());
-        (!is_refused).then_some(is_link)
+        let is_cycle = chain.cycle(folder).is_some();
+        if is_cycle || self.reach.check(&chain.resolve(folder)).is_err() {
+            FolderLink::Refused
+        } else {
+            FolderLink::Followed
+        }
     }
 
-    /// Whether a file is a symlink; `None` if there is none at the path, but nothing or a folder:
-    /// one named `x.md` may hold prompts, but is not a prompt itself.
-    fn link_of_file(&self, path: &Path, trace: &mut Trace) -> Option<bool> {
-        let metadata = fs::symlink_metadata(path).ok()?;
-        if metadata.is_symlink() {
-            self.see_through(path, trace);
+    /// Returns the file at a path, or `None` if nothing is there, or a folder: a folder named
+    /// `x.md` may hold prompts, but is not a prompt itself.
+    fn look_at_file(&self, path: PathBuf, trace: &mut Trace) -> Option<SeenFile> {
+        let metadata = fs::symlink_metadata(&path).ok()?;
+        let is_link = metadata.is_symlink();
+        if is_link {
+            self.look_through(&path, trace);
         }
-        let is_folder = metadata.is_dir() || (metadata.is_symlink() && path.is_dir());
-        (!is_folder).then_some(metadata.is_symlink())
+        let is_folder = metadata.is_dir() || (is_link && path.is_dir());
+        (!is_folder).then_some(SeenFile { path, is_link })
     }
 
     /// Records what a symlink points to. Whether that is outside of a project may change without a
     /// trace in any stamp.
-    pub(crate) fn see_through(&self, link: &Path, trace: &mut Trace) {
+    pub(crate) fn look_through(&self, link: &Path, trace: &mut Trace) {
         trace.look(link);
         if self.reach.is_confined() {
             trace.distrust();
@@ -354,14 +380,16 @@ impl Root {
         }
     }
 
-    /// A path below the folder, `/`-separated.
+    /// Returns a path below the folder, `/`-separated.
     pub(crate) fn below(&self, path: &Path) -> String {
         below(&self.path, path)
     }
 
-    /// Returns the folder of the names for which a file or folder matters, with a slash after it:
-    /// its own path. A partial matters where its first `_` is: the prompts there and below include
-    /// it. Empty: all names.
+    /// Returns the folder of names that a change of a file or folder concerns, such as `git/`. If
+    /// it is empty, the change concerns all names.
+    ///
+    /// It is the path itself. If a name in the path begins with `_`, it is the folder in which that
+    /// name is, as the prompts there and below may include the file.
     pub(crate) fn names_around(&self, path: &Path) -> String {
         let mut folder = self.prefix.clone();
         for step in self.below(path).split('/') {
@@ -374,118 +402,141 @@ impl Root {
         folder
     }
 
-    /// Whether prompts of the folder may include a file, as far as its name says.
+    /// Returns whether a file has a name with which prompts of the folder may include it.
     pub(crate) fn is_includable(&self, path: &Path) -> bool {
-        !self.is_read_only()
-            && path
-                .extension()
-                .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
+        let suffix = path.extension().unwrap_or_default();
+        !self.is_read_only() && suffix.eq_ignore_ascii_case("md")
     }
 
-    /// Whether a file below the folder is only there to be included.
-    pub(crate) fn is_partial(&self, path: &Path) -> bool {
-        self.is_includable(path) && is_partial(&self.below(path))
-    }
-
-    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is
-    /// not a prompt file.
+    /// Returns the name of the prompt in a file below the folder, and how the file is read. `None`
+    /// if it is not a prompt file. Only the path counts, and nothing is read.
     ///
     /// # Errors
     /// The name could not be typed as a command.
-    pub(crate) fn name_of(&self, path: &Path) -> Option<Result<(Name, FileName), Diagnostic>> {
+    pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
         let below = self.below(path);
+        let (name, kind) = self.format.prompt_file(&below)?;
         let is_utf8 = path
             .strip_prefix(&self.path)
             .unwrap_or(path)
             .to_str()
             .is_some();
-        let (name, kind) = self.format.prompt_file(&below)?;
         let name = if is_utf8 {
-            format!("{}{name}", self.prefix)
+            Name::new(&format!("{}{name}", self.prefix))
         } else {
-            String::new()
+            Err("it is not UTF-8".to_owned())
         };
-        Some(Name::new(&name).map(|name| (name, kind)).map_err(|why| {
-            let why = if is_utf8 {
-                why
-            } else {
-                "it is not UTF-8".to_owned()
-            };
-            Diagnostic::new(
-                Kind::BadName,
-                format!("the prompt has no name that can be typed: {why}"),
-                "rename the file",
-            )
-            .in_file(path)
-        }))
+        Some(match name {
+            Ok(name) => Ok(NamedFile { name, kind }),
+            Err(reason) => {
+                let message = format!("the prompt has no name that can be typed: {reason}");
+                Err(Diagnostic::new(Kind::BadName, message, "rename the file").in_file(path))
+            }
+        })
     }
 
-    /// The prompt file that was named, which need not be found from its name.
+    /// Returns the name of the prompt in a file that a person has named, and how the file is read.
     ///
     /// # Errors
-    /// There is none, or it is not a prompt.
-    pub(crate) fn file_at(&self, path: &Path) -> Result<(Name, PromptFile), Diagnostic> {
-        let refused =
-            |kind, message: String, fix| Err(Diagnostic::new(kind, message, fix).in_file(path));
+    /// There is no such file, or it is not a prompt.
+    pub(crate) fn prompt_at(&self, path: &Path) -> Result<NamedFile, Diagnostic> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            return refused(
-                Kind::Missing,
-                "there is no such file".to_owned(),
-                "correct the path",
-            );
+            let message = "there is no such file";
+            return Err(Diagnostic::new(Kind::Missing, message, "correct the path").in_file(path));
         }
-        if self.is_partial(path) {
-            let message = "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
-            return refused(
+        self.name_of(path)
+            .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))
+    }
+
+    /// Returns why a file below the folder is not a prompt file.
+    fn not_a_prompt(&self, path: &Path) -> Diagnostic {
+        if self.is_includable(path) && is_partial(&self.below(path)) {
+            return Diagnostic::new(
                 Kind::NotACommand,
-                message.to_owned(),
+                "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one",
                 "rename it, or expand a prompt that includes it",
             );
         }
-        if let Some(named) = self.name_of(path) {
-            let (name, kind) = named?;
-            return Ok((
-                name,
-                PromptFile {
-                    path: path.into(),
-                    kind,
-                    is_linked: true,
-                },
-            ));
-        }
         if let Some((end, purpose)) = Format::other_purpose(&path.to_string_lossy()) {
-            let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
-            return refused(
+            return Diagnostic::new(
                 Kind::Invalid,
-                message,
+                format!("a file that ends in `{end}` is not a prompt, but {purpose}"),
                 "to use it as a prompt, copy it to a file that ends in `.md` alone",
             );
         }
         let ends: Vec<&str> = self.format.file_names().map(|kind| kind.end).collect();
-        let message = format!(
-            "only files that end in {} are read as prompts",
-            alternatives(&ends)
-        );
-        match self.is_read_only() {
-            true => {
-                let message = format!("{message} in a folder of {}", self.format.title);
-                refused(
-                    Kind::Invalid,
-                    message,
-                    "to use it as a prompt, copy it to a `.md` file in your own folder",
-                )
-            }
-            false => refused(Kind::Invalid, message, "rename it so that it ends in `.md`"),
+        let ends = alternatives(&ends);
+        if !self.is_read_only() {
+            return Diagnostic::new(
+                Kind::Invalid,
+                format!("only files that end in {ends} are read as prompts"),
+                "rename it so that it ends in `.md`",
+            );
         }
+        let title = self.format.title;
+        Diagnostic::new(
+            Kind::Invalid,
+            format!("only files that end in {ends} are read as prompts in a folder of {title}"),
+            "to use it as a prompt, copy it to a `.md` file in your own folder",
+        )
     }
 }
 
-pub(crate) fn is_hidden(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+/// Returns the nearest folder in the path of a file that another program's prompts are in, such as
+/// `.claude/commands`.
+fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
+    for path in file.ancestors().skip(1) {
+        let format = Format::of_folder(path);
+        if format != Format::OWN {
+            return Some(FormatFolder { path, format });
+        }
+    }
+    None
 }
 
-/// Returns whether the path of a file alone makes it a prompt.
+/// Returns the folder that a file of this program is in, or the one above if the folder itself is
+/// the prompt, as with `NAME/SKILL.md`.
+fn own_folder(file: &Path) -> FormatFolder<'_> {
+    let format = Format::OWN;
+    let mut path = file.parent().unwrap_or(file);
+    if let Some(above) = path.parent()
+        && let Some((_, kind)) = format.prompt_file(&below(above, file))
+        && kind.is_in_folder()
+    {
+        path = above;
+    }
+    FormatFolder { path, format }
+}
+
+/// Returns the folder in a folder of plugins that has the prompts of one plugin, such as its
+/// `commands`.
+fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
+    for path in file.ancestors().skip(1) {
+        if path == plugins.path {
+            break;
+        }
+        for (end, format) in plugins.format.plugin {
+            if path.ends_with(end) {
+                let format = Format::named(format)?;
+                return Some(FormatFolder { path, format });
+            }
+        }
+    }
+    None
+}
+
+/// Returns the last segment of a name: `commit` for `git/commit`.
+pub(super) fn last_part(name: &Name) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Returns whether the name of a file or folder begins with a dot.
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Returns whether a file has the name of a prompt. Only its path counts.
 pub fn is_prompt_file(path: &Path) -> bool {
     Root::around(path).name_of(path).is_some()
 }

@@ -3,8 +3,8 @@
 use super::cache::Trace;
 use super::open::{BROKEN_LINK, BROKEN_LINK_FIX, is_broken_link};
 use super::prompt_file::Files;
-use super::root::{MAX_ENTRIES, PromptFile, Way, is_hidden};
-use super::rows::LIST;
+use super::root::{FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
+use super::rows::{LIST, Rows};
 use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
@@ -21,101 +21,141 @@ use walkdir::{DirEntry, WalkDir};
 /// than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// Scans a folder of prompts: folders and symlinks are looked at, files are not.
-pub(crate) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> Listing {
-    let root = &files.root;
+/// Returns the prompts of a folder. Folders and symlinks are looked at, files are not.
+pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     if let Some(rows) = &files.rows {
-        trace.look_at(rows, LIST);
-        let mut walk = Walk::new(files, trace);
-        rows.paths()
-            .iter()
-            .for_each(|path| walk.add_file(&root.path.join(&**path), false));
-        return walk.listing();
+        return scan_rows(files, rows, trace);
     }
+    let root = &files.root;
     trace.look(&root.path);
-    if let Some(missing) = root.missing(is_required) {
-        if missing.kind != Kind::Missing {
+    if let Some(problem) = root.problem() {
+        if problem.kind != Kind::Missing {
             trace.distrust();
         }
         return Listing {
-            problems: vec![missing],
+            problems: vec![problem],
             ..Listing::default()
         };
     }
-    let mut walk = Walk::new(files, trace);
-    walk.refuse_prompt();
-    walk.enter(&root.path, 0);
-    walk.run();
-    walk.listing()
+    let mut scan = Scan::new(files, trace);
+    scan.refuse_prompt();
+    scan.enter(&root.path, 0);
+    scan.add_entries();
+    scan.into_listing()
 }
 
-/// A walk through the prompts folder and, one on top of the other, through the folders that
-/// symlinks point to. walkdir could follow symlinks itself, but it opens what it follows to detect
-/// cycles; and opening what has just become a FIFO would block forever.
-struct Walk<'f> {
+/// Returns the prompts of a folder in memory.
+fn scan_rows(files: &Arc<Files>, rows: &Arc<Rows>, trace: &mut Trace) -> Listing {
+    trace.look_at(rows, LIST);
+    let mut scan = Scan::new(files, trace);
+    for path in rows.paths() {
+        scan.add_file(&files.root.path.join(&*path), false);
+    }
+    scan.into_listing()
+}
+
+/// A scan of the prompts folder and, one on top of the other, of the folders that symlinks point
+/// to.
+///
+/// walkdir could follow symlinks itself, but it opens what it follows to detect cycles; and opening
+/// what has just become a FIFO would block forever.
+struct Scan<'f> {
     files: &'f Arc<Files>,
     trace: &'f mut Trace,
     /// Of several files with one name, the first in byte order.
     found: BTreeMap<Name, PromptFile>,
-    tests: Vec<PathBuf>,
+    test_paths: Vec<PathBuf>,
     listing: Listing,
-    /// Each with the depth of its folder.
-    stack: Vec<(walkdir::IntoIter, usize)>,
-    /// To the folder of the entry that was found last.
-    way: Way,
+    /// The prompts folder, and the linked folders that are being read.
+    stack: Vec<OpenFolder>,
+    /// The folders down to the one with the entry that was found last.
+    chain: FolderChain,
     /// How many symlinks to folders were found.
     linked_folders: usize,
 }
 
-impl<'f> Walk<'f> {
-    fn new(files: &'f Arc<Files>, trace: &'f mut Trace) -> Walk<'f> {
-        let (found, tests, listing) = (BTreeMap::new(), Vec::new(), Listing::default());
-        Walk {
+/// A folder that is being read with the folders in it.
+struct OpenFolder {
+    entries: walkdir::IntoIter,
+    /// How many folders below the prompts folder it is.
+    depth: usize,
+}
+
+/// An entry of a folder, or why it cannot be read.
+struct ScannedEntry {
+    entry: walkdir::Result<DirEntry>,
+    /// How many folders below the prompts folder it is; 1 is directly in it.
+    depth: usize,
+}
+
+/// What a symlink points to.
+enum LinkTarget {
+    Folder,
+    File,
+    /// It leads to nothing, back, or out of what may be read. The listing says so.
+    NotFollowed,
+}
+
+impl<'f> Scan<'f> {
+    fn new(files: &'f Arc<Files>, trace: &'f mut Trace) -> Scan<'f> {
+        Scan {
             files,
             trace,
-            found,
-            tests,
-            listing,
+            found: BTreeMap::new(),
+            test_paths: Vec::new(),
+            listing: Listing::default(),
             stack: Vec::new(),
-            way: Way::from(&files.root.path),
+            chain: FolderChain::of_root(&files.root.path),
             linked_folders: 0,
         }
     }
 
-    /// What was found.
-    fn listing(self) -> Listing {
-        let Walk {
-            files,
-            found,
-            mut tests,
-            mut listing,
-            ..
-        } = self;
-        tests.sort();
-        listing.found = found
-            .into_iter()
-            .map(|(name, file)| files.found(name, file))
-            .collect();
-        let test_file = |path| test_file(&files.root, files.rows.clone(), path, &listing.found);
-        listing.tests = tests.into_iter().map(test_file).collect();
-        listing.problems.sort_by(|a, b| a.file.cmp(&b.file)); // walkdir yields the order of the file system
+    /// Returns what was found, sorted: walkdir yields the order of the file system.
+    fn into_listing(self) -> Listing {
+        let mut listing = self.listing;
+        for (name, file) in self.found {
+            listing.found.push(self.files.found(name, file));
+        }
+        let mut test_paths = self.test_paths;
+        test_paths.sort();
+        for path in test_paths {
+            listing
+                .tests
+                .push(test_file(self.files, path, &listing.found));
+        }
+        listing.problems.sort_by(|a, b| a.file.cmp(&b.file));
         listing
     }
 
-    fn run(&mut self) {
-        let root = self.files.root.path.clone();
-        for count in 0.. {
-            let Some((entry, depth)) = self.next() else {
-                break;
-            };
-            if count == MAX_ENTRIES {
-                self.skip(
-                    &root,
-                    &format!("more than {MAX_ENTRIES} files and folders"),
-                    "name a smaller folder",
+    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has
+    /// no name.
+    fn refuse_prompt(&mut self) {
+        let root = &self.files.root;
+        for file in root.files_of_prompt(&root.path, self.trace) {
+            if root.name_of(&file.path).is_none() {
+                let message =
+                    "the folder that was named is a prompt itself, and not a folder of prompts";
+                self.report(
+                    &file.path,
+                    Kind::Invalid,
+                    message,
+                    "name the folder above it",
                 );
+            }
+        }
+    }
+
+    /// Adds everything that is in the folder, up to the limits.
+    fn add_entries(&mut self) {
+        let root = self.files.root.path.clone();
+        let mut count = 0;
+        while let Some(ScannedEntry { entry, depth }) = self.next_entry() {
+            if count == MAX_ENTRIES {
+                let limit = format!("more than {MAX_ENTRIES} files and folders");
+                self.report_skipped(&root, &limit, "name a smaller folder");
                 break;
             }
+            count += 1;
             match entry {
                 Ok(entry) => self.add_entry(&entry, depth),
                 Err(error) => self.add_error(error.path().unwrap_or(&root), error.io_error()),
@@ -123,224 +163,233 @@ impl<'f> Walk<'f> {
         }
         if self.linked_folders > MAX_LINKED_FOLDERS {
             let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
-            self.skip(&root, &limit, "delete symlinks between the folders");
-        }
-    }
-
-    fn report(&mut self, path: &Path, kind: Kind, message: impl Into<String>, fix: &str) {
-        self.listing
-            .problems
-            .push(Diagnostic::new(kind, message, fix).in_file(path));
-    }
-
-    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has
-    /// no name.
-    fn refuse_prompt(&mut self) {
-        let root = &self.files.root;
-        for (file, _) in root.files_of_prompt(&root.path, self.trace) {
-            if root.name_of(&file).is_none() {
-                let message =
-                    "the folder that was named is a prompt itself, and not a folder of prompts";
-                self.report(&file, Kind::Invalid, message, "name the folder above it");
-            }
+            self.report_skipped(&root, &limit, "delete symlinks between the folders");
         }
     }
 
     fn enter(&mut self, folder: &Path, depth: usize) {
-        self.stack
-            .push((WalkDir::new(folder).min_depth(1).into_iter(), depth));
+        let entries = WalkDir::new(folder).min_depth(1).into_iter();
+        self.stack.push(OpenFolder { entries, depth });
     }
 
-    /// The next entry, and its depth below the prompts folder.
-    fn next(&mut self) -> Option<(walkdir::Result<DirEntry>, usize)> {
-        while let Some((entries, depth)) = self.stack.last_mut() {
-            if let Some(entry) = entries.next() {
-                let below = entry
-                    .as_ref()
-                    .map_or_else(walkdir::Error::depth, DirEntry::depth);
-                return Some((entry, *depth + below));
-            }
-            self.stack.pop();
+    fn next_entry(&mut self) -> Option<ScannedEntry> {
+        while let Some(folder) = self.stack.last_mut() {
+            let Some(entry) = folder.entries.next() else {
+                self.stack.pop();
+                continue;
+            };
+            let depth_in_folder = match &entry {
+                Ok(entry) => entry.depth(),
+                Err(error) => error.depth(),
+            };
+            let depth = folder.depth + depth_in_folder;
+            return Some(ScannedEntry { entry, depth });
         }
         None
     }
 
-    /// Does not descend into the folder that was found last.
-    fn skip_folder(&mut self) {
-        if let Some((entries, _)) = self.stack.last_mut() {
-            entries.skip_current_dir();
-        }
+    /// Returns whether the path of the entry that was found last has a symlink.
+    fn is_in_linked_folder(&self) -> bool {
+        self.stack.len() > 1
     }
 
-    fn skip(&mut self, path: &Path, limit: &str, fix: &str) {
-        self.report(
-            path,
-            Kind::Unreadable,
-            format!("{limit}; the rest is skipped"),
-            fix,
-        );
+    /// Does not descend into the folder that was found last.
+    fn skip_folder(&mut self) {
+        if let Some(folder) = self.stack.last_mut() {
+            folder.entries.skip_current_dir();
+        }
     }
 
     fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
         let path = entry.path();
-        let mut is_folder = entry.file_type().is_dir();
         if is_hidden(path) {
-            if is_folder {
+            if entry.file_type().is_dir() {
                 self.skip_folder();
             }
             return;
         }
-        self.way.back_to(depth.saturating_sub(1));
-        let is_link = entry.path_is_symlink();
-        if is_link {
-            match self.follow(path) {
-                Some(is_link_to_folder) => is_folder = is_link_to_folder,
-                None => return,
+        self.chain.back_to(depth.saturating_sub(1));
+        if !entry.path_is_symlink() {
+            if entry.file_type().is_dir() {
+                self.add_folder(path, depth);
+            } else {
+                self.add_file(path, self.is_in_linked_folder());
             }
+            return;
         }
-        if is_folder {
-            self.add_folder(path, is_link, depth);
-        } else {
-            let is_in_linked_folder = self.stack.len() > 1;
-            self.add_file(path, is_link || is_in_linked_folder);
+        match self.follow(path) {
+            LinkTarget::Folder => self.add_linked_folder(path, depth),
+            LinkTarget::File => self.add_file(path, true),
+            LinkTarget::NotFollowed => {}
         }
     }
 
-    /// Whether a symlink points to a folder; `None` if it is not followed.
-    fn follow(&mut self, link: &Path) -> Option<bool> {
+    /// Returns what a symlink points to, and reports why it is not followed.
+    fn follow(&mut self, link: &Path) -> LinkTarget {
         let root = &self.files.root;
-        root.see_through(link, self.trace);
+        root.look_through(link, self.trace);
         match fs::metadata(link) {
             Ok(target) if target.is_dir() => {}
-            Ok(_) => return Some(false),
+            Ok(_) => return LinkTarget::File,
             Err(error) => {
                 self.add_error(link, Some(&error));
-                return None;
+                return LinkTarget::NotFollowed;
             }
         }
         if self.linked_folders > MAX_LINKED_FOLDERS {
-            return Some(true);
+            return LinkTarget::Folder; // it is only counted
         }
-        if let Err(escape) = root.reach.check(&self.way.entry(link)) {
+        if let Err(escape) = root.reach.check(&self.chain.resolve(link)) {
             self.listing.problems.push(escape.in_file(link));
-            return None;
+            return LinkTarget::NotFollowed;
         }
-        if let Some(ancestor) = self.way.cycle(link) {
+        if let Some(ancestor) = self.chain.cycle(link) {
             let ancestor = full_path(ancestor);
             let message =
                 format!("the symlink points back to {ancestor} (a cycle), and is not followed");
             self.report(link, Kind::Warning, message, "delete the symlink");
-            return None;
+            return LinkTarget::NotFollowed;
         }
-        Some(true)
+        LinkTarget::Folder
     }
 
-    /// Descends into a folder, unless that is beyond a limit.
-    fn add_folder(&mut self, path: &Path, is_link: bool, depth: usize) {
-        let is_read = self.files.root.format.is_recursive && depth <= MAX_DEPTH;
-        self.linked_folders += usize::from(is_link && is_read);
-        if !is_read {
-            if depth > MAX_DEPTH {
-                self.skip(
-                    path,
-                    &format!("more than {MAX_DEPTH} folders inside each other"),
-                    "move its prompts up",
-                );
-            }
-            if !is_link {
-                self.skip_folder();
-            }
-        } else if !is_link || self.linked_folders <= MAX_LINKED_FOLDERS {
-            self.trace.look(path); // before it is read
-            self.way.enter(path, is_link);
-            match self.add_prompt(path, is_link || self.stack.len() > 1) {
-                true if !is_link => self.skip_folder(),
-                false if is_link => self.enter(path, depth),
-                _ => {} // walkdir descends into it, or it is a prompt
-            }
+    /// Adds a folder that is no symlink. walkdir descends into it, unless it is told not to.
+    fn add_folder(&mut self, path: &Path, depth: usize) {
+        if !self.may_enter(path, depth) {
+            self.skip_folder();
+            return;
+        }
+        self.trace.look(path); // before it is read
+        self.chain.enter(path, false);
+        if self.add_prompt(path, self.is_in_linked_folder()) {
+            self.skip_folder();
         }
     }
 
-    /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in
-    /// byte order.
-    fn add_file(&mut self, path: &Path, is_linked: bool) {
-        let (name, kind) = match self.files.root.name_of(path) {
-            Some(Ok(named)) => named,
-            Some(Err(diagnostic)) => return self.listing.problems.push(diagnostic),
-            None if is_test_file(path) => {
-                return self.tests.push(path.to_owned()); // reading it says if it leads outside
-            }
-            None => {
-                let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
-                self.listing
-                    .bare
-                    .extend((is_bare && !is_linked).then(|| path.to_owned()));
-                return;
-            }
-        };
-        let file = PromptFile {
-            path: path.into(),
-            kind,
-            is_linked,
-        };
-        match self.found.entry(name) {
-            Entry::Vacant(vacant) => _ = vacant.insert(file),
-            Entry::Occupied(mut first) => {
-                let bytes = |file: &PromptFile| file.path.as_os_str().as_encoded_bytes().to_vec();
-                let other = if bytes(&file) < bytes(first.get()) {
-                    first.insert(file)
-                } else {
-                    file
-                };
-                let message = format!(
-                    "{} has the same name, and comes first",
-                    full_path(&first.get().path)
-                );
-                self.report(&other.path, Kind::Clash, message, "rename one of the two");
-            }
+    /// Adds a folder that a symlink points to. walkdir does not descend into it.
+    fn add_linked_folder(&mut self, path: &Path, depth: usize) {
+        if !self.may_enter(path, depth) {
+            return;
+        }
+        self.linked_folders += 1;
+        if self.linked_folders > MAX_LINKED_FOLDERS {
+            return;
+        }
+        self.trace.look(path); // before it is read
+        self.chain.enter(path, true);
+        if !self.add_prompt(path, true) {
+            self.enter(path, depth);
         }
     }
 
-    /// Adds the files that make a folder itself a prompt, if there are any, and then nothing else
-    /// in it.
+    /// Returns whether the files in a folder can be prompts. Reports a folder that is too deep.
+    fn may_enter(&mut self, folder: &Path, depth: usize) -> bool {
+        if depth > MAX_DEPTH {
+            let limit = format!("more than {MAX_DEPTH} folders inside each other");
+            self.report_skipped(folder, &limit, "move its prompts up");
+        }
+        self.files.root.format.is_recursive && depth <= MAX_DEPTH
+    }
+
+    /// Adds the files that make a folder itself a prompt, and returns whether there are any. If so,
+    /// nothing else in it is a prompt.
     fn add_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
         let files = self.files.root.files_of_prompt(folder, self.trace);
-        for (file, is_link) in &files {
-            self.add_file(file, is_linked || *is_link);
+        for file in &files {
+            self.add_file(&file.path, is_linked || file.is_link);
         }
         !files.is_empty()
     }
 
-    /// Adds what cannot be read, or is a broken link.
+    /// Adds a file, if its name is that of a prompt, of tests, or of a prompt without a suffix.
+    fn add_file(&mut self, path: &Path, is_linked: bool) {
+        match self.files.root.name_of(path) {
+            Some(Ok(named)) => return self.add_prompt_file(named, path, is_linked),
+            Some(Err(diagnostic)) => return self.listing.problems.push(diagnostic),
+            None => {}
+        }
+        let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
+        if is_test_file(path) {
+            self.test_paths.push(path.to_owned()); // reading it says if it leads outside
+        } else if is_bare && !is_linked {
+            self.listing.bare.push(path.to_owned());
+        }
+    }
+
+    /// Adds a prompt file under its name. Of two files with one name, the first in byte order has
+    /// it, and the other is a problem.
+    fn add_prompt_file(&mut self, named: NamedFile, path: &Path, is_linked: bool) {
+        let mut file = PromptFile {
+            path: path.into(),
+            kind: named.kind,
+            is_linked,
+        };
+        match self.found.entry(named.name) {
+            Entry::Vacant(entry) => {
+                entry.insert(file);
+            }
+            Entry::Occupied(mut entry) => {
+                if bytes_of(path) < bytes_of(&entry.get().path) {
+                    file = entry.insert(file); // the one that was there
+                }
+                let first = full_path(&entry.get().path);
+                let message = format!("{first} has the same name, and comes first");
+                self.report(&file.path, Kind::Clash, message, "rename one of the two");
+            }
+        }
+    }
+
+    /// Reports what cannot be read, unless reading the prompt will say so, or it has just been
+    /// deleted.
     fn add_error(&mut self, path: &Path, error: Option<&io::Error>) {
         if is_hidden(path) && path != self.files.root.path {
             return; // such as the lock files of Emacs, which are broken links
         }
-        let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
         let is_broken = error.is_some_and(is_broken_link);
-        if is_link && self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
-            // It has a name; reading it says what is wrong.
-            self.add_file(path, true);
-        } else if is_link && is_broken {
-            self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
-        } else if !is_broken {
-            self.trace.distrust(); // too many open files, no memory, a failing disk: no stamp shows when that ends
-            let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
-            let reason =
-                error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
-            let fix = if is_denied {
-                "correct its permissions"
-            } else {
-                "try again"
-            };
-            self.report(
-                path,
-                Kind::Unreadable,
-                format!("cannot be read: {reason}"),
-                fix,
-            );
-        } // else it was deleted after its folder was read
+        if path.is_symlink() {
+            if self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
+                self.add_file(path, true);
+                return;
+            }
+            if is_broken {
+                self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
+                return;
+            }
+        }
+        if is_broken {
+            return; // it was deleted after its folder was read
+        }
+        // Too many open files, no memory, a failing disk: no stamp shows when that ends.
+        self.trace.distrust();
+        let Some(error) = error else {
+            let message = "cannot be read: for an unknown reason";
+            self.report(path, Kind::Unreadable, message, "try again");
+            return;
+        };
+        let fix = if error.kind() == ErrorKind::PermissionDenied {
+            "correct its permissions"
+        } else {
+            "try again"
+        };
+        let message = format!("cannot be read: {error}");
+        self.report(path, Kind::Unreadable, message, fix);
     }
+
+    fn report(&mut self, path: &Path, kind: Kind, message: impl Into<String>, fix: &str) {
+        let problem = Diagnostic::new(kind, message, fix);
+        self.listing.problems.push(problem.in_file(path));
+    }
+
+    /// Reports that the rest of a folder is beyond a limit.
+    fn report_skipped(&mut self, path: &Path, limit: &str, fix: &str) {
+        let message = format!("{limit}; the rest is skipped");
+        self.report(path, Kind::Unreadable, message, fix);
+    }
+}
+
+/// Returns the bytes of a path, by which files of one name are ordered.
+fn bytes_of(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
 }
 
 #[cfg(test)]
@@ -354,7 +403,7 @@ mod tests {
 
     /// Paths of files of any format, in few folders with few names, so that many of them meet.
     fn paths() -> impl Strategy<Value = BTreeSet<String>> {
-        let part = || prop::sample::select(vec!["a", "b", "a.prompt", "a.md"]);
+        let folder = prop::sample::select(vec!["a", "b", "a.prompt", "a.md"]);
         let end = prop::sample::select(vec![
             ".md",
             ".MD",
@@ -368,9 +417,22 @@ mod tests {
             "/system.md",
             "/SKILL",
         ]);
-        let path = (prop::collection::vec(part(), 1..4), end)
-            .prop_map(|(parts, end)| parts.join("/") + end);
+        let path = (prop::collection::vec(folder, 1..4), end)
+            .prop_map(|(folders, end)| folders.join("/") + end);
         prop::collection::btree_set(path, 0..12)
+    }
+
+    /// Returns the names that a prompt in one of these files may have: each path, each folder in
+    /// it, and all of them without what follows one of their dots.
+    fn possible_names(paths: &BTreeSet<String>) -> BTreeSet<Name> {
+        let mut names = BTreeSet::new();
+        for path in paths {
+            let ends = path.match_indices(['.', '/']).map(|(index, _)| index);
+            for end in ends.chain([path.len()]) {
+                names.extend(Name::new(&path[..end]));
+            }
+        }
+        names
     }
 
     proptest! {
@@ -386,27 +448,19 @@ mod tests {
                     fs::write(path, "x").unwrap();
                 }
             }
-            // Names with and without the ends of files.
-            let parts = |path: &String| path.split('/').map(str::to_owned).collect::<Vec<_>>();
-            let stems = paths.iter().flat_map(|path| {
-                let parts = parts(path);
-                (1..=parts.len()).map(move |count| parts[..count].join("/")).collect::<Vec<_>>()
-            });
-            let names: BTreeSet<String> = stems.flat_map(|stem| {
-                let cut: Vec<String> = stem.match_indices('.').map(|(at, _)| stem[..at].to_owned()).collect();
-                cut.into_iter().chain([stem])
-            }).collect();
             for format in crate::prompt::FORMATS {
                 let root = Root::new(folder.path().to_owned(), format, Reach::Own);
                 let about = About::new(Layer::USER, format, None);
-                let files = Arc::new(Files::new(root.clone(), about));
-                let listed = scan(&files, true, &mut Trace::default()).found;
+                let files = Arc::new(Files::new(root, about));
+                let listed = scan(&files, &mut Trace::default()).found;
                 let mut count = 0;
-                for name in names.iter().filter_map(|name| Name::new(name).ok()) {
-                    let resolved = root.resolve(&name, &mut Trace::default());
-                    let listed = listed.iter().find(|found| found.name == name).and_then(|found| found.place().file);
-                    prop_assert_eq!(resolved.map(|file| file.path.to_path_buf()), listed.clone(), "{} {}", format.name, name);
+                for name in possible_names(&paths) {
+                    let resolved = files.root.resolve(&name, &mut Trace::default());
+                    let resolved = resolved.map(|file| file.path.to_path_buf());
+                    let listed = listed.iter().find(|found| found.name == name);
+                    let listed = listed.and_then(|found| found.place().file);
                     count += usize::from(listed.is_some());
+                    prop_assert_eq!(resolved, listed, "{} {}", format.name, name);
                 }
                 prop_assert_eq!(count, listed.len(), "{}: {:?}", format.name, listed);
             }

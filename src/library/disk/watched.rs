@@ -47,7 +47,7 @@ impl Change {
     /// The change of a file or folder in a folder of prompts.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
-            Some(Ok((name, _))) => Change::of_prompts(BTreeSet::from([name])),
+            Some(Ok(file)) => Change::of_prompts(BTreeSet::from([file.name])),
             _ => Change::of_folder(root.names_around(path)),
         }
     }
@@ -221,7 +221,7 @@ fn target_of(link: &Path) -> Option<PathBuf> {
 fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
     match root.name_of(path) {
         // The folder becomes a prompt, or is none any more.
-        Some(Ok((_, kind))) if event.moves && kind.is_in_folder() => {
+        Some(Ok(file)) if event.moves && file.kind.is_in_folder() => {
             Change::of_folder(root.names_around(folder))
         }
         None if !event.may_be_folder && !root.is_includable(path) => Change::default(),

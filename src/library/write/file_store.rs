@@ -177,7 +177,7 @@ impl FileStore {
         let below = versions.iter().find_map(|version| version.path.as_ref())?;
         let path = self.root().path.join(below);
         match self.root().name_of(&path) {
-            Some(Ok((other, _))) if other == *name => Some(path),
+            Some(Ok(other)) if other.name == *name => Some(path),
             _ => None,
         }
     }
