@@ -433,14 +433,14 @@ fn must_be_escaped(byte: u8) -> bool {
 /// A word in which each of the eight bytes is 1.
 const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
 
-/// Returns a word in which the first byte that must be escaped, and perhaps some after it, has its
-/// highest bit set, and no byte has another bit set.
+/// Sets the highest bit of each byte that must be escaped, and clears all other bits. Bytes after the
+/// first of them may be set falsely, because the subtraction borrows, so only the first one counts.
 fn mark_bytes_to_escape(word: u64) -> u64 {
-    let zero_for_quote = word ^ (EACH_BYTE * u64::from(b'"'));
-    let zero_for_backslash = word ^ (EACH_BYTE * u64::from(b'\\'));
+    let quotes_as_zero = word ^ (EACH_BYTE * u64::from(b'"'));
+    let backslashes_as_zero = word ^ (EACH_BYTE * u64::from(b'\\'));
     mark_bytes_below(0x20, word)
-        | mark_bytes_below(1, zero_for_quote)
-        | mark_bytes_below(1, zero_for_backslash)
+        | mark_bytes_below(1, quotes_as_zero)
+        | mark_bytes_below(1, backslashes_as_zero)
 }
 
 /// Marks each byte of a word that is less than `limit`, and perhaps some after it: the subtraction

@@ -7,7 +7,7 @@ use super::source::{PromptSource, absolute, folder_of_packs};
 use super::user_folders;
 use crate::library::Source;
 use crate::prompt::fold;
-use crate::prompt::notable::seen;
+use crate::prompt::notable::with_invisible_escaped;
 use crate::sources::pack::git::{self, Texts};
 use crate::sources::pack::lock::{self, LOCK, Pack, PackLock, is_commit, parse_pack_name};
 use crate::sources::pack::{Copies, NewCopies, differing_files, text_of};
@@ -358,8 +358,8 @@ impl LockFile {
                 ..
             } = pack;
             let number = files.len().to_string();
-            let fields =
-                [name, address, reference, commit, date, path, &number].map(|text| seen(text));
+            let fields = [name, address, reference, commit, date, path, &number]
+                .map(|text| with_invisible_escaped(text));
             output::print(&format!("{}\n", fields.join("\t")).into())?;
             output::warnings(differing_files(pack, &self.copies.folder_of(pack)));
         }

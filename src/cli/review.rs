@@ -6,7 +6,7 @@ use super::output::{self, NAME, Styled, cut, one_line, styled};
 use super::pager;
 use crate::library::{Found, difference};
 use crate::prompt::Severity;
-use crate::prompt::notable::{notable, seen};
+use crate::prompt::notable::{notable, with_invisible_escaped};
 use crate::wording::count;
 use anyhow::bail;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl Review {
 
     /// Adds a text that is new or was changed.
     pub(super) fn add(&mut self, reviewed: &ReviewedText<'_>) {
-        let name = seen(reviewed.name);
+        let name = with_invisible_escaped(reviewed.name);
         let before = reviewed.before.replace("\r\n", "\n");
         let text = reviewed.text.replace("\r\n", "\n");
         let change = if before.is_empty() {
@@ -60,7 +60,7 @@ impl Review {
         let about = one_line(reviewed.about);
         let about = cut(&about, MAX_SHOWN);
         let name_line = styled(NAME, format!(":{name}"));
-        let about = seen(&about);
+        let about = with_invisible_escaped(&about);
         self.summary.push(
             name_line
                 .clone()
@@ -70,7 +70,7 @@ impl Review {
         self.texts.append(name_line.plain("\n"));
         let difference = difference(("", &before), ("", &text));
         for line in difference.split_terminator('\n').skip(2) {
-            let shown = styled(style_of(line), seen(line)).plain("\n");
+            let shown = styled(style_of(line), with_invisible_escaped(line)).plain("\n");
             self.texts.append(shown);
         }
         self.add_notes(&name, &before, &text);
@@ -88,10 +88,10 @@ impl Review {
             if known.contains_key(&note) {
                 continue;
             }
-            let mut shown = format!("  {}  (:{name})\n", seen(&note));
+            let mut shown = format!("  {}  (:{name})\n", with_invisible_escaped(&note));
             if note.starts_with("path ") || note.starts_with("address ") {
                 let line = cut(lines[number - 1].trim(), MAX_SHOWN);
-                shown += &format!("    line {number}: {}\n", seen(&line));
+                shown += &format!("    line {number}: {}\n", with_invisible_escaped(&line));
             }
             self.notes.insert(shown);
         }
@@ -99,7 +99,7 @@ impl Review {
 
     /// Adds a prompt that is removed.
     pub(super) fn add_removed(&mut self, name: &str) {
-        let name = styled(NAME, format!(":{}", seen(name)));
+        let name = styled(NAME, format!(":{}", with_invisible_escaped(name)));
         self.summary.push(name.plain("  removed\n"));
     }
 

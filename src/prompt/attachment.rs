@@ -160,8 +160,8 @@ impl Attachment {
         }
     }
 
-    /// Returns the text form: a text in a fenced block after its name, or a line that says where
-    /// anything else is.
+    /// Returns the text form: the name of a text and the text in a fenced block, or one line with the
+    /// path or address of anything else.
     pub fn to_text(&self) -> String {
         let name = &self.name;
         match &self.content {

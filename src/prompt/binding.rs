@@ -16,6 +16,9 @@ use crate::wording::{all_of, alternatives, named, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+/// The longest line that is searched for misspelled names, in bytes.
+const MAX_WARNED_LINE: usize = 1000;
+
 /// How a prompt is called.
 #[derive(Debug, Clone, Copy)]
 pub enum Call<'c> {
@@ -115,11 +118,13 @@ impl Prompt {
         }
     }
 
-    /// Binds the words of a shell and a text from a pipe.
+    /// Binds the words of a shell command, and a text from a pipe that belongs before the word with
+    /// the index `at`.
     fn bind_words<'v>(&'v self, words: &'v [String], piped: &'v str, at: usize) -> Binding<'v> {
         let values = match words {
+            // A single word may be a whole text in quotes, so it is read like one typed in a chat.
             [word] if piped.is_empty() => divide_text(self, word),
-            // If each argument gets one word, a piped text is one.
+            // So is a piped text alone, unless each argument gets one word: then it is that word.
             [] if piped.is_empty() || !self.takes_words() => divide_text(self, piped),
             _ => divide_words(self, &shell_parts(words, piped, at)),
         };
@@ -185,9 +190,11 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Returns what replaces a placeholder. A default is text of the prompt.
+    /// Returns what replaces the placeholder of this name. A default is a text of the prompt's author
+    /// ([`Piece::Text`]), and all else comes from the caller ([`Piece::Value`]).
     pub fn value(&self, name: &str) -> Piece<'_> {
         let Some(bound) = self.arguments.iter().find(|bound| bound.name == name) else {
+            // The only name without an argument is that of the input.
             return Piece::Value(self.input.as_deref().unwrap_or_default());
         };
         if bound.origin == Origin::Default {
@@ -197,10 +204,12 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Adds a warning if the first line of a text has a word such as `brnach=x`, which would be a
-    /// pair if it had the name of an argument that has none.
+    /// Warns about the first word such as `brnach=x` whose name is probably a misspelling of that of an
+    /// argument. Only the first line of the text counts, and only arguments without a `name=value`.
     fn warn_of_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
-        let first_line = beginning(typed.trim_start(), 1000).lines().next();
+        let first_line = beginning(typed.trim_start(), MAX_WARNED_LINE)
+            .lines()
+            .next();
         let Some(line) = first_line.filter(|line| line.contains('=')) else {
             return;
         };

@@ -197,8 +197,8 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the diagnostic in this file, unless it is about another one already. Those that it
-    /// holds are in the same file as it.
+    /// Sets the file of the diagnostic, unless it has one already. Further diagnostics without a file
+    /// get the same one.
     #[must_use]
     pub fn in_file(mut self, file: impl Into<Arc<Path>>) -> Diagnostic {
         let file = self.file.take().unwrap_or_else(|| file.into());
@@ -306,7 +306,7 @@ pub(crate) struct Positions<'t> {
 }
 
 impl<'t> Positions<'t> {
-    /// Begins at the first character of `text`, which has this position.
+    /// Returns a cursor at the first character of `text`, which has this position.
     pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
         Positions {
             rest: text,

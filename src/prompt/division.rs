@@ -136,10 +136,10 @@ impl<'v> InputPart<'v> {
         }
     }
 
-    /// Returns the part that follows a pair of a text typed in a chat.
+    /// Returns the part of a chat message that follows a `name=value` pair.
     ///
-    /// If it is joined with the part before the pair, the line ends after the pair stay between
-    /// them, or one space.
+    /// When it is joined to the part before the pair, the line breaks after the pair separate the
+    /// two; without line breaks, one space does.
     fn after_pair(text_after_pair: &'v str) -> InputPart<'v> {
         let text = without_space_before(text_after_pair);
         let space = &text_after_pair[..text_after_pair.len() - text.len()];
@@ -155,8 +155,8 @@ impl<'v> InputPart<'v> {
     }
 }
 
-/// Returns a text without the spaces and empty lines that it begins with. If it begins with an
-/// empty line, the indentation of its first other line stays.
+/// Removes the spaces and empty lines at the beginning of a text. If there are empty lines, the
+/// indentation of the line after them stays.
 fn without_space_before(text: &str) -> &str {
     let trimmed = text.trim_start();
     let space = &text[..text.len() - trimmed.len()];
@@ -166,9 +166,8 @@ fn without_space_before(text: &str) -> &str {
     }
 }
 
-/// Returns the words of a shell, with the text from a pipe before the word with the index `at`.
-///
-/// If a word follows the text from the pipe, the line ends at the end of that text are dropped.
+/// Returns the words of a shell command, with the piped text inserted before the word with the index
+/// `at`. If a word follows the piped text, its trailing line breaks are dropped.
 pub(super) fn shell_parts<'v>(
     words: &'v [String],
     piped: &'v str,
@@ -221,7 +220,7 @@ fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     joined
 }
 
-/// Returns what a text as typed in a chat gives to the arguments of a prompt.
+/// Divides a chat message among the arguments of a prompt and its input.
 pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
     if prompt.arguments.is_empty() && !prompt.takes_words() {
         return GivenValues::of_input(prompt, text);
@@ -267,7 +266,10 @@ struct InputPair<'v> {
 }
 
 impl<'v> InputByPairs<'v> {
-    /// Divides a text as typed in a chat.
+    /// Divides a chat message at its `name=value` pairs.
+    ///
+    /// The text after a pair may belong to its value, or be free text. Both readings are kept:
+    /// `extended_value` has the first, `parts` the second.
     fn of_text(prompt: &Prompt, text: &'v str) -> InputByPairs<'v> {
         let pairs = pairs_of_text(prompt, text);
         let before = &text[..part_end(text, pairs.first())];
@@ -301,7 +303,11 @@ impl<'v> InputByPairs<'v> {
         input
     }
 
-    /// Divides words of a shell and a text from a pipe, each of which stays whole.
+    /// Divides the words of a shell command and a text from a pipe at the words that are
+    /// `name=value` pairs. No word is split.
+    ///
+    /// The words after a pair may belong to its value, or be free text. Both readings are kept:
+    /// `extended_value` has the first, `parts` the second.
     fn of_words(prompt: &Prompt, words: &[InputPart<'v>]) -> InputByPairs<'v> {
         let pairs = pairs_of_words(prompt, words);
         let first_pair = pairs.first().map_or(words.len(), |pair| pair.word);
@@ -330,8 +336,8 @@ impl<'v> InputByPairs<'v> {
     }
 }
 
-/// Returns where a part of a text ends: before the space before the next pair, or at the end of the
-/// text, which stays verbatim.
+/// Returns the end of a part of a text: at the next pair, without the space before it, or at the end
+/// of the text, with its trailing space.
 fn part_end(text: &str, next_pair: Option<&Pair>) -> usize {
     match next_pair {
         Some(pair) => text[..pair.range.start].trim_end().len(),
@@ -349,6 +355,8 @@ fn extend_value<'v>(value: &'v str, words: &[InputPart<'v>]) -> Cow<'v, str> {
     }
 }
 
+/// Returns the `name=value` pairs of a chat message. A verbatim argument takes a message as it is, so
+/// with one, pairs count only if the message begins with a pair.
 fn pairs_of_text(prompt: &Prompt, text: &str) -> Vec<Pair> {
     let begins_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
     if has_verbatim_argument(prompt) && !begins_with_pair {
@@ -368,6 +376,8 @@ struct WordPair {
     value_start: usize,
 }
 
+/// Returns the words that are `name=value` pairs, the first for each argument. A verbatim argument
+/// takes all words as they are, so with one, only the first word can be a pair.
 fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
     let may_have_pair = if has_verbatim_argument(prompt) {
         &words[..words.len().min(1)]
@@ -423,9 +433,11 @@ fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
     values
 }
 
-/// Returns what gets the text outside the pairs, in its order.
+/// Returns the slots that the text outside of the pairs fills, one after the other: arguments without
+/// a pair, and the placeholder for the input.
 fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.input_is_slot();
+    // Free text is for what the prompt needs. Optional arguments get it only if nothing else can.
     let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
     let mut slots = Vec::new();
     for (index, argument) in prompt.arguments.iter().enumerate() {
@@ -433,8 +445,8 @@ fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
         if has_value || (required_only && !argument.required) {
             continue;
         }
-        // Text for an argument that the body does not use would be lost, although the placeholder
-        // of the input can take it.
+        // The text of an argument that the body does not use would be lost, so the placeholder for
+        // the input gets that text instead.
         if !has_input || prompt.uses(argument) {
             slots.push(Slot::Argument(index));
         }

@@ -31,8 +31,8 @@ impl Prompt {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Returns the same messages, with a text of each that `join` makes from its pieces, which it
-    /// may change.
+    /// Returns the messages that [`Prompt::expand`] returns, but `join` makes the text of each message
+    /// from its pieces, and may change them.
     ///
     /// # Errors
     /// Those of [`Prompt::expand`].
@@ -118,13 +118,14 @@ impl Prompt {
         Ok(all)
     }
 
-    /// Returns the pieces of each message, of which `rendered` are those of a Jinja template.
+    /// Returns the pieces of each message. `rendered` has the output of Jinja templates, and is empty
+    /// for other prompts.
     fn message_pieces<'p>(
         &'p self,
         binding: &'p Binding<'_>,
         rendered: &'p [Rendered],
     ) -> Vec<MessagePieces<'p>> {
-        let mut messages = Vec::with_capacity(self.messages.len() + 1);
+        let mut messages = Vec::with_capacity(self.messages.len() + 1); // one more for the input
         for (index, template) in self.messages.iter().enumerate() {
             let role = template.role;
             messages.push(match rendered.get(index) {

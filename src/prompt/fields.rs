@@ -41,7 +41,8 @@ struct KeyLines {
     lines: String,
 }
 
-/// Returns a file with these fields. An empty text is that of a new file. All other keys stay.
+/// Returns the text of a file with these fields replaced. All other keys stay as they are. `text` is
+/// empty for a new file.
 ///
 /// # Errors
 /// The frontmatter is never closed; an argument has no valid name.
@@ -65,6 +66,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
     let ReplacedKeys { lines, replaced } = replace_keys(yaml.unwrap_or_default(), new_keys);
     let text = match new_body {
         Some(body) => file(&lines, &body),
+        // A body that begins with `---` would be read as frontmatter.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),
     };

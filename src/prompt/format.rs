@@ -44,7 +44,7 @@ pub struct Format {
 /// Reads the text of a file. Lines that include another file stay as written.
 pub type Parse = fn(&Name, &str) -> Result<Prompt, Diagnostic>;
 
-/// Returns a format whose subfolders have prompts, too.
+/// Returns a row of the table of formats, for a format whose subfolders have prompts, too.
 pub(super) const fn row(
     name: &'static str,
     title: &'static str,
@@ -338,10 +338,11 @@ impl Format {
             .map(|(end, parse)| FileName { end, parse: *parse })
     }
 
-    /// Returns the name of the prompt in a file, and how the file is read. `None` if it is not a
+    /// Returns the name of the prompt in a file, and how the file is read; `None` if the file is not a
     /// prompt, such as a [partial](is_partial).
     ///
-    /// `path` is below the folder, `/`-separated. Letter case makes no difference in the suffix
+    /// `path` is relative to the folder of prompts, with `/` between its parts. The suffix `.md` is
+    /// matched in any letter case. If several suffixes match, the longest wins: `/SKILL.md` before
     /// `.md`.
     pub fn prompt_file<'p>(&self, path: &'p str) -> Option<(&'p str, FileName)> {
         if (self.is_own() && is_partial(path)) || Format::other_purpose(path).is_some() {
@@ -352,8 +353,9 @@ impl Format {
             .max_by_key(|(_, file)| file.end.len())
     }
 
-    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, on any
-    /// system. Some systems ignore letter case and invisible characters in the names of files.
+    /// Returns whether a path ends with a suffix that has a meaning of its own, such as `/SKILL.md`;
+    /// the plain `.md` has none. Letter case and invisible characters are ignored, because some file
+    /// systems ignore them.
     pub fn has_special_end(&self, path: &str) -> bool {
         let path = in_any_case(path);
         let own_ends = self.files.iter().map(|(end, _)| *end);
@@ -371,7 +373,8 @@ impl Format {
     }
 }
 
-/// Returns a form of a path that is equal for all paths which are one file on some system.
+/// Returns a path in a form in which two paths are equal if any file system treats them as the same
+/// file. HFS+ ignores zero-width joiners.
 fn in_any_case(path: &str) -> String {
     // Upper case comes first, because only then `ſ` becomes `s`.
     path.to_uppercase()

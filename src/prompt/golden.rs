@@ -179,8 +179,8 @@ impl Tests {
 }
 
 impl Case {
-    /// Lets `expand` expand the call of the case, and compares the result. The text form is
-    /// compared, also of attachments.
+    /// Expands the call of the case with `expand`, and compares the text form of the result,
+    /// attachments included, with what the case says.
     pub fn run(
         &self,
         prompt: &Prompt,
@@ -529,12 +529,14 @@ fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Dia
 }
 
 impl Case {
-    /// Adds a line before the first block, which says how the prompt is called.
+    /// Adds a line before the first block: an input or an argument of the call, or an agent whose limit
+    /// is tested.
     fn add_to_head(&mut self, line: &TestLine<'_>) -> Result<(), Diagnostic> {
         if line.text.is_empty() {
             return Ok(());
         }
-        self.head_end = line.end; // also after a line of spaces, which would count in a text
+        // A line of spaces belongs to the head, too. In a block it would be text.
+        self.head_end = line.end;
         if line.is_blank_or_comment() {
             return Ok(());
         }

@@ -87,12 +87,13 @@ fn without_derived_texts(prompt: &Prompt) -> Prompt {
     prompt
 }
 
-/// Returns the text of a Markdown file if that file, read again, says the same as the prompt.
+/// Returns the text of a Markdown file that can be read back as the same prompt; `None` if no such
+/// file can be written.
 fn write_and_compare(prompt: &Prompt) -> Option<String> {
     if prompt.is_jinja() {
         return None;
     }
-    // What the file says without these keys, it need not say with them.
+    // A title and a description that are derived from the body need not be written.
     let mut written = prompt.clone();
     written.title = None;
     written.description = None;

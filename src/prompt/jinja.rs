@@ -244,7 +244,7 @@ impl TagScan {
         }
     }
 
-    /// Adds a tag that begins with this word.
+    /// Records a tag by its first word, and reports a tag that is not supported.
     fn add_tag(&mut self, word: &str, range: &Range<usize>) {
         match word {
             "else" => {}
@@ -256,6 +256,7 @@ impl TagScan {
                 if let Some(levels) = self.blocks.last_mut() {
                     *levels += 1;
                 }
+                // minijinja knows only `elif`. Spaces after it keep all later offsets.
                 let padded = format!("{:1$}", "elif", word.len());
                 self.body.replace_range(range.clone(), &padded);
             }
@@ -534,6 +535,8 @@ impl Renderer {
     }
 }
 
+/// Returns the error about a template that cannot be rendered. A template is checked when its file is
+/// read, so what fails here is a limit.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
@@ -606,8 +609,8 @@ impl Used {
     }
 }
 
-/// Returns an environment that records where the output has values of the call. What a tag writes
-/// counts as one if it equals one of `call_values`.
+/// Returns an environment that records which ranges of the output are values of the call, and so no
+/// text of the prompt. An output counts as a value of the call if it equals one of `call_values`.
 fn environment(used: &Arc<Mutex<Used>>, call_values: HashSet<Arc<str>>) -> Environment<'static> {
     let mut environment = Environment::empty();
     let output_used = Arc::clone(used);

@@ -62,7 +62,7 @@ const MAX_LENGTH: usize = 200;
 /// Placeholders of other programs for the input.
 const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
-/// Warns about a name that ends at its first space in a chat.
+/// Warns about a name with a space, because a name in a chat ends at the first space.
 pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
     if !name.contains(char::is_whitespace) {
         return None;
@@ -79,7 +79,7 @@ pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
 
 /// Warns about a name that often follows a colon where no prompt is meant.
 fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
-    // Files of other programs may not say `mention: false`.
+    // The files of other programs have no key `mention`.
     if !is_usual_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !is_own(prompt) {
         return None;
     }
@@ -387,11 +387,12 @@ fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     lookalikes
 }
 
-/// Finds the first of each placeholder that other programs have for the input.
+/// Finds the first occurrence of each placeholder that other programs use for the input.
 fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Vec<Lookalike> {
     let body = message.body();
     let foreign = if prompt.has_placeholders() {
-        &["$ARGUMENTS"][..] // the file was probably converted in part
+        // The file was probably converted only in part, and the other spellings may be meant as text.
+        &["$ARGUMENTS"][..]
     } else {
         &FOREIGN
     };
@@ -400,11 +401,11 @@ fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Ve
         let Some(at) = body.find(written) else {
             continue;
         };
-        let is_inside_another = body[..at].ends_with(['{', '｛', '$', '\\']);
+        let is_part_of_longer = body[..at].ends_with(['{', '｛', '$', '\\']);
         let is_placeholder = message
             .placeholders()
             .any(|placeholder| placeholder.range.start == at);
-        if !is_inside_another && !is_placeholder && !code.contains(at) {
+        if !is_part_of_longer && !is_placeholder && !code.contains(at) {
             lookalikes.push(Lookalike::of(INPUT, at, written));
         }
     }

@@ -254,10 +254,11 @@ impl Prompt {
         self.appends_input() || self.has_input_placeholder()
     }
 
-    /// Returns whether the input follows the body.
+    /// Returns whether the input follows the body, because the body has no place for it.
     pub fn appends_input(&self) -> bool {
         match self.append {
             Append::Never => false,
+            // In a file of this program, any placeholder shows that the author placed all values.
             Append::Paragraph => !self.has_placeholders(),
             Append::Line => !self.has_input_placeholder(),
         }

@@ -171,8 +171,9 @@ fn is_hidden(character: char) -> bool {
     is_unseen(character) && character != '\u{fe0f}'
 }
 
-/// Returns a text of several lines in which every character is seen, even those that are usual.
-pub(crate) fn seen(text: &str) -> Cow<'_, str> {
+/// Returns a text of several lines with every invisible character escaped, even those that scripts
+/// and emoji need.
+pub(crate) fn with_invisible_escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
         return text.into();
     }
@@ -330,6 +331,9 @@ mod tests {
         ] {
             assert_eq!(notable(text), BTreeMap::new(), "{text:?}");
         }
-        assert_eq!(seen("\u{2764}\u{fe0f}\t"), "\u{2764}\\u{fe0f}\t");
+        assert_eq!(
+            with_invisible_escaped("\u{2764}\u{fe0f}\t"),
+            "\u{2764}\\u{fe0f}\t"
+        );
     }
 }

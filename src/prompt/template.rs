@@ -44,12 +44,13 @@ impl Place {
         }
     }
 
-    /// Returns the place of a body that was read from a value, which begins at the byte `value` of
-    /// `file`.
-    pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
-        let offset = file[value..].find(body);
+    /// Returns the place of a body that is the value of a key. The value begins at the byte
+    /// `value_start` of the file. If the body is not in the file as it is, because the value has
+    /// escapes, the place is the beginning of the value.
+    pub(super) fn in_value(file_text: &str, value_start: usize, body: &str) -> Place {
+        let offset = file_text[value_start..].find(body);
         Place {
-            start: Position::in_text(file, value + offset.unwrap_or(0), 1),
+            start: Position::in_text(file_text, value_start + offset.unwrap_or(0), 1),
             is_verbatim: offset.is_some(),
         }
     }
@@ -150,7 +151,8 @@ impl Syntax {
         escape: Escape::Backslash,
     };
 
-    /// Returns the placeholder of this name, as a person may write it.
+    /// Returns a placeholder of this name as a person would write it: in the last form of this syntax
+    /// that can have the name, which is the easiest to read; else `{{name}}`.
     pub(super) fn write(&self, name: &str) -> String {
         for mark in self.marks.iter().rev() {
             if name != INPUT && mark.names != Names::None {
@@ -267,14 +269,14 @@ impl MessageTemplate {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Returns the bytes at which a text would be a placeholder without the backslash, or the `$`,
-    /// before it; in the order of the text.
+    /// Returns the offsets of escaped placeholders, such as `{{x}}` after a backslash or `$1` after a
+    /// further `$`, in the order of the text.
     pub(super) fn escaped(&self) -> Vec<usize> {
         let mut escaped = Vec::new();
         if self.jinja.is_some() {
             return escaped;
         }
-        // Nothing but what was dropped is between two segments.
+        // A gap between two segments is the character of an escape, which was dropped.
         let mut end = 0;
         for segment in &self.segments {
             let (Segment::Text(range) | Segment::Placeholder(Placeholder { range, .. })) = segment;
@@ -522,7 +524,7 @@ impl Mark {
         self.names != Names::None && names.contains(name)
     }
 
-    /// Finds a name that `close` follows.
+    /// Finds a name that is followed by what closes a placeholder: `name}}`, or `name:hint}}`.
     fn find_closed_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
         let rest = self.skip_spaces(rest);
         let name_end = rest.find(|letter| self.ends_name(letter))?;

@@ -75,11 +75,11 @@ impl Prompt {
         texts
     }
 
-    /// Returns whether a text gives the same values.
+    /// Returns whether typing this text binds the same values as `binding` has.
     fn is_bound_to(&self, text: &str, binding: &Binding<'_>) -> bool {
         let bound = self.bind(Call::Text(text));
-        // What stands for a missing value may be none of its choices, and neither may the value
-        // that was given.
+        // The value that was given, or the text that stands for a missing one, need not be among the
+        // choices.
         if let Some(error) = &bound.error
             && error.kind != Kind::NotAChoice
         {

@@ -32,8 +32,11 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    /// Returns the byte of the quote that closes the one at `open`; `None` if there is no quote, or
-    /// it groups no words.
+    /// Returns the position of the quote that closes the one at `open`; `None` if there is no quote at
+    /// `open`, or it is an apostrophe or is never closed.
+    ///
+    /// If a quote is never closed, no later one of its kind is. Remembering this keeps the scan of a
+    /// text linear.
     fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
         let is_unclosed = match text.as_bytes()[open] {
             b'\'' => &mut self.single_is_unclosed,
@@ -118,14 +121,15 @@ pub(super) fn unquoted(word: &str) -> String {
     text
 }
 
-/// Adds what is between two quotes, in double quotes without the backslashes that escape.
+/// Appends the text between two quotes. Between double quotes, escapes such as `\"` are resolved.
 fn push_quoted(text: &mut String, inside: &str, quote: char) {
     let mut rest = inside;
     if quote == '"' {
         while let Some(backslash) = rest.find('\\') {
             let is_escape = is_escape(&rest[backslash..]);
-            let kept = if is_escape { backslash + 1 } else { backslash };
             text.push_str(&rest[..backslash]);
+            // The escaped character is ASCII, so one byte is the whole of it.
+            let kept = if is_escape { backslash + 1 } else { backslash };
             text.push_str(&rest[kept..=kept]);
             rest = &rest[kept + 1..];
         }
@@ -151,19 +155,20 @@ pub(super) struct PairStart {
     pub(super) length: usize,
 }
 
-/// Returns the pairs of a text, the first for each argument.
+/// Returns the `name=value` pairs of a text, the first for each argument. A further one is text. After
+/// any text, the pairs in later lines are text, too.
 pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut quotes = Quotes::default();
-    let mut is_after_text = false;
+    let mut has_text_before = false;
     let mut end = 0;
     while let Some(start) = next_word_start(text, end) {
-        if is_after_text && text[end..start].contains('\n') {
-            break; // what continues in further lines is text
+        if has_text_before && text[end..start].contains('\n') {
+            break;
         }
         let Some(pair) = pair_start(arguments, &text[start..]) else {
             end = word_end(text, start, &mut quotes);
-            is_after_text = true;
+            has_text_before = true;
             continue;
         };
         let value_start = start + pair.length;
@@ -172,7 +177,7 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
             .iter()
             .any(|earlier| earlier.argument == pair.argument)
         {
-            is_after_text = true;
+            has_text_before = true;
         } else {
             pairs.push(Pair {
                 argument: pair.argument,

@@ -208,6 +208,7 @@ fn body(prompt: &Prompt) -> String {
     let mut body = BodyWriter::new(has_markers);
     for (index, message) in prompt.messages.iter().enumerate() {
         body.begin_message(index, message.role);
+        // Each placeholder gives its own name as its value.
         for piece in message.pieces(Piece::Value) {
             match piece {
                 Piece::Text(text) => body.text += text,
@@ -224,6 +225,7 @@ fn body(prompt: &Prompt) -> String {
         .iter()
         .map(|argument| argument.name.as_str())
         .collect();
+    // Whatever looks like a placeholder and was not written as one above.
     let mut escapes = marks_in(&body.text, &names, body.has_input);
     escapes.retain(|start| !body.placeholders.contains(start));
     escapes.extend(body.markers_to_escape());
@@ -276,7 +278,8 @@ impl BodyWriter {
         self.text += &placeholder;
     }
 
-    /// Returns the bytes at which a text begins that would be read as a marker.
+    /// Returns the offsets of lines that would be mistaken for markers, because they look like one and
+    /// were not written as one.
     fn markers_to_escape(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         if self.has_markers {

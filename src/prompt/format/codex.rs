@@ -36,17 +36,18 @@ const PI_SYNTAX: Syntax = Syntax {
     escape: Escape::None,
 };
 
-/// Reads a prompt of Codex.
+/// Reads a prompt file of Codex.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// The frontmatter is invalid.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
-    source.frontmatter.arguments.clear(); // This is no key of Codex.
+    source.frontmatter.arguments.clear(); // Codex has no such key.
     let arguments = hinted_arguments(&source.frontmatter);
     source.declare(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
+        // Without named arguments, Codex replaces `$1` to `$9` with the words of the call.
         declare_words(&mut source, &SYNTAX)?;
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);

@@ -129,7 +129,8 @@ pub(crate) fn read(
     }))
 }
 
-/// Returns the keys of a frontmatter with their values, or `None` if no line has a key of one word.
+/// Returns the keys of a frontmatter with their values; `None` if the lines between the two `---` are
+/// text, because none of them has a key. If YAML refuses them, they are read line by line.
 fn read_fields(
     yaml: &str,
     dialect: Dialect,
@@ -155,7 +156,7 @@ fn read_fields(
     if !has_keys {
         return Ok(None);
     }
-    let mut budget = MAX_WEIGHT;
+    let mut budget = MAX_WEIGHT; // what the failed attempt used up does not count
     lenient::fields(yaml, FIRST_LINE, &mut budget, warnings).map(Some)
 }
 
@@ -374,9 +375,10 @@ impl MapReader<'_> {
         Ok(arguments)
     }
 
-    /// Returns the items of `arguments`: the name of an argument, or a map, each.
+    /// Returns the items of the key `arguments`. Each is the name of an argument, or a map.
     ///
-    /// Without `arguments`, a list `parameters` counts, because swissarmyhammer calls it so.
+    /// Without `arguments`, a list `parameters` is used, which is the key of the program
+    /// swissarmyhammer.
     fn argument_nodes(&mut self) -> Vec<Node> {
         let parameters = self
             .take("parameters")

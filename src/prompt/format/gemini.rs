@@ -67,7 +67,7 @@ fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
     )
 }
 
-/// Returns the byte of the file at which an item begins.
+/// Returns the offset at which an item begins, at the boundary of a character.
 fn start_of(item: &Item, text: &str) -> usize {
     match item.span() {
         Some(span) => beginning(text, span.start).len(),

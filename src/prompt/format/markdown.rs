@@ -45,10 +45,11 @@ pub(super) fn parse_with_includes(
     source.into_own_prompt(name, origins)
 }
 
-/// Makes each message a template of Jinja.
+/// Parses each message as a Jinja template.
 ///
 /// # Errors
-/// There are mistakes in them. The first is the error, and it has the others.
+/// The templates have mistakes. The error is the first of them, and has the others as further
+/// diagnostics.
 fn parse_jinja(
     messages: &mut [MessageTemplate],
     names: &[&str],
@@ -169,7 +170,7 @@ impl Source {
         }
     }
 
-    /// Returns what a prompt includes of this file. The body is empty afterwards.
+    /// Moves the body out, as a part that can be included in a prompt.
     fn take_part(&mut self) -> Part {
         let first_line = self.place.positions(&self.body).at(0).line;
         Part {
@@ -243,7 +244,8 @@ impl Source {
         Ok(vec![MessageTemplate::new(Role::User, body, self.place)])
     }
 
-    /// Returns the prompt of a file of this program, whose body comes from these files.
+    /// Returns the prompt of a file in the format of this program. `origins` says which files the lines
+    /// of its body come from.
     fn into_own_prompt(mut self, name: &Name, origins: Origins) -> Result<Prompt, Diagnostic> {
         let mut messages = self
             .take_messages(&origins)

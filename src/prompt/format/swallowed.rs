@@ -58,36 +58,37 @@ pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnosti
 /// - a line without a key that has a placeholder, or follows an empty line or a heading;
 /// - a capitalized key that follows an empty line or a heading;
 /// - a list that follows a heading and belongs to no key;
-/// - a heading before such a line, or before nothing if it is a [title](is_title).
+/// - a heading before such a line, or at the end if it is a [title](is_title).
 fn body_start(lines: &[&str]) -> Option<usize> {
     let style = KeyStyle::of(lines);
-    let mut heading = None; // a comment, if a key follows it
+    // The first line that looks like a heading. If a key follows, it is a comment of YAML instead.
+    let mut pending_heading = None;
     let mut has_open_key = false;
     let mut follows_empty = false;
     for (index, line) in lines.iter().enumerate() {
         let kind = LineKind::of(line, style);
         let is_body = match kind {
             LineKind::Fence => true,
-            LineKind::Text => follows_empty || heading.is_some() || has_placeholder(line),
-            LineKind::CapitalizedKey => follows_empty || heading.is_some(),
-            LineKind::Continuation => heading.is_some() && !has_open_key,
+            LineKind::Text => follows_empty || pending_heading.is_some() || has_placeholder(line),
+            LineKind::CapitalizedKey => follows_empty || pending_heading.is_some(),
+            LineKind::Continuation => pending_heading.is_some() && !has_open_key,
             LineKind::Empty | LineKind::Comment | LineKind::Heading | LineKind::Key => false,
         };
         if is_body {
-            return heading.or(Some(index));
+            return pending_heading.or(Some(index));
         }
         match kind {
-            LineKind::Heading => heading = heading.or(Some(index)),
+            LineKind::Heading => pending_heading = pending_heading.or(Some(index)),
             LineKind::Key | LineKind::CapitalizedKey => {
-                heading = None;
+                pending_heading = None;
                 has_open_key = is_open(line);
             }
-            LineKind::Continuation => heading = None,
+            LineKind::Continuation => pending_heading = None,
             _ => {}
         }
         follows_empty = kind == LineKind::Empty;
     }
-    heading.filter(|index| is_title(lines[*index]))
+    pending_heading.filter(|index| is_title(lines[*index]))
 }
 
 impl LineKind {

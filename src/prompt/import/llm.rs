@@ -40,7 +40,7 @@ const KEYS_WITH_EFFECT: [&str; 5] = [
     "tools",
 ];
 
-/// Reads a template of llm.
+/// Reads a template of the command-line program `llm`.
 ///
 /// # Errors
 /// It is not YAML, or has no text.
@@ -52,7 +52,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut body = keys.body()?;
     let names = names_in(&body);
     let arguments = keys.arguments(&names);
-    // To a template with a `system` prompt alone, the input is the whole prompt.
+    // If a template has only a `system` prompt, llm sends the input as the whole prompt.
     if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
         body += "\n\n$input";
     }

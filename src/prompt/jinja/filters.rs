@@ -90,6 +90,7 @@ fn capitalize(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<V
     Ok(Value::from(capitalized))
 }
 
+/// The filter `default`: returns the argument instead of an empty value.
 fn default_to(
     budget: &mut FilterBudget,
     value: &Value,
