@@ -20,7 +20,7 @@ pub use openapi::Options as OpenApiOptions;
 #[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
 #[cfg(feature = "store")]
-pub(crate) use postgres::push::{StoredTexts, text_at};
+pub(crate) use postgres::push::{FolderTexts, StoredTexts, text_at};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
 pub(crate) use project::{Project, texts_of};

@@ -12,7 +12,7 @@ use super::output::{self, shown};
 use super::source::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
-use crate::sources::{Address, Postgres, StoredTexts, text_at};
+use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};
 use crate::whole_file::FileAccess;
 use crate::wording::{count, printable};
 use agreed::AgreedTexts;
@@ -120,7 +120,7 @@ impl Push {
     fn run(&self, source: &PromptSource) -> anyhow::Result<()> {
         let between = &self.between;
         let reach = source.reach_of(&absolute(&between.folder));
-        let (files, problems) = Postgres::files_below(&between.folder, &reach);
+        let FolderTexts { files, problems } = Postgres::files_below(&between.folder, &reach);
         between.check(&problems)?;
         let is_emptied = self.prune && files.is_empty() && !self.force;
         ensure!(
@@ -148,9 +148,9 @@ impl Push {
             overwrites_all: between.overwrite_all,
         };
         between.carry_out(sides, &address, |changes| {
-            let edits: Vec<_> = changes
+            let edits = changes
                 .iter()
-                .map(|change| (&change.path, change.new.as_ref()))
+                .map(|change| (Arc::clone(&change.path), change.new.clone()))
                 .collect();
             Ok(store.push(&edits, &stored)?)
         })
@@ -176,7 +176,10 @@ impl Between {
             stored.insert(path, text);
         }
         self.check(&problems)?;
-        for path in Postgres::files_below(&self.folder, &Reach::Own).0.keys() {
+        for path in Postgres::files_below(&self.folder, &Reach::Own)
+            .files
+            .keys()
+        {
             if !stored.contains_key(path) {
                 output::print_lines(&format!("keep {}\n", printable(path)).into())?;
             }

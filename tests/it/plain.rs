@@ -52,7 +52,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "library/disk/watch.rs",
     "library/query.rs",
     "prompt/format/lenient.rs",
-    "sources/postgres.rs",
     "transport/http/mcp.rs",
     "transport/http/tokens.rs",
 ];
@@ -125,10 +124,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "server/subscriptions.rs",
     "server/tools/expand.rs",
     "server/tools/parts.rs",
-    "sources/postgres.rs",
-    "sources/postgres/connection.rs",
-    "sources/postgres/follow.rs",
-    "sources/postgres/push.rs",
     "transport/http.rs",
     "transport/http/api.rs",
     "transport/http/app.rs",

@@ -18,6 +18,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Error, GenericClient, NoTls, Row};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -43,6 +44,9 @@ const SCHEMA: &str = "public";
 /// The message `SSLRequest` of PostgreSQL's protocol.
 const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
+/// A parameter of a statement, and its type.
+pub(super) type SqlParameter<'p> = (&'p (dyn ToSql + Sync), Type);
+
 /// Where a database is, and who connects to it: for each of its hosts. `Config` never shows the
 /// password.
 #[derive(Debug, Clone)]
@@ -51,37 +55,74 @@ pub struct Address(Vec<Config>);
 /// Without user, password and options.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts = self
+        let hosts: Vec<String> = self
             .0
             .iter()
-            .map(place)
-            .map(|(host, port)| format!("{host}:{port}"))
-            .collect::<Vec<_>>();
-        write!(
-            f,
-            "postgres://{}/{}",
-            hosts.join(","),
-            self.0.first().map_or("", database)
-        )
+            .map(|config| format!("{}:{}", host(config), port(config)))
+            .collect();
+        let database = self.0.first().map_or("", database);
+        write!(f, "postgres://{}/{database}", hosts.join(","))
     }
 }
 
-/// The host and the port.
-fn place(config: &Config) -> (String, u16) {
-    let host = match config.get_hosts().first() {
+/// Returns the name of the host of a config that has one host, or the folder of its socket.
+fn host(config: &Config) -> String {
+    match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
         #[cfg(unix)]
         Some(Host::Unix(folder)) => folder.display().to_string(),
         None => String::new(),
-    };
-    (host, config.get_ports().first().copied().unwrap_or(5432))
+    }
 }
 
+fn port(config: &Config) -> u16 {
+    config.get_ports().first().copied().unwrap_or(5432)
+}
+
+/// Returns the name of the database. By default, it is that of the user.
 fn database(config: &Config) -> &str {
-    config
-        .get_dbname()
-        .or(config.get_user())
-        .unwrap_or_default()
+    let name = config.get_dbname().or(config.get_user());
+    name.unwrap_or_default()
+}
+
+/// Parses an address into a config for each of its hosts; `None` if it is invalid.
+fn parse_configs(address: &str) -> Option<Vec<Config>> {
+    let (scheme, after_scheme) = address.split_once("://")?;
+    let login_end = after_scheme.find('@').map_or(0, |at| at + 1);
+    let (login, after_login) = after_scheme.split_at(login_end);
+    let hosts_end = after_login.find(['/', '?']).unwrap_or(after_login.len());
+    let (hosts, after_hosts) = after_login.split_at(hosts_end);
+    if hosts.contains('@') {
+        return None; // it is the end of a password, which must be written as `%40`
+    }
+    // Whoever asks for TLS gets a certificate checked in full.
+    let after_hosts = after_hosts.replace("sslmode=verify-full", "sslmode=require");
+    let mut configs = Vec::new();
+    for host in hosts.split(',') {
+        let address_of_host = format!("{scheme}://{login}{host}{after_hosts}");
+        let config: Config = address_of_host.parse().ok()?;
+        if config.get_hosts().is_empty() {
+            return None;
+        }
+        configs.push(config);
+    }
+    Some(configs)
+}
+
+/// Returns the password in a line such as `HOST:PORT:DATABASE:USER:PASSWORD`, if the line is for
+/// this config.
+fn password_in_line(line: &str, config: &Config) -> Option<String> {
+    let port = port(config).to_string();
+    let user = config.get_user().unwrap_or_default();
+    let mut rest = line;
+    for expected in [&host(config), &port, database(config), user] {
+        let (field, after) = rest.split_once(':')?;
+        if field != "*" && field != expected {
+            return None;
+        }
+        rest = after;
+    }
+    Some(rest.replace("\\:", ":").replace("\\\\", "\\"))
 }
 
 impl Address {
@@ -90,30 +131,10 @@ impl Address {
     /// # Errors
     /// It is invalid. The reason is a clause that repeats nothing of it: it may have a password.
     pub fn parse(text: &str) -> Result<Address, String> {
-        let parse = || {
-            let (scheme, rest) = text.trim().split_once("://")?;
-            let (user, rest) = rest
-                .split_once('@')
-                .map_or(("", rest), |(user, _)| rest.split_at(user.len() + 1));
-            let (hosts, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-            if hosts.contains('@') {
-                return None; // it is the end of a password, which must be written as `%40`
-            }
-            // Whoever asks for TLS gets a certificate checked in full.
-            let rest = rest.replace("sslmode=verify-full", "sslmode=require");
-            let config = |host| {
-                format!("{scheme}://{user}{host}{rest}")
-                    .parse::<Config>()
-                    .ok()
-            };
-            let configs = hosts
-                .split(',')
-                .map(|host| config(host).filter(|config| !config.get_hosts().is_empty()));
-            configs.collect::<Option<Vec<_>>>()
-        };
-        parse()
-            .map(Address)
-            .ok_or_else(|| "it is not an address such as postgres://USER@HOST/DATABASE".to_owned())
+        match parse_configs(text.trim()) {
+            Some(configs) => Ok(Address(configs)),
+            None => Err("it is not an address such as postgres://USER@HOST/DATABASE".to_owned()),
+        }
     }
 
     /// Returns what distinguishes the store from others: the hosts, the database, and the options,
@@ -123,58 +144,49 @@ impl Address {
         format!("{self} {}", options.unwrap_or_default())
     }
 
-    /// Whether it has a password.
+    /// Returns whether the address has a password.
     pub fn has_password(&self) -> bool {
         self.0.iter().any(|config| config.get_password().is_some())
     }
 
-    /// The same with its passwords from the text of a file, in the form of PostgreSQL's own
+    /// Returns the address with passwords from the text of a file, in the form of PostgreSQL's own
     /// programs: lines of `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\`
     /// stands before a `:` or `\` of the password.
     #[must_use]
     pub fn with_passwords(mut self, file: &str) -> Address {
-        for config in self
-            .0
-            .iter_mut()
-            .filter(|config| config.get_password().is_none())
-        {
-            let (host, port) = place(config);
-            let own = [
-                &host,
-                &port.to_string(),
-                database(config),
-                config.get_user().unwrap_or_default(),
-            ];
-            let password = file.lines().find_map(|line| {
-                let (fields, password) = line
-                    .match_indices(':')
-                    .nth(3)
-                    .map(|(at, _)| (&line[..at], &line[at + 1..]))?;
-                let is_own = fields
-                    .split(':')
-                    .zip(own)
-                    .all(|(field, own)| field == "*" || field == own);
-                is_own.then(|| password.replace("\\:", ":").replace("\\\\", "\\"))
-            });
-            _ = password.map(|password| config.password(password));
+        for config in &mut self.0 {
+            if config.get_password().is_some() {
+                continue;
+            }
+            let mut passwords = file
+                .lines()
+                .filter_map(|line| password_in_line(line, config));
+            if let Some(password) = passwords.next() {
+                config.password(password);
+            }
         }
         self
     }
 
-    /// Connects to the first host that takes writes. The receiver gets something for each
-    /// notification, and ends with the connection.
-    pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
-        let mut last = Err(slow());
+    /// Connects to the first host that takes writes.
+    pub(super) async fn connect(&self) -> Result<Connection, Diagnostic> {
+        let mut last_error = timed_out();
         for config in &self.0 {
-            last = timeout(CONNECT, connect(config))
-                .await
-                .unwrap_or_else(|_| Err(slow()));
-            if last.is_ok() {
-                break;
+            match timeout(CONNECT, connect(config)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => last_error = error,
+                Err(_) => last_error = timed_out(),
             }
         }
-        last
+        Err(last_error)
     }
+}
+
+/// A connection to a host that takes writes.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// Gets something for each notification, and ends with the connection.
+    pub(super) notifications: UnboundedReceiver<()>,
 }
 
 /// Anything that bytes come from and go to.
@@ -183,16 +195,17 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Connects to a host, if it takes writes.
-async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
-    let stream = open(config)
+async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
+    let stream = open_stream(config)
         .await
-        .map_err(|error| gone(&error.to_string()))?;
+        .map_err(|error| no_answer(&error.to_string()))?;
     let mut config = config.clone();
+    // The stream has TLS already, where it is needed.
     config
         .ssl_mode(SslMode::Disable)
         .application_name("prompt-expander");
     let (client, mut connection) = within(CONNECT, config.connect_raw(stream, NoTls)).await?;
-    let (sender, receiver) = unbounded_channel();
+    let (sender, notifications) = unbounded_channel();
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if matches!(message, AsyncMessage::Notification(_)) {
@@ -200,19 +213,28 @@ async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Dia
             }
         }
     });
-    let schema = if names_schema(&config) {
+    if !prepare_session(&client, &config).await? {
+        return Err(no_answer("it takes no writes"));
+    }
+    Ok(Connection {
+        client,
+        notifications,
+    })
+}
+
+/// Sets the limits and the schema of a session, and returns whether the host takes writes.
+async fn prepare_session(client: &Client, config: &Config) -> Result<bool, Diagnostic> {
+    let schema = if names_schema(config) {
         None
     } else {
         Some(SCHEMA)
     };
-    match ask(&client, SESSION, &[(&schema, Type::TEXT)])
-        .await?
-        .first()
-        .map(|row| row.get(0))
-    {
-        Some("off") => Ok((client, receiver)),
-        _ => Err(gone("it takes no writes")),
-    }
+    let rows = ask(client, SESSION, &[(&schema, Type::TEXT)]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(false);
+    };
+    let is_read_only: &str = row.get(0);
+    Ok(is_read_only == "off")
 }
 
 /// Returns whether the address sets `search_path` in its options.
@@ -222,8 +244,8 @@ fn names_schema(config: &Config) -> bool {
     options.contains("search_path")
 }
 
-/// Returns whether a server at this address must have TLS, if the one of the store asks for this.
-/// Without a word, it must, unless it is on this machine.
+/// Returns whether a server at this address must offer TLS. If the address of the store says
+/// nothing about it, the server must, unless it is on this machine.
 fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
     match mode {
         SslMode::Disable => false,
@@ -232,9 +254,10 @@ fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
     }
 }
 
-/// Opens a connection, over TLS if the address or the host wants it.
-async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
-    let (host, port) = place(config);
+/// Opens a connection, over TLS if the host offers it, unless the address says `sslmode=disable`.
+async fn open_stream(config: &Config) -> io::Result<Box<dyn Stream>> {
+    let host = host(config);
+    let port = port(config);
     #[cfg(unix)]
     if host.starts_with('/') {
         let socket = tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?;
@@ -246,74 +269,78 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
         return Ok(Box::new(without_tls(stream)));
     }
     stream.write_all(&ASK_FOR_TLS).await?;
-    if stream.read_u8().await? != b'S' {
-        if requires_tls(config.get_ssl_mode(), stream.peer_addr()?.ip()) {
-            return Err(io::Error::other(
-                "the server does not offer TLS; turn it on there or, if nobody else can answer in its place, add sslmode=disable to the address",
-            ));
-        }
-        return Ok(Box::new(without_tls(stream)));
+    let offers_tls = stream.read_u8().await? == b'S';
+    if offers_tls {
+        return Ok(Box::new(with_tls(stream, host).await?));
     }
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let tls = tls
+    if requires_tls(config.get_ssl_mode(), stream.peer_addr()?.ip()) {
+        return Err(io::Error::other(
+            "the server does not offer TLS; turn it on there or, if nobody else can answer in its \
+             place, add sslmode=disable to the address",
+        ));
+    }
+    Ok(Box::new(without_tls(stream)))
+}
+
+/// Begins TLS on a connection to a host, whose certificate is checked as the system does it.
+async fn with_tls(stream: TcpStream, host: String) -> io::Result<TlsStream<TcpStream>> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?;
-    let tls = tls
+        .map_err(io::Error::other)?
         .with_platform_verifier()
         .map_err(io::Error::other)?
         .with_no_client_auth();
-    let host = ServerName::try_from(host).map_err(io::Error::other)?;
-    let stream = TlsConnector::from(Arc::new(tls)).connect(host, stream).await.map_err(|why| {
-        let fix = "name the file with its authority in SSL_CERT_FILE, or add sslmode=disable to the address";
-        io::Error::other(format!("no TLS connection: {why}; {fix}"))
-    })?;
-    Ok(Box::new(stream))
+    let host_name = ServerName::try_from(host).map_err(io::Error::other)?;
+    let connecting = TlsConnector::from(Arc::new(config)).connect(host_name, stream);
+    connecting.await.map_err(|error| {
+        io::Error::other(format!(
+            "no TLS connection: {error}; name the file with its authority in SSL_CERT_FILE, or add \
+             sslmode=disable to the address"
+        ))
+    })
 }
 
-/// Waits for an answer, and not longer.
+/// Waits for an answer of the database, for at most a time.
 pub(super) async fn within<T>(
     time: Duration,
     answer: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Diagnostic> {
-    timeout(time, answer).await.map_or_else(
-        |_| Err(slow()),
-        |answered| answered.map_err(|error| failed(&error)),
-    )
+    match timeout(time, answer).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(database_error(&error)),
+        Err(_) => Err(timed_out()),
+    }
 }
 
-fn slow() -> Diagnostic {
-    gone("it has not answered in time")
+fn timed_out() -> Diagnostic {
+    no_answer("it has not answered in time")
 }
 
-/// The rows of a statement with these parameters.
+/// Returns the rows of a statement with these parameters.
 pub(super) async fn ask(
     client: &impl GenericClient,
-    query: &str,
-    of: &[(&(dyn ToSql + Sync), Type)],
+    statement: &str,
+    parameters: &[SqlParameter<'_>],
 ) -> Result<Vec<Row>, Diagnostic> {
-    within(STATEMENT, client.query_typed(query, of)).await
+    within(STATEMENT, client.query_typed(statement, parameters)).await
 }
 
-/// The store cannot be asked now.
-pub(super) fn gone(why: &str) -> Diagnostic {
+/// Returns the error for a store that cannot be asked now.
+pub(super) fn no_answer(reason: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::Busy,
-        format!("the store does not answer: {why}"),
+        format!("the store does not answer: {reason}"),
         "try again",
     )
 }
 
-fn failed(error: &Error) -> Diagnostic {
-    let Some(refused) = error.as_db_error() else {
-        let mut why: &dyn std::error::Error = error;
-        while let Some(cause) = why.source() {
-            why = cause;
-        }
-        return gone(&why.to_string());
+/// Returns the error for a statement that the database refused, or did not get.
+fn database_error(error: &Error) -> Diagnostic {
+    let Some(refusal) = error.as_db_error() else {
+        return no_answer(&first_cause(error).to_string());
     };
-    let message = format!("the database says: {}", printable(refused.message()));
     // Appendix A of PostgreSQL's documentation has the codes.
-    let (kind, fix) = match refused.code().code() {
+    let (kind, fix) = match refusal.code().code() {
         "42P01" | "42703" => (
             Kind::Missing,
             "prepare the database with `prompt-expander store init`",
@@ -333,5 +360,15 @@ fn failed(error: &Error) -> Diagnostic {
         ),
         _ => (Kind::Busy, "try again"), // it restarts, is full, waits for a lock or the like
     };
+    let message = format!("the database says: {}", printable(refusal.message()));
     Diagnostic::new(kind, message, fix)
+}
+
+/// Returns the error that caused the one that caused this error, and so on.
+fn first_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> &'e dyn std::error::Error {
+    let mut cause = error;
+    while let Some(earlier) = cause.source() {
+        cause = earlier;
+    }
+    cause
 }

@@ -1,6 +1,6 @@
 //! Follows a database: what others write is soon in memory, and listeners are notified of it.
 
-use super::connection::{Address, STATEMENT, ask, gone, within};
+use super::connection::{Address, Connection, STATEMENT, ask, no_answer, within};
 use crate::library::{Change, Changes, Folder, Row, Rows};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
@@ -15,12 +15,19 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, IsolationLevel};
 
-/// The writes after the last one that is known.
+/// Selects the writes after the last one that is known.
 pub(super) const FRESH: &str =
     "select seq, path, text, at from history where seq > $1 order by seq";
 
-/// How long to wait between two attempts to connect: at first, and at most.
-const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Selects all files, each as the write that made it.
+const ALL: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') \
+    from file left join history using (seq)";
+
+/// How long to wait before the second attempt to connect. Each further wait is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// The longest wait between two attempts to connect.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// How often to ask without a notification.
 const ASK: Duration = Duration::from_secs(1);
@@ -28,14 +35,14 @@ const ASK: Duration = Duration::from_secs(1);
 /// How many files are read at once.
 const PORTION: i32 = 500;
 
-const ALL: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') from file left join history using (seq)";
-
-/// What its threads share.
+/// What the thread that follows a database and its writers share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) address: Address,
+    /// The files in memory, as a folder.
     pub(super) folder: Folder,
     pub(super) rows: Arc<Rows>,
+    /// When the database has answered last.
     pub(super) answered: Arc<Mutex<Option<SystemTime>>>,
     /// Why the database cannot be followed now.
     pub(super) failure: Mutex<Option<Diagnostic>>,
@@ -51,109 +58,140 @@ pub(super) struct Shared {
 /// A write: the path, its number, and the file unless it was deleted.
 pub(super) type Written = (Arc<str>, i64, Option<Row>);
 
-/// The writes in the answer to [`FRESH`] or [`ALL`].
+/// Returns the writes in the answer to [`FRESH`] or [`ALL`].
 pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
-    let write = |row: &tokio_postgres::Row| {
-        let (number, path, text): (i64, &str, Option<&str>) = (row.get(0), row.get(1), row.get(2));
-        (
-            path.into(),
+    let mut writes = Vec::new();
+    for row in rows {
+        let number: i64 = row.get(0);
+        let path: &str = row.get(1);
+        let text: Option<&str> = row.get(2);
+        let file = text.map(|text| Row {
+            text: text.into(),
             number,
-            text.map(|text| Row {
-                text: text.into(),
-                number,
-                at: row.get(3),
-                summary: None,
-            }),
-        )
-    };
-    rows.iter().map(write).collect()
+            at: row.get(3),
+            summary: None,
+        });
+        writes.push((path.into(), number, file));
+    }
+    writes
 }
 
-/// Follows the database forever.
+/// Follows the database forever: connects again whenever the connection is lost.
 pub(super) async fn follow(shared: Arc<Shared>) {
-    let mut wait = WAITS.0;
+    let mut wait = FIRST_WAIT;
     loop {
-        let Err(why) = follow_until_lost(&shared, &mut wait).await;
-        tracing::warn!(store = %shared.address, %why, "the store cannot be followed");
-        let why = match lock(&shared.answered).and_then(|at| Timestamp::try_from(at).ok()) {
-            Some(at) => {
-                let message = format!(
-                    "the store has not answered since {at:.0}, and what it had then is served"
-                );
-                Diagnostic::new(
-                    Kind::Hint,
-                    message,
-                    "find the reason in the log of this program",
-                )
-            }
-            None => Diagnostic {
-                kind: Kind::Missing,
-                ..why
-            },
-        };
-        *lock(&shared.failure) = Some(why.in_file(Path::new(&shared.address.to_string())));
+        let Err(error) = shared.follow_until_lost(&mut wait).await;
+        tracing::warn!(store = %shared.address, why = %error, "the store cannot be followed");
+        shared.record_failure(error);
         shared.tried.send_replace(true);
-        let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
-        sleep(wait.mul_f64(0.5 + jitter / 2.0)).await;
-        wait = (wait * 2).min(WAITS.1);
+        sleep(wait.mul_f64(random_factor())).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
     }
 }
 
-async fn follow_until_lost(shared: &Shared, wait: &mut Duration) -> Result<Infallible, Diagnostic> {
-    let (mut client, mut notifications) = shared.address.connect().await?;
-    within(STATEMENT, client.batch_execute("listen prompt_expander")).await?;
-    {
-        let _nobody_writes = shared.writer.lock().await;
-        shared.load(&mut client).await?;
-    }
-    *wait = WAITS.0;
-    shared.tried.send_replace(true);
-    loop {
-        let rows = ask(&client, FRESH, &[(&shared.rows.last(), Type::INT8)]).await?;
-        shared.apply(writes(&rows));
-        shared.has_answered();
-        if let Ok(None) = timeout(ASK, notifications.recv()).await {
-            return Err(gone("the connection was closed"));
-        }
-        while notifications.try_recv().is_ok() {}
-    }
+/// Returns a number from 0.5 to 1, so that not all programs connect at the same moment after a
+/// database was away.
+fn random_factor() -> f64 {
+    let random = getrandom::u32().unwrap_or_default();
+    0.5 + f64::from(random) / f64::from(u32::MAX) / 2.0
 }
 
-/// The format of the tables.
-pub(super) async fn format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
+/// Returns the format of the tables.
+pub(super) async fn read_format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
     let rows = ask(client, "select format from store", &[]).await?;
-    rows.first()
-        .and_then(|row| row.try_get(0).ok())
-        .ok_or_else(not_ours)
+    let Some(row) = rows.first() else {
+        return Err(foreign_tables());
+    };
+    row.try_get(0).map_err(|_| foreign_tables())
 }
 
-pub(super) fn not_ours() -> Diagnostic {
-    let message =
-        "the database has tables named store, file or history that are not those of this program";
-    let fix =
-        "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address";
-    Diagnostic::new(Kind::Clash, message, fix)
+/// Returns the error for a database whose tables belong to another program.
+pub(super) fn foreign_tables() -> Diagnostic {
+    Diagnostic::new(
+        Kind::Clash,
+        "the database has tables named store, file or history that are not those of this program",
+        "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address",
+    )
 }
 
 impl Shared {
-    /// The connection that writes.
+    /// Creates what is shared for a database that nobody has asked yet.
+    pub(super) fn new(address: Address) -> Shared {
+        let rows = Arc::default();
+        Shared {
+            folder: Folder::in_memory(address.to_string().into(), Arc::clone(&rows)),
+            address,
+            rows,
+            answered: Arc::default(),
+            failure: Mutex::default(),
+            changes: Mutex::default(),
+            writer: tokio::sync::Mutex::default(),
+            tried: watch::Sender::new(false),
+        }
+    }
+
+    /// Reads everything, and then each write, until the connection is lost. Once everything is
+    /// read, the next `wait` is short again.
+    async fn follow_until_lost(&self, wait: &mut Duration) -> Result<Infallible, Diagnostic> {
+        let Connection {
+            mut client,
+            mut notifications,
+        } = self.address.connect().await?;
+        within(STATEMENT, client.batch_execute("listen prompt_expander")).await?;
+        {
+            let _nobody_writes = self.writer.lock().await;
+            self.load(&mut client).await?;
+        }
+        *wait = FIRST_WAIT;
+        self.tried.send_replace(true);
+        loop {
+            let rows = ask(&client, FRESH, &[(&self.rows.last(), Type::INT8)]).await?;
+            self.apply(writes(&rows));
+            self.record_answer();
+            if let Ok(None) = timeout(ASK, notifications.recv()).await {
+                return Err(no_answer("the connection was closed"));
+            }
+            while notifications.try_recv().is_ok() {}
+        }
+    }
+
+    /// Returns the connection that writes, which is made if there is none.
     pub(super) async fn connected<'w>(
         &self,
         writer: &'w mut Option<Client>,
     ) -> Result<&'w mut Client, Diagnostic> {
         if writer.as_ref().is_none_or(Client::is_closed) {
-            *writer = Some(self.address.connect().await?.0);
+            *writer = Some(self.address.connect().await?.client);
         }
-        writer.as_mut().ok_or_else(|| gone("not connected"))
+        writer.as_mut().ok_or_else(|| no_answer("not connected"))
     }
 
-    fn has_answered(&self) {
+    fn record_answer(&self) {
         *lock(&self.answered) = Some(SystemTime::now());
         *lock(&self.failure) = None;
     }
 
+    /// Records why the database cannot be followed. This is only a hint if it has answered before,
+    /// since the files are still in memory.
+    fn record_failure(&self, error: Diagnostic) {
+        let answered = *lock(&self.answered);
+        let failure = match answered.map(Timestamp::try_from) {
+            Some(Ok(at)) => Diagnostic::new(
+                Kind::Hint,
+                format!("the store has not answered since {at:.0}, and what it had then is served"),
+                "find the reason in the log of this program",
+            ),
+            _ => Diagnostic {
+                kind: Kind::Missing,
+                ..error
+            },
+        };
+        let address = self.address.to_string();
+        *lock(&self.failure) = Some(failure.in_file(Path::new(&address)));
+    }
+
     /// Reads everything, as it is at one moment.
-    pub(super) async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
+    async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
         let transaction = client
             .build_transaction()
             .isolation_level(IsolationLevel::RepeatableRead)
@@ -167,18 +205,16 @@ impl Shared {
         let mut files = BTreeMap::new();
         loop {
             let rows = within(STATEMENT, transaction.query_portal(&all, PORTION)).await?;
-            files.extend(
-                writes(&rows)
-                    .into_iter()
-                    .filter_map(|(path, _, row)| Some((path, row?))),
-            );
+            for (path, _, file) in writes(&rows) {
+                files.extend(file.map(|file| (path, file)));
+            }
             if rows.len() < PORTION as usize {
                 break;
             }
         }
         within(STATEMENT, transaction.commit()).await?;
         self.rows.replace(files, last);
-        self.has_answered();
+        self.record_answer();
         lock(&self.changes).tell(&Change::anything());
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The files of a folder that a store takes, and how they are written to it in one transaction.
 
+use super::transaction::FileChange;
 use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::{
     Authorship, Folder, Reach, Root, Row, Rows, Source, is_hidden, read, read_confined,
@@ -17,9 +18,19 @@ use walkdir::WalkDir;
 /// Texts by their paths below a folder.
 pub(crate) type StoredTexts = BTreeMap<Arc<str>, Arc<str>>;
 
-const LAST_WRITES: &str =
-    "select distinct on (path) path, coalesce(author, 'somebody'), at from history where path = any($1)
-    order by path, seq desc";
+/// New texts of files, by their paths; `None` deletes the file.
+pub(crate) type FileEdits = BTreeMap<Arc<str>, Option<Arc<str>>>;
+
+/// The files of a folder that a store takes.
+#[derive(Default)]
+pub(crate) struct FolderTexts {
+    pub(crate) files: StoredTexts,
+    /// Why it does not take the others.
+    pub(crate) problems: Vec<Diagnostic>,
+}
+
+const LAST_WRITES: &str = "select distinct on (path) path, coalesce(author, 'somebody'), at \
+    from history where path = any($1) order by path, seq desc";
 
 /// Checks the path of a file that is written to a store, or from one into a folder: a name, and the
 /// suffix of a Markdown or test file.
@@ -27,20 +38,22 @@ const LAST_WRITES: &str =
 /// # Errors
 /// It is another path, such as one with `..`.
 fn check_path(path: &str) -> Result<(), Diagnostic> {
-    let Some(name) = path.strip_suffix(TEST_SUFFIX).or(without_md(path)) else {
+    let name = path.strip_suffix(TEST_SUFFIX).or_else(|| without_md(path));
+    let Some(name) = name else {
         return Err(Diagnostic::new(
             Kind::Invalid,
             "only Markdown and test files are taken",
             "use --skip",
         ));
     };
-    let Err(why) = Name::new(name) else {
-        return Ok(());
-    };
-    let message = format!("no prompt may have the name of this file: {why}");
-    Err(Diagnostic::new(Kind::BadName, message, "rename it"))
+    if let Err(reason) = Name::new(name) {
+        let message = format!("no prompt may have the name of this file: {reason}");
+        return Err(Diagnostic::new(Kind::BadName, message, "rename it"));
+    }
+    Ok(())
 }
 
+/// Returns a path without the suffix of Markdown files, in any letter case, if it has this suffix.
 fn without_md(path: &str) -> Option<&str> {
     let (name, suffix) = path.rsplit_once('.')?;
     suffix.eq_ignore_ascii_case("md").then_some(name)
@@ -54,11 +67,12 @@ fn without_md(path: &str) -> Option<&str> {
 pub(crate) fn text_at(folder: &Path, path: &str) -> Result<Option<Arc<str>>, Diagnostic> {
     match read_without_links(folder, path) {
         Ok(text) => Ok(Some(text.into())),
-        Err(why) if why.kind == Kind::Missing => Ok(None),
-        Err(why) => Err(why.in_file(folder.join(path))),
+        Err(error) if error.kind == Kind::Missing => Ok(None),
+        Err(error) => Err(error.in_file(folder.join(path))),
     }
 }
 
+/// Reads a file of a folder, unless its path has a symlink below the folder.
 fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
     check_path(path)?;
     let mut file = folder.to_owned();
@@ -91,44 +105,19 @@ fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Dia
     Ok(text)
 }
 
-/// Moves the files that would be broken prompts in a store to the problems.
-fn remove_broken(folder: &Path, files: &mut StoredTexts, problems: &mut Vec<Diagnostic>) {
-    let mut table = BTreeMap::new();
-    for (path, text) in &*files {
-        let row = Row {
-            text: Arc::clone(text),
-            number: 1,
-            at: SystemTime::UNIX_EPOCH,
-            summary: None,
-        };
-        table.insert(Arc::clone(path), row);
-    }
-    let rows = Rows::default();
-    rows.replace(table, 1);
-    let folder = Folder::in_memory(folder.to_owned(), Arc::new(rows));
-    for found in folder.list().found {
-        let mut checked = found.check().into_iter();
-        let Some(error) = checked.find(|problem| problem.severity() == Severity::Error) else {
-            continue;
-        };
-        if let Some(file) = found.place().file {
-            files.remove(&*folder.files.root.below(&file));
-        }
-        problems.push(error);
-    }
+/// Collects the files of a folder that a store takes.
+struct Collector<'f> {
+    root: Root,
+    /// How far links may lead.
+    reach: &'f Reach,
+    /// The paths of the files so far, folded.
+    folded_paths: BTreeSet<String>,
+    texts: FolderTexts,
 }
 
-impl Postgres {
-    /// Returns the files below a folder that a store takes, and why it does not take the others.
-    /// Links lead as far as `reach` says.
-    pub(crate) fn files_below(folder: &Path, reach: &Reach) -> (StoredTexts, Vec<Diagnostic>) {
-        let mut files = StoredTexts::new();
-        let mut problems = Vec::new();
-        let mut folded_paths = BTreeSet::new();
-        let root = Folder::in_memory(folder.to_owned(), Arc::default())
-            .files
-            .root
-            .clone();
+impl Collector<'_> {
+    /// Adds the files below a folder.
+    fn add_folder(&mut self, folder: &Path) {
         let mut entries = WalkDir::new(folder)
             .follow_links(true)
             .min_depth(1)
@@ -139,49 +128,114 @@ impl Postgres {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    let path = error.path().unwrap_or(folder).to_owned();
-                    // Without the path, which may be an address with a password.
-                    let message = match error.io_error() {
-                        Some(error) => error.to_string(),
-                        None => error.to_string(),
-                    };
-                    let why = Diagnostic::new(Kind::Unreadable, message, "");
-                    problems.push(why.in_file(path));
+                    self.add_problem(error.path().unwrap_or(folder), walk_error(&error));
                     continue;
                 }
             };
-            if let Err(why) = reach.check(entry.path()) {
-                problems.push(why.in_file(entry.path()));
-                if entry.file_type().is_dir() {
+            let is_folder = entry.file_type().is_dir();
+            if let Err(error) = self.reach.check(entry.path()) {
+                self.add_problem(entry.path(), error);
+                if is_folder {
                     entries.skip_current_dir();
                 }
-                continue;
-            }
-            if entry.file_type().is_dir() {
-                continue;
-            }
-            let below = root.below(entry.path());
-            match read_for_store(&root, entry.path(), reach) {
-                Err(why) => problems.push(why.in_file(entry.path())),
-                Ok(_) if !folded_paths.insert(folded(&below)) => {
-                    let message = "the path of another file differs only in letter case";
-                    let why = Diagnostic::new(Kind::Clash, message, "rename it");
-                    problems.push(why.in_file(entry.path()));
-                }
-                Ok(text) => _ = files.insert(below.into(), text.into()),
+            } else if !is_folder {
+                self.add_file(entry.path());
             }
         }
-        remove_broken(folder, &mut files, &mut problems);
-        (files, problems)
     }
 
-    /// All files.
+    fn add_file(&mut self, file: &Path) {
+        match read_for_store(&self.root, file, self.reach) {
+            Ok(text) => self.add_text(file, text),
+            Err(error) => self.add_problem(file, error),
+        }
+    }
+
+    /// Adds the text of a file, unless a store cannot tell its path from that of another file.
+    fn add_text(&mut self, file: &Path, text: String) {
+        let path = self.root.below(file);
+        if self.folded_paths.insert(folded(&path)) {
+            self.texts.files.insert(path.into(), text.into());
+        } else {
+            let message = "the path of another file differs only in letter case";
+            self.add_problem(file, Diagnostic::new(Kind::Clash, message, "rename it"));
+        }
+    }
+
+    fn add_problem(&mut self, file: &Path, problem: Diagnostic) {
+        self.texts.problems.push(problem.in_file(file));
+    }
+
+    /// Moves the files that would be broken prompts in a store to the problems.
+    fn remove_broken(&mut self) {
+        let folder = self.texts.as_folder(&self.root.path);
+        for found in folder.list().found {
+            let mut problems = found.check().into_iter();
+            let Some(error) = problems.find(|problem| problem.severity() == Severity::Error) else {
+                continue;
+            };
+            if let Some(file) = found.place().file {
+                self.texts.files.remove(&*self.root.below(&file));
+            }
+            self.texts.problems.push(error);
+        }
+    }
+}
+
+/// Returns the problem of a file or folder that cannot be found, without its path, which may be an
+/// address with a password.
+fn walk_error(error: &walkdir::Error) -> Diagnostic {
+    let message = match error.io_error() {
+        Some(error) => error.to_string(),
+        None => error.to_string(),
+    };
+    Diagnostic::new(Kind::Unreadable, message, "")
+}
+
+impl FolderTexts {
+    /// Returns the files as a folder in memory.
+    fn as_folder(&self, path: &Path) -> Folder {
+        let mut table = BTreeMap::new();
+        for (path, text) in &self.files {
+            let row = Row {
+                text: Arc::clone(text),
+                number: 1,
+                at: SystemTime::UNIX_EPOCH,
+                summary: None,
+            };
+            table.insert(Arc::clone(path), row);
+        }
+        let rows = Rows::default();
+        rows.replace(table, 1);
+        Folder::in_memory(path.to_owned(), Arc::new(rows))
+    }
+}
+
+impl Postgres {
+    /// Returns the files below a folder that a store takes. Links lead as far as `reach` says.
+    pub(crate) fn files_below(folder: &Path, reach: &Reach) -> FolderTexts {
+        let empty_folder = Folder::in_memory(folder.to_owned(), Arc::default());
+        let mut collector = Collector {
+            root: empty_folder.files.root.clone(),
+            reach,
+            folded_paths: BTreeSet::new(),
+            texts: FolderTexts::default(),
+        };
+        collector.add_folder(folder);
+        collector.remove_broken();
+        collector.texts
+    }
+
+    /// Returns all files of the store.
     pub(crate) fn files(&self) -> StoredTexts {
         let rows = &self.shared.rows;
-        rows.paths()
-            .into_iter()
-            .filter_map(|path| rows.get(&path).map(|row| (path, row.text)))
-            .collect()
+        let mut files = StoredTexts::new();
+        for path in rows.paths() {
+            if let Some(row) = rows.get(&path) {
+                files.insert(path, row.text);
+            }
+        }
+        files
     }
 
     /// Returns who wrote, or deleted, each of these files last, and when.
@@ -206,28 +260,33 @@ impl Postgres {
     ///
     /// # Errors
     /// One is not, and nothing is written; or the database does not take them.
-    pub(crate) fn push(
-        &self,
-        edits: &[(&Arc<str>, Option<&Arc<str>>)],
-        seen: &StoredTexts,
-    ) -> Result<(), Diagnostic> {
-        let paths: Vec<String> = edits.iter().map(|(path, _)| path.to_string()).collect();
+    pub(crate) fn push(&self, edits: &FileEdits, seen: &StoredTexts) -> Result<(), Diagnostic> {
+        let paths: Vec<String> = edits.keys().map(|path| path.to_string()).collect();
         self.transact(&paths, &Authorship::default(), |present| {
-            let is_seen = |path: &str| {
-                present.get(path).map(String::as_str) == seen.get(path).map(|text| &**text)
-            };
-            let Some(path) = paths.iter().find(|path| !is_seen(path)) else {
-                let edits = edits.iter().map(|(path, text)| {
-                    (path.to_string(), text.map(|text| text.to_string()), None)
+            for path in &paths {
+                let seen_text = seen.get(path.as_str()).map(|text| &**text);
+                if present.get(path).map(String::as_str) != seen_text {
+                    return Err(changed_meanwhile(path));
+                }
+            }
+            let mut changes = Vec::new();
+            for (path, text) in edits {
+                changes.push(match text {
+                    Some(text) => FileChange::write(&**path, &**text),
+                    None => FileChange::delete(&**path),
                 });
-                return Ok(edits.collect());
-            };
-            let kind = Kind::Conflict {
-                current: None,
-                diff: String::new(),
-            };
-            let message = format!("{} has just been changed; nothing is written", named(path));
-            Err(Diagnostic::new(kind, message, "run the command again"))
+            }
+            Ok(changes)
         })
     }
+}
+
+/// Returns the error for a file in a store that somebody has changed since it was read.
+fn changed_meanwhile(path: &str) -> Diagnostic {
+    let kind = Kind::Conflict {
+        current: None,
+        diff: String::new(),
+    };
+    let message = format!("{} has just been changed; nothing is written", named(path));
+    Diagnostic::new(kind, message, "run the command again")
 }

@@ -5,8 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, join, split};
 
-/// The length of an answer to a login up to its code: a type, a length and the code.
-const ANSWER: usize = 9;
+/// The bytes of an answer to a login that say what the server wants: its type, a length and a code.
+const LOGIN_ANSWER: usize = 9;
+
+/// The codes of the answer `R` (`Authentication…`) that are safe without TLS: nothing is asked for,
+/// or a login with SCRAM.
+const SAFE_CODES: [[u8; 4]; 2] = [[0, 0, 0, 0], [0, 0, 0, 10]];
 
 /// Returns a connection that ends if the server asks for another login than SCRAM. Others could
 /// read a password, and guess it from its MD5 hash.
@@ -14,11 +18,11 @@ pub(super) fn without_tls(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> impl AsyncRead + AsyncWrite + Unpin + Send + 'static {
     let (reader, writer) = split(stream);
-    let answer = Vec::with_capacity(ANSWER);
+    let answer = Vec::with_capacity(LOGIN_ANSWER);
     join(LoginReader { reader, answer }, writer)
 }
 
-/// What comes from a server, whose first answer is checked.
+/// Reads what comes from a server, and checks its first answer.
 struct LoginReader<R> {
     reader: R,
     /// The first bytes that came from the server.
@@ -26,22 +30,28 @@ struct LoginReader<R> {
 }
 
 impl<R> LoginReader<R> {
-    /// Checks the first answer of the server, of which these bytes have come. (PostgreSQL's
+    /// Checks the first answer of the server, as soon as enough bytes of it have come. (PostgreSQL's
     /// documentation, "Message Formats": `Authentication…` and `ErrorResponse`.)
     ///
     /// # Errors
     /// It asks for another login than SCRAM.
     fn check_login(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let missing = ANSWER - self.answer.len();
+        let missing = LOGIN_ANSWER - self.answer.len();
         self.answer.extend(bytes.iter().take(missing));
-        match self.answer[..] {
-            [b'E', ..] | [b'R', _, _, _, _, 0, 0, 0, 0 | 10] => Ok(()),
-            [_, _, _, _, _, _, _, _, _] => Err(io::Error::other(
-                "without TLS, the password is sent only by SCRAM, and the server asks for another login; turn on TLS there, \
-                 or set scram-sha-256 in pg_hba.conf and as its password_encryption",
-            )),
-            _ => Ok(()),
+        if self.answer.len() < LOGIN_ANSWER {
+            return Ok(());
         }
+        let is_error = self.answer[0] == b'E';
+        let is_authentication = self.answer[0] == b'R';
+        let is_safe = SAFE_CODES.iter().any(|code| self.answer.ends_with(code));
+        if is_error || (is_authentication && is_safe) {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "without TLS, the password is sent only by SCRAM, and the server asks for another \
+             login; turn on TLS there, or set scram-sha-256 in pg_hba.conf and as its \
+             password_encryption",
+        ))
     }
 }
 
