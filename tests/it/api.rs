@@ -1,6 +1,6 @@
 //! The API over HTTP: JSON of what commands print, with the checks of MCP before it.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains, names};
 use crate::http_client::{Answer, HttpServer, write_secret};
 use crate::postgres::{folder_and_store, text_of};
 use serde_json::{Value, json};
@@ -66,15 +66,6 @@ fn a_list_is_selected_by_words_tag_and_owner() {
         failed(&get(&server, "/api/prompt"), 404),
         "the API has nothing at this address"
     );
-    let names = |path: &str| -> String {
-        let list = get(&server, path).json();
-        let names = list["prompts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|prompt| prompt["name"].as_str().unwrap());
-        names.collect::<Vec<_>>().join(" ")
-    };
     for (path, want) in [
         ("/api/prompts", "git/commit two"),
         ("/api/prompts?query=commit", "git/commit"),
@@ -82,7 +73,7 @@ fn a_list_is_selected_by_words_tag_and_owner() {
         ("/api/prompts?tag=WORK&mine=true", "two"),
         ("/api/prompts?query=two+commit", ""),
     ] {
-        assert_eq!(names(path), want, "{path}");
+        assert_eq!(names(&get(&server, path).json()["prompts"]), want, "{path}");
     }
     let list = get(&server, "/api/prompts");
     let two = &list.json()["prompts"][1];
@@ -252,7 +243,7 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
         ),
     ] {
         let why_not = failed(&get(&server, path), 400);
-        assert!(why_not.contains(why), "{why_not}");
+        assert_contains(&why_not, why);
     }
     assert_eq!(get(&server, "/api/other").status, 404);
     assert_eq!(
@@ -274,54 +265,19 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
 #[test]
 fn the_checks_of_mcp_come_first() {
     let server = server();
-    for (method, path) in [
-        ("GET", "/api/prompts"),
-        ("GET", "/api/prompts/two"),
-        ("POST", "/api/expand"),
-        ("POST", "/api/explain"),
+    for header in [
+        ("Host", "evil.example.com"),
+        ("Origin", "https://evil.example.com"),
     ] {
-        let body = if method == "POST" {
-            "{\"command\":\"two\"}"
-        } else {
-            ""
-        };
-        for header in [
-            ("Host", "evil.example.com"),
-            ("Origin", "https://evil.example.com"),
+        let body = "{\"command\":\"two\"}";
+        for (method, path, body) in [
+            ("GET", "/api/prompts/two", ""),
+            ("POST", "/api/expand", body),
         ] {
-            assert_eq!(
-                server.send(method, path, &[JSON, header], body).status,
-                403,
-                "{path} {header:?}"
-            );
+            let answer = server.send(method, path, &[JSON, header], body);
+            assert_eq!(answer.status, 403, "{path} {header:?}");
         }
     }
-    let of_page = server.send(
-        "GET",
-        "/api/prompts",
-        &[("Origin", "http://localhost:5173")],
-        "",
-    );
-    assert_eq!(
-        (
-            of_page.status,
-            of_page.header("access-control-allow-origin")
-        ),
-        (200, Some("http://localhost:5173"))
-    );
-    let preflight = server.send(
-        "OPTIONS",
-        "/api/expand",
-        &[("Origin", "http://localhost:5173")],
-        "",
-    );
-    assert!(
-        preflight.status == 200
-            && preflight
-                .header("access-control-allow-headers")
-                .unwrap()
-                .contains("authorization")
-    );
     drop(server);
     let server = HttpServer::start_with(
         Client::new().prompt("a.md", "A"),
@@ -531,7 +487,7 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
         "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`"
     );
     let why = failed(&check(json!({"command": "a"})), 400);
-    assert!(why.contains("missing field `file`"), "{why}");
+    assert_contains(&why, "missing field `file`");
     assert_eq!(
         get_with(&server, ANA, "/api/prompts/new").status,
         404,
@@ -598,7 +554,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
         assert_eq!(checked["problems"][0]["message"], why);
         assert!(checked["preview"]["text"].is_null(), "{checked}");
         let error = checked["preview"]["error"].as_str().unwrap();
-        assert!(error.contains(&why), "{error}");
+        assert_contains(error, &why);
     }
     // For somebody who may see everything, the same texts are prompts.
     for (token, path, text) in [
@@ -607,7 +563,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
     ] {
         for file in [including(path), attaching(path)] {
             let preview = check(token, file)["preview"]["text"].to_string();
-            assert!(preview.contains(text), "{preview}");
+            assert_contains(&preview, text);
         }
     }
     // They may not give a prompt another name either.
@@ -640,7 +596,7 @@ fn each_write_answers_the_revision_and_the_history_has_every_version() {
     let updated = ask("PUT", path, json!({"file": "{{two}}\n", "expected": first}));
     let second = written(&updated, NAME);
     let warning = updated.json()["warnings"][0]["message"].to_string();
-    assert!(warning.contains("is not a placeholder"), "{warning}");
+    assert_contains(&warning, "is not a placeholder");
     let restore = |body: Value| ask("POST", "/api/restore", body);
     assert_eq!(restore(json!({"command": NAME})).status, 409);
     let deleted = ask("DELETE", path, json!({"expected": second}));
@@ -695,7 +651,7 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
     ] {
         let refused = ask(method, body);
         let why = failed(&refused, 409);
-        assert!(why.contains("`a` has changed since you read it"), "{why}");
+        assert_contains(&why, "`a` has changed since you read it");
         let error = &refused.json()["error"];
         assert_eq!(error["current"], revision());
         let is_update = method == "PUT";
@@ -703,7 +659,7 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
         assert_eq!(diff.contains("-By hand\n+Two\n"), is_update, "{error}");
     }
     let why = failed(&ask("PUT", json!({"file": "x"})), 400);
-    assert!(why.contains("the body has no `expected`"), "{why}");
+    assert_contains(&why, "the body has no `expected`");
     let why = failed(&ask("POST", json!({"file": "New"})), 409);
     assert!(
         why.starts_with("there is already a prompt named `a`"),
@@ -719,10 +675,10 @@ fn what_cannot_be_a_prompt_is_not_written() {
     let server = for_writers(Client::new());
     let create = |path: &str, file: &str| ask(&server, ANA, "POST", path, json!({ "file": file }));
     let why = failed(&create("/api/prompts/..%2Fx", "x"), 422);
-    assert!(why.contains("cannot be the name of a prompt"), "{why}");
+    assert_contains(&why, "cannot be the name of a prompt");
     let broken = create("/api/prompts/x", "---\ntitle: never closed\n");
     let why = failed(&broken, 422);
-    assert!(why.contains("x.md:1:1: "), "{why}");
+    assert_contains(&why, "x.md:1:1: ");
     let problem = &broken.json()["error"]["problem"];
     assert_eq!(problem["line"], 1);
     assert_eq!(problem["severity"], "error");

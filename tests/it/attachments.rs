@@ -1,7 +1,7 @@
 //! Attachments: the same text form through every interface, blocks for the clients that take them,
 //! and each way in which a file cannot be attached.
 
-use crate::client::{Client, LEGACY, make_fifo};
+use crate::client::{Client, LEGACY, assert_contains, make_fifo};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -250,23 +250,20 @@ const OUTSIDE: &str = "cannot be attached: it is outside the prompts folder";
 
 /// Every way in which a file cannot be attached: what is written, and what the error says.
 fn broken(client: &Client) -> Vec<(String, &'static str)> {
-    let (prompts, outside) = (client.prompts(), client.path("outside"));
-    fs::create_dir(&outside).unwrap();
-    fs::create_dir(prompts.join("folder.txt")).unwrap();
-    fs::write(outside.join("secret.txt"), "secret").unwrap();
-    symlink(outside.join("secret.txt"), prompts.join("link.txt")).unwrap();
-    symlink(&outside, prompts.join("linked")).unwrap();
-    symlink("nowhere", prompts.join("broken.txt")).unwrap();
-    symlink("loop.txt", prompts.join("loop.txt")).unwrap();
-    make_fifo(&prompts.join("fifo.png"));
-    let sparse = |name: &str, length: u64| {
-        File::create(prompts.join(name))
-            .unwrap()
-            .set_len(length)
-            .unwrap()
-    };
-    sparse("huge.png", 10 * 1024 * 1024 * 1024);
-    sparse("large.png", 5 * 1024 * 1024 + 1);
+    client.make_folder("prompts/folder.txt");
+    client.put("outside/secret.txt", "secret");
+    client.link("../outside/secret.txt", "prompts/link.txt");
+    client.link("../outside", "prompts/linked");
+    client.link("nowhere", "prompts/broken.txt");
+    client.link("loop.txt", "prompts/loop.txt");
+    make_fifo(&client.path("prompts/fifo.png"));
+    for (name, length) in [
+        ("prompts/huge.png", 10 * 1024 * 1024 * 1024),
+        ("prompts/large.png", 5 * 1024 * 1024 + 1),
+    ] {
+        let file = File::create(client.path(name)).unwrap();
+        file.set_len(length).unwrap();
+    }
     client.write("binary.bin", b"a\0b");
     client.write("latin1.txt", b"na\xefve");
     [
@@ -303,54 +300,33 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
     .to_vec()
 }
 
+/// A prompt that attaches a file, at line 4, column 5.
+fn attaching(path: &str) -> String {
+    format!("---\ndescription: D\nattachments:\n  - \"{path}\"\n---\nP {{{{input}}}}\n")
+}
+
 #[test]
-fn a_file_that_cannot_be_attached_is_an_error_that_names_it_through_every_interface() {
+fn a_file_that_cannot_be_attached_is_an_error_that_names_it() {
     let mut client = Client::new();
-    client.write("good.md", "Good");
     for (path, why) in broken(&client) {
-        client.write(
-            "p.md",
-            format!("---\ndescription: D\nattachments:\n  - \"{path}\"\n---\nP {{{{input}}}}\n"),
-        );
-        let want = format!("the attachment `{path}` {why}");
-        let ran = client.run(["expand", "p", "x"], "");
-        assert!(
-            !ran.status.success() && ran.stdout.is_empty() && ran.stderr.contains(&want),
-            "{path}: {ran:?}"
-        );
+        client.write("p.md", attaching(&path));
         let error = client.expand("p", "x").error();
-        assert!(
-            error.contains("p.md:4:5: ") && error.contains(&want),
-            "{error}"
-        );
-        let refused = get(&mut client, "p")["error"].clone();
-        assert!(
-            refused["code"] == -32603 && refused["message"].as_str().unwrap().contains(&want),
-            "{refused}"
-        );
-        assert!(hook(&client, ":p x").contains(&want), "{path}");
-        let ran = client.run(["check", "--json"], "");
-        let problems = ran.json();
-        let mut errors = problems["problems"].as_array().unwrap().iter();
-        let problem = errors
-            .find(|problem| problem["severity"] == "error")
-            .unwrap();
-        assert_eq!(ran.status.code(), Some(1), "{path}");
-        assert_eq!(
-            (&problem["severity"], &problem["line"], &problem["column"]),
-            (&json!("error"), &json!(4), &json!(5))
-        );
-        assert!(
-            problem["message"].as_str().unwrap().starts_with(&want),
-            "{problem}"
-        );
-        let explained = client.run(["explain", "p", "x"], "");
-        assert!(
-            explained.status.success() && explained.stdout.contains("  attached  "),
-            "{explained:?}"
-        );
-        client.expand("good", "").text("Good");
+        assert_contains(&error, "p.md:4:5: ");
+        assert_contains(&error, &format!("the attachment `{path}` {why}"));
     }
+}
+
+#[test]
+fn every_interface_says_which_file_cannot_be_attached() {
+    let mut client = Client::new().prompt("p.md", attaching("missing.png"));
+    let want = "the attachment `missing.png` cannot be attached: there is no such file";
+    client.words("expand p x").says(1, &[want]);
+    let error = &get(&mut client, "p")["error"];
+    assert_eq!(error["code"], -32603);
+    assert_contains(error["message"].as_str().unwrap(), want);
+    assert_contains(&hook(&client, ":p x"), want);
+    client.words("check").says(1, &["p.md:4:5: error: ", want]);
+    client.words("explain p x").says(0, &["  attached  "]);
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn a_subscriber_is_notified_until_it_unsubscribes() {
         "prompt://a%20b",
     ] {
         assert_eq!(
-            client.request("resources/subscribe", json!({"uri": uri}))["result"],
+            client.result("resources/subscribe", json!({"uri": uri})),
             json!({})
         );
     }
@@ -216,7 +216,7 @@ fn a_subscriber_is_notified_until_it_unsubscribes() {
     }
     for uri in ["prompt://a%20b", "prompt://never"] {
         assert_eq!(
-            client.request("resources/unsubscribe", json!({"uri": uri}))["result"],
+            client.result("resources/unsubscribe", json!({"uri": uri})),
             json!({})
         );
     }
@@ -496,11 +496,9 @@ fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
     for round in 0..200 {
         client.save("p.md", format!("{round:03}"));
         client.expand("p", "").text(&format!("{round:03}"));
-        let got = client.request("prompts/get", json!({"name": "p"}))["result"].clone();
+        let got = client.result("prompts/get", json!({"name": "p"}));
         assert_eq!(got["messages"][0]["content"]["text"], format!("{round:03}"));
-        let listed =
-            client.request("prompts/list", json!({}))["result"]["prompts"][0]["description"]
-                .clone();
+        let listed = client.result("prompts/list", json!({}))["prompts"][0]["description"].clone();
         assert_eq!(listed, format!("{round:03}"));
     }
     client.ignore_notifications();

@@ -1,7 +1,7 @@
 //! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that
 //! are named.
 
-use crate::client::{Client, golden};
+use crate::client::{Client, assert_contains, golden};
 
 /// A directory with every kind of damage that can be written on any system.
 fn damaged() -> Client {
@@ -434,9 +434,9 @@ fn on_a_terminal_lines_are_broken_at_spaces() {
             .all(|line| line.len() <= 40 || !line.trim().contains(' ')),
         "{seen}"
     );
-    assert!(
-        seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"),
-        "{seen}"
+    assert_contains(
+        &seen,
+        "\n    fix: write `{{input}}` if it is\n    meant to be replaced\n",
     );
     assert!(
         seen.ends_with("1 file checked: 0 errors, 1 warning\n"),

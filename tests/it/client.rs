@@ -375,6 +375,14 @@ impl Client {
         answer
     }
 
+    /// Sends a request that succeeds. Returns its result.
+    #[track_caller]
+    pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.request(method, params);
+        assert!(answer.get("result").is_some(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
     /// Opens the conversation with a legacy revision.
     pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let result = self.shake_hands(version);
@@ -418,13 +426,7 @@ impl Client {
 
     /// The names that `list_prompts` gives, separated by spaces.
     pub(crate) fn names(&mut self) -> String {
-        let list = self.list();
-        let names = list["prompts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|prompt| prompt["name"].as_str().unwrap());
-        names.collect::<Vec<_>>().join(" ")
+        names(&self.list()["prompts"])
     }
 
     /// Waits for a notification: its method without `notifications/`, and its params.
@@ -716,6 +718,22 @@ impl Ran {
         );
         assert_eq!(self.stderr, want);
     }
+}
+
+/// Returns the names of the prompts or tools of a list, separated by spaces.
+#[track_caller]
+pub(crate) fn names(list: &Value) -> String {
+    let entries = list.as_array().unwrap().iter();
+    let names: Vec<&str> = entries
+        .map(|entry| entry["name"].as_str().unwrap())
+        .collect();
+    names.join(" ")
+}
+
+/// Fails, and shows the text, unless this is a part of it.
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in {text}");
 }
 
 /// Waits until a file, or everything below a folder, is old enough to be cached

@@ -1,6 +1,6 @@
 //! `list`, `expand`, options and help, and the program without a command.
 
-use crate::client::{Client, golden};
+use crate::client::{Client, assert_contains, golden};
 use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
 use std::fs;
@@ -663,12 +663,9 @@ mod at_a_terminal {
         let Some(said) = ran(&client, 60, "", &[], "\x04") else {
             return;
         };
-        assert!(
-            said.contains("this is an MCP server, waiting for a client"),
-            "{said}"
-        );
+        assert_contains(&said, "this is an MCP server, waiting for a client");
         let said = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04").unwrap();
-        assert!(said.contains("status 0"), "{said}");
+        assert_contains(&said, "status 0");
     }
 }
 

@@ -1,6 +1,6 @@
 //! `config.toml` and `trust`: one settings file for the server, the hook and the commands.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ fn without_mentions_only_commands_count_in_the_hook_and_in_the_description_of_th
     assert_eq!(hook("hook codex"), off);
     for is_on in [false, true] {
         let (mut client, _) = with_settings(&format!("mentions = {is_on}\n"));
-        let tools = client.request("tools/list", json!({}))["result"]["tools"].to_string();
+        let tools = client.result("tools/list", json!({}))["tools"].to_string();
         assert_eq!(tools.contains("`:review :security the parser`"), is_on);
     }
 }
@@ -111,7 +111,7 @@ fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
     let mut client = client;
     assert_eq!(client.names(), "fix long");
     assert_eq!(
-        client.request("tools/list", json!({}))["result"]["tools"]
+        client.result("tools/list", json!({}))["tools"]
             .as_array()
             .unwrap()
             .len(),
@@ -119,7 +119,7 @@ fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
         "edit"
     );
     assert_eq!(
-        client.request("prompts/list", json!({}))["result"]["prompts"]
+        client.result("prompts/list", json!({}))["prompts"]
             .as_array()
             .unwrap()
             .len(),
@@ -137,7 +137,7 @@ fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
         } else {
             "prompts/update"
         };
-        assert_eq!(client.request(method, file)["result"]["success"], true);
+        assert_eq!(client.result(method, file)["success"], true);
     }
     let history = client
         .call("prompt_history", json!({"command": "new"}))
@@ -189,10 +189,7 @@ fn a_file_that_is_no_toml_never_leads_to_another_prompt_of_the_same_name() {
             .any(|prompt| prompt["name"] == "research")
     );
     let error = client.expand("research", "x").error();
-    assert!(
-        error.contains("config.toml:1:12: this is not TOML"),
-        "{error}"
-    );
+    assert_contains(&error, "config.toml:1:12: this is not TOML");
     for command in [
         &["list"][..],
         &["expand", "research", "x"],
@@ -236,7 +233,7 @@ fn a_file_in_a_project_grants_nothing() {
     fs::write(root.join(".prompts/deploy.md"), "Deploy").unwrap();
     let mut client = client.arguments(["--config", "c.toml"]).stderr(None);
     assert_eq!(
-        client.request("tools/list", json!({}))["result"]["tools"]
+        client.result("tools/list", json!({}))["tools"]
             .as_array()
             .unwrap()
             .len(),
@@ -246,11 +243,7 @@ fn a_file_in_a_project_grants_nothing() {
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 0);
     assert_eq!(listed["problems"].as_array().unwrap().len(), 3, "{listed}");
     let ran = client.words("trust --yes");
-    assert!(
-        ran.status.code() == Some(1) && ran.stderr.contains("inside a project"),
-        "{}",
-        ran.stderr
-    );
+    ran.says(1, &["inside a project"]);
 }
 
 #[test]
@@ -267,13 +260,12 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
         fs::create_dir_all(root.join(".prompts")).unwrap();
         fs::write(root.join(".prompts").join(name), text).unwrap();
     }
-    let own = client.path(".config/prompt-expander/prompts");
-    fs::create_dir(&own).unwrap();
+    let own = client.make_folder(".config/prompt-expander/prompts");
     fs::write(own.join("own.md"), "ours").unwrap();
     let hint = format!("`prompt-expander trust '{shown}'`");
 
     let error = client.expand("deploy", "").error();
-    assert!(error.contains(&hint), "{error}");
+    assert_contains(&error, &hint);
     let error = client.expand(":smile:", "").error();
     assert!(
         error.contains("an emoji") && !error.contains(&hint),

@@ -4,9 +4,9 @@
 //! writes, or as their documentation has them; the servers are the real program, or a script for
 //! `sh` in its place.
 
-#[cfg(unix)]
-use crate::client::set_mode;
 use crate::client::{Client, Ran};
+#[cfg(unix)]
+use crate::client::{assert_contains, set_mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -94,6 +94,21 @@ pub(crate) fn found(client: &Client, arguments: &[&str], severity: &str, message
     finding.clone()
 }
 
+#[track_caller]
+fn found_broken(client: &Client, agent: &str, message: &str) -> Value {
+    found(client, &[agent], "broken", message)
+}
+
+#[track_caller]
+fn found_warning(client: &Client, agent: &str, message: &str) -> Value {
+    found(client, &[agent], "warning", message)
+}
+
+#[track_caller]
+fn found_fine(client: &Client, agent: &str, message: &str) -> Value {
+    found(client, &[agent], "fine", message)
+}
+
 /// A correct registration is fine, and nothing else is reported.
 #[track_caller]
 pub(crate) fn is_fine(client: &Client, name: &str) {
@@ -121,12 +136,7 @@ fn an_agent_without_a_registration_is_a_warning_and_the_status_is_1_if_there_is_
     let want = "warning: this program is not registered with `codex` and `gemini` yet; run `prompt-expander install codex gemini`\n";
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
     codex(&client, PROGRAM, "");
-    let zed = found(
-        &client,
-        &["zed"],
-        "warning",
-        "not registered with `zed` yet",
-    );
+    let zed = found_warning(&client, "zed", "not registered with `zed` yet");
     assert_eq!(
         (&zed["client"], &zed["remedy"]),
         (&json!("zed"), &json!("run `prompt-expander install zed`"))
@@ -207,11 +217,10 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
         PROGRAM,
         r#"args = ["--tap", "tap", "--log-file", "log"]"#,
     );
-    found(&client, &["codex"], "fine", "answers in");
-    let unwanted = found(
+    found_fine(&client, "codex", "answers in");
+    let unwanted = found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "the options `--tap tap --log-file log` are only for Codex",
     );
     assert_eq!(
@@ -226,7 +235,7 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
             &format!("args = [\"{option}\", \"/nowhere/record\"]"),
         );
         let message = "prints on standard error: warning: `/nowhere/record` cannot be written to: ";
-        found(&client, &["codex"], "warning", message);
+        found_warning(&client, "codex", message);
     }
 }
 
@@ -234,35 +243,25 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
 fn a_config_that_cannot_be_read_is_named_with_its_position() {
     let client = home();
     let file = codex(&client, PROGRAM, "args = [");
-    let broken = found(&client, &["codex"], "broken", "array");
+    let broken = found_broken(&client, "codex", "array");
     assert_eq!(
         (&broken["file"], broken["line"].as_u64()),
         (&json!(file), Some(4)),
         "{broken}"
     );
     let file = client.put(".gemini/settings.json", "{\n  \"mcpServers\": []\n}");
-    let broken = found(
-        &client,
-        &["gemini"],
-        "broken",
-        "`mcpServers` must be an object",
-    );
+    let broken = found_broken(&client, "gemini", "`mcpServers` must be an object");
     assert_eq!(
         (&broken["file"], &broken["line"]),
         (&json!(file), &json!(2))
     );
     client.put(".claude/settings.json", "{");
-    found(&client, &["claude-code"], "broken", "unterminated object");
+    found_broken(&client, "claude-code", "unterminated object");
     client.put(
         ".gemini/settings.json",
         "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}",
     );
-    found(
-        &client,
-        &["gemini"],
-        "broken",
-        "`prompts`: `command` must be a string",
-    );
+    found_broken(&client, "gemini", "`prompts`: `command` must be a string");
 }
 
 #[test]
@@ -275,7 +274,7 @@ fn a_command_that_cannot_be_started_says_why() {
         (plain.to_str().unwrap(), "is not executable"),
     ] {
         codex(&client, command, "");
-        let broken = found(&client, &["codex"], "broken", why);
+        let broken = found_broken(&client, "codex", why);
         let message = format!("the command of `prompts`, `{command}`, {why}");
         assert_eq!(
             (&broken["message"], &broken["line"]),
@@ -292,10 +291,9 @@ fn a_command_that_cannot_be_started_says_why() {
         );
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
-    found(
+    found_broken(
         &client,
-        &["codex"],
-        "broken",
+        "codex",
         "the `cwd` of `prompts`, /nowhere, is not a folder",
     );
 }
@@ -306,11 +304,10 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let client = home();
     client.link(PROGRAM, "here");
     codex(&client, "./here", "");
-    found(&client, &["codex"], "fine", "answers in");
+    found_fine(&client, "codex", "answers in");
     // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may
     // not.
-    let bin = client.path("bin");
-    fs::create_dir(&bin).unwrap();
+    let bin = client.make_folder("bin");
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client.variable("PATH", &format!("{}:/bin", bin.display()));
     codex(&client, "prompt-expander", "");
@@ -318,10 +315,9 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
     client.put(".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(
+    found_warning(
         &client,
-        &["vscode"],
-        "warning",
+        "vscode",
         "is looked up in PATH, which is different when VS Code is started",
     );
 }
@@ -333,18 +329,16 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let evil = client.put("prompt-expander", "#!/bin/sh\ntouch started\n");
     set_mode(&evil, 0o755);
     codex(&client, "./prompt-expander", "");
-    found(
+    found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "and not this program, so it was not started",
     );
     let client = client.variable("PATH", ".:/usr/bin:/bin");
     codex(&client, "prompt-expander", "");
-    found(
+    found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "and not this program, so it was not started",
     );
     assert!(!client.path("started").exists());
@@ -431,22 +425,16 @@ fn another_server_is_distinguished_from_this_program() {
         )
     };
     script(&client, &answers("{}"));
-    found(
+    found_broken(
         &client,
-        &["codex"],
-        "broken",
+        "codex",
         "lists no prompts, so it is not prompt-expander",
     );
     script(
         &client,
         &answers(r#"{"structuredContent": {"prompts": []}}"#),
     );
-    let old = found(
-        &client,
-        &["codex"],
-        "warning",
-        "`prompts` is version `0.0.1`, in ",
-    );
+    let old = found_warning(&client, "codex", "`prompts` is version `0.0.1`, in ");
     assert_eq!(old["remedy"], TAKEN);
 }
 
@@ -456,20 +444,14 @@ fn what_a_working_server_prints_besides_is_shown() {
     let client = home();
     let program = json!(PROGRAM);
     script(&client, &format!("echo careful >&2; exec {program}"));
-    found(
+    found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "`prompts` prints on standard error: careful",
     );
-    found(&client, &["codex"], "fine", "answers in");
+    found_fine(&client, "codex", "answers in");
     script(&client, &format!("echo loading; exec {program}"));
-    found(
-        &client,
-        &["codex"],
-        "broken",
-        "prints what is not a message: `loading`",
-    );
+    found_broken(&client, "codex", "prints what is not a message: `loading`");
 }
 
 #[test]
@@ -477,7 +459,7 @@ fn arguments_that_this_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
     let why = "ended with status 2 before it answered `initialize`; standard error: error: unexpected argument '--promts' found";
-    let broken = found(&client, &["codex"], "broken", why);
+    let broken = found_broken(&client, "codex", why);
     assert_eq!(broken["remedy"], "correct its arguments in this file");
 }
 
@@ -512,30 +494,20 @@ fn another_name_and_a_second_registration_are_reported() {
         ".codex/config.toml",
         format!("[mcp_servers.mine]\n{server}"),
     );
-    let other = found(
-        &client,
-        &["codex"],
-        "warning",
-        "this program is registered as `mine`",
-    );
+    let other = found_warning(&client, "codex", "this program is registered as `mine`");
     assert_eq!(
         other["remedy"],
         "rename `mine` to `prompts` in this file, or remove it if `prompts` is registered, too"
     );
     assert_eq!(other["line"], 1);
-    found(&client, &["codex"], "fine", "`mine` answers in");
+    found_fine(&client, "codex", "`mine` answers in");
     client.put(
         ".codex/config.toml",
         format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"),
     );
-    let again = found(
-        &client,
-        &["codex"],
-        "warning",
-        "this program is registered as `mine`",
-    );
+    let again = found_warning(&client, "codex", "this program is registered as `mine`");
     assert_eq!(again["line"], 3);
-    found(&client, &["codex"], "fine", "`prompts` answers in");
+    found_fine(&client, "codex", "`prompts` answers in");
 }
 
 #[test]
@@ -559,10 +531,9 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     codex(&client, PROGRAM, "default_tools_approval_mode = \"auto\"");
     is_fine(&client, "codex");
     let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
-    let untrusted = found(
+    let untrusted = found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "Codex silently skips the hook until you trust it",
     );
     assert_eq!(
@@ -575,17 +546,11 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
         PROGRAM,
         &format!("[hooks.state.{state}]\nenabled = false"),
     );
-    found(
-        &client,
-        &["codex"],
-        "broken",
-        "the hook is disabled in Codex",
-    );
+    found_broken(&client, "codex", "the hook is disabled in Codex");
     codex(&client, PROGRAM, "[features]\nhooks = false");
-    let off = found(
+    let off = found_broken(
         &client,
-        &["codex"],
-        "broken",
+        "codex",
         "Codex runs no hooks: `features.hooks` is false",
     );
     assert_eq!(off["line"], 5);
@@ -595,12 +560,7 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
 fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     gemini(&client, json!({"trust": false}), json!({}));
-    found(
-        &client,
-        &["gemini"],
-        "warning",
-        "Gemini CLI asks before each call",
-    );
+    found_warning(&client, "gemini", "Gemini CLI asks before each call");
     gemini(&client, json!({}), json!({}));
     is_fine(&client, "gemini");
     gemini_hook(
@@ -608,10 +568,9 @@ fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
         json!({}),
         json!({"hooksConfig": {"enabled": false}}),
     );
-    found(
+    found_broken(
         &client,
-        &["gemini"],
-        "broken",
+        "gemini",
         "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
     );
     gemini_hook(
@@ -619,17 +578,16 @@ fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
         json!({"name": "expand"}),
         json!({"hooksConfig": {"disabled": ["expand"]}}),
     );
-    found(
+    found_broken(
         &client,
-        &["gemini"],
-        "broken",
+        "gemini",
         "the hook is in the list `hooksConfig.disabled`",
     );
     client.put(
         ".gemini/mcp-server-enablement.json",
         "{\"prompts\": {\"enabled\": false}}",
     );
-    let off = found(&client, &["gemini"], "broken", "`prompts` is disabled");
+    let off = found_broken(&client, "gemini", "`prompts` is disabled");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
 }
 
@@ -640,10 +598,9 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
         .working_in("project");
     let root = client.root().canonicalize().unwrap();
     gemini(&client, json!({}), json!({}));
-    found(
+    found_warning(
         &client,
-        &["gemini"],
-        "warning",
+        "gemini",
         "Gemini CLI does not trust this folder, and starts no server in it",
     );
     let trust = |folder: &str, rule: &str, other: &str| {
@@ -659,10 +616,9 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
         is_fine(&client, "gemini");
     }
     trust("project", "DO_NOT_TRUST", "TRUST_FOLDER");
-    found(
+    found_warning(
         &client,
-        &["gemini"],
-        "warning",
+        "gemini",
         "Gemini CLI does not trust this folder, and starts no server in it",
     );
     gemini(
@@ -700,10 +656,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [hook]}]});
     settings["disableAllHooks"] = json!(true);
     claude(&client, settings);
-    found(
+    found_broken(
         &client,
-        &["claude-code"],
-        "broken",
+        "claude-code",
         "Claude Code runs no hooks: `disableAllHooks` is true",
     );
     claude(&client, allowed());
@@ -715,10 +670,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
         ".claude.json",
         json!({"mcpServers": servers, "projects": projects}).to_string(),
     );
-    found(
+    found_broken(
         &client,
-        &["claude-code"],
-        "broken",
+        "claude-code",
         "`prompts` is disabled in this project",
     );
     // One that comes with the project must be accepted.
@@ -727,10 +681,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
         ".mcp.json",
         json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string(),
     );
-    found(
+    found_warning(
         &client,
-        &["claude-code"],
-        "warning",
+        "claude-code",
         "comes with the project and has not been accepted yet",
     );
     let settings = |key: &str| {
@@ -739,10 +692,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     client.put(".claude/settings.json", settings("enabledMcpjsonServers"));
     is_fine(&client, "claude-code");
     client.put(".claude/settings.json", settings("disabledMcpjsonServers"));
-    found(
+    found_broken(
         &client,
-        &["claude-code"],
-        "broken",
+        "claude-code",
         "`prompts` of this project was refused",
     );
 }
@@ -751,10 +703,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
 fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
     let client = home().variable("PROMPT_EXPANDER_PROMPTS", "/nowhere");
     codex(&client, PROGRAM, "");
-    let lost = found(
+    let lost = found_warning(
         &client,
-        &["codex"],
-        "warning",
+        "codex",
         "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on",
     );
     let remedy = "write its folders as `prompts` into config.toml";
@@ -807,10 +758,9 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
         json!({"command": PROGRAM, "env": {"LD_PRELOAD": "./x.so"}, "trust": true}),
     ] {
         project(entry);
-        found(
+        found_warning(
             &client,
-            &["gemini"],
-            "warning",
+            "gemini",
             "comes with the project and is not exactly this program",
         );
         assert!(!client.path("started").exists());
@@ -825,15 +775,14 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
         );
     };
     hook(&format!("{PROGRAM} hook gemini; touch started"));
-    found(
+    found_warning(
         &client,
-        &["gemini"],
-        "warning",
+        "gemini",
         "the hook comes with the project and is not exactly this program",
     );
     assert!(!client.path("started").exists());
     hook(&format!("{PROGRAM} hook gemini; exit 0"));
-    found(&client, &["gemini"], "fine", "the hook expands");
+    found_fine(&client, "gemini", "the hook expands");
 }
 
 #[test]
@@ -916,19 +865,19 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
     let client = home();
     codex_hook(&client, &format!("{PROGRAM} hook codex"), true);
     is_fine(&client, "codex");
-    let fine = found(&client, &["codex"], "fine", "the hook expands `:");
+    let fine = found_fine(&client, "codex", "the hook expands `:");
     assert!(
         fine["message"].as_str().unwrap().contains(" x` in "),
         "{fine}"
     );
     gemini_hook(&client, json!({}), json!({}));
-    found(&client, &["gemini"], "fine", "the hook expands");
+    found_fine(&client, "gemini", "the hook expands");
     let mut settings = allowed();
     let line = format!("{PROGRAM} hook claude-code");
     settings["hooks"] =
         json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
     claude(&client, settings);
-    found(&client, &["claude-code"], "fine", "the hook expands");
+    found_fine(&client, "claude-code", "the hook expands");
     is_fine(&client, "claude-code");
     // Hooks that do not run this program are neither reported nor run.
     codex_hook(&client, "touch ran", true);
@@ -959,7 +908,7 @@ fn a_hook_that_does_something_else_is_reported() {
             .status();
         assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
-        let broken = found(&client, &["codex"], "broken", why);
+        let broken = found_broken(&client, "codex", why);
         assert_eq!(
             (&broken["file"], &broken["line"]),
             (&json!(file), &json!(3))
@@ -971,8 +920,7 @@ fn a_hook_that_does_something_else_is_reported() {
 #[test]
 fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     let client = home();
-    let bin = client.path("bin");
-    fs::create_dir(&bin).unwrap();
+    let bin = client.make_folder("bin");
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client
         .variable("PATH", &format!("{}:/usr/bin:/bin", bin.display()))
@@ -1004,12 +952,7 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     ] {
         let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
         let file = client.put(file, hooks.to_string());
-        found(
-            &client,
-            &["codex"],
-            "warning",
-            &format!("{said}, so it was not run"),
-        );
+        found_warning(&client, "codex", &format!("{said}, so it was not run"));
         assert!(!client.path("ran").exists(), "{line}");
         fs::remove_file(file).unwrap();
     }
@@ -1032,10 +975,9 @@ fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
 fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let client = home();
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
-    let stale = found(
+    let stale = found_broken(
         &client,
-        &["codex"],
-        "broken",
+        "codex",
         "the program of the hook, `/nowhere/prompt-expander`, does not exist",
     );
     assert_eq!(stale["remedy"], "run `prompt-expander install codex`");
@@ -1044,23 +986,13 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
         json!({"command": format!("{PROGRAM} hook codex; exit 0")}),
         json!({}),
     );
-    found(
-        &client,
-        &["gemini"],
-        "broken",
-        "the hook does not expand `:",
-    );
+    found_broken(&client, "gemini", "the hook does not expand `:");
     let twice = json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
     client.put(
         ".codex/hooks.json",
         json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string(),
     );
-    found(
-        &client,
-        &["codex"],
-        "warning",
-        "the hook is registered twice",
-    );
+    found_warning(&client, "codex", "the hook is registered twice");
 }
 
 /// A program named as this one, and its folder first in PATH.
@@ -1114,7 +1046,7 @@ fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_reg
     client.put(".claude/plugins/installed_plugins.json", installed);
     let missing =
         "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
-    found(&client, &["claude-code"], "broken", missing);
+    found_broken(&client, "claude-code", missing);
     let client = first_in_path(client, &format!("#!/bin/sh\nexec {PROGRAM} \"$@\"\n"));
     is_fine(&client, "claude-code");
     assert_eq!(doctor(&client, &["claude-code"]).status.code(), Some(0));
@@ -1124,10 +1056,9 @@ fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_reg
             .status
             .success()
     );
-    let twice = found(
+    let twice = found_warning(
         &client,
-        &["claude-code"],
-        "warning",
+        "claude-code",
         "mcp__plugin_prompt-expander_prompts__expand_prompt",
     );
     assert_eq!(
@@ -1162,12 +1093,7 @@ fn a_config_without_permission_to_read_it_is_reported() {
     let client = home().unprivileged();
     let file = codex(&client, PROGRAM, "");
     set_mode(&file, 0o000);
-    let unread = found(
-        &client,
-        &["codex"],
-        "broken",
-        "it cannot be read: Permission denied",
-    );
+    let unread = found_broken(&client, "codex", "it cannot be read: Permission denied");
     assert_eq!(unread["file"], json!(file));
 }
 
@@ -1192,12 +1118,12 @@ fn problems_of_the_settings_file_and_prompts_that_are_not_trusted_are_reported()
     client.put("project/.prompts/deploy.md", "Deploy.");
     let config = client.put("my.toml", "promts = []\n");
     let said = doctor(&client, &["--config", config.to_str().unwrap()]).stdout;
-    assert!(
-        said.contains(&format!(
+    assert_contains(
+        &said,
+        &format!(
             "broken: {}:1:1: there is no key `promts`; did you mean `prompts`?",
             config.display()
-        )),
-        "{said}"
+        ),
     );
     assert!(
         said.contains("warning: ") && said.contains("prompt-expander trust"),

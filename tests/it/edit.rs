@@ -1,7 +1,7 @@
 //! Editing by clients: the tools and the methods that create, change, delete and restore prompts;
 //! who may call them; what must be seen before it is changed.
 
-use crate::client::{Client, LEGACY, golden, modern, set_mode};
+use crate::client::{Client, LEGACY, assert_contains, golden, modern, set_mode};
 use crate::http_client::{HttpServer, request, write_secret};
 use crate::postgres::{folder_and_store, save, text_of};
 use crate::websocket::WebSocket;
@@ -41,7 +41,7 @@ fn files(client: &Client) -> Vec<String> {
 }
 
 fn tools(client: &mut Client) -> Vec<Value> {
-    client.request("tools/list", json!({}))["result"]["tools"]
+    client.result("tools/list", json!({}))["tools"]
         .as_array()
         .unwrap()
         .clone()
@@ -218,8 +218,7 @@ fn edits_that_wait_for_another_process_hold_up_no_other_request() {
         ("Content-Type", "application/json"),
         ("Authorization", &*bearer),
     ];
-    let history = server.home.path("prompts/.history");
-    fs::create_dir(&history).unwrap();
+    let history = server.home.make_folder("prompts/.history");
     let lock = fs::File::create(history.join(".lock")).unwrap();
     lock.lock().unwrap();
     thread::scope(|scope| {
@@ -352,7 +351,7 @@ fn several_messages_and_other_roles_become_messages_of_the_file() {
 fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
     let mut client = editing().prompt("standup.md", STANDUP);
     client.initialize(LEGACY);
-    let mut update = |params: Value| client.request("prompts/update", params)["result"].clone();
+    let mut update = |params: Value| client.result("prompts/update", params);
     let updated = update(json!({"name": "standup", "description": "New"}));
     let file = |text: &str| json!(Revision::of(text.as_bytes()));
     let described = STANDUP.replace("Say what is new", "New");
@@ -418,7 +417,7 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
         assert_eq!(write("delete_prompt", delete), second);
         let gone = json!({"command": "x/a", "file": "x", "expected": first});
         let error = client.call("update_prompt", gone).error();
-        assert!(error.contains("`x/a` was deleted"), "{error}");
+        assert_contains(&error, "`x/a` was deleted");
         let deleted = history(&mut client, "x/a");
         assert!(
             deleted.get("revision").is_none() && deleted.get("file").is_none(),
@@ -449,7 +448,7 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
         assert_eq!((&old["file"], &old["revision"]), (&json!("Two\n"), &first));
         let arguments = json!({"command": "x/a", "revision": "0".repeat(32), "expected": first});
         let error = client.call("restore_prompt", arguments).error();
-        assert!(error.contains("has no version"), "{error}");
+        assert_contains(&error, "has no version");
         client.ignore_notifications();
     }
 }
@@ -634,7 +633,7 @@ fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
             call(&server, TEAM_A, "create_prompt", arguments)
         };
         let error = tool_error(&create("b", "B"));
-        assert!(error.contains("`team-a/`"), "{error}");
+        assert_contains(&error, "`team-a/`");
         for tool in [
             "update_prompt",
             "delete_prompt",
@@ -766,7 +765,7 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
     };
     assert_eq!(create("research").get("warnings"), None);
     let warning = create("deploy")["warnings"][0].to_string();
-    assert!(warning.contains("overrides"), "{warning}");
+    assert_contains(&warning, "overrides");
     client.expand("research", "").text("Mine");
     client.expand("deploy", "").text("Deploy");
     client.ignore_notifications();
@@ -821,7 +820,7 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
             "`{name}` is there only for agents that may edit prompts; start the server with --edit, or use a token with the role `write`"
         );
         let error = reader.expand(name, "x").error();
-        assert!(error.contains(&why), "{error}");
+        assert_contains(&error, &why);
         let (code, message) = refused(&reader.request("prompts/get", json!({"name": name})));
         assert!(code == -32602 && message.contains(&why), "{message}");
         assert_eq!(
@@ -835,7 +834,7 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     let mut without_builtin = Client::new().arguments(["--no-builtin", "--prompts", "prompts"]);
     without_builtin.initialize(LEGACY);
     let error = without_builtin.expand("save-prompt", "x").error();
-    assert!(error.contains("o prompt named"), "{error}");
+    assert_contains(&error, "o prompt named");
     let mut writer = Client::new().arguments(["--prompts", "prompts", "--edit"]);
     writer.initialize(LEGACY);
     assert_eq!(listed(&mut writer), 2);

@@ -1,9 +1,9 @@
 //! `expand`: words, piped text and files. (`command_line` has the rest, and `explain` shows the
 //! same.)
 
-#[cfg(unix)]
-use crate::client::set_mode;
 use crate::client::{Client, Ran};
+#[cfg(unix)]
+use crate::client::{assert_contains, set_mode};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -229,7 +229,7 @@ fn a_terminal_is_never_read() {
     let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else {
         return;
     };
-    assert!(shown.contains("Review this.\n\nfocus\n"), "{shown}");
+    assert_contains(&shown, "Review this.\n\nfocus\n");
     let shown = ran(
         &client,
         200,
@@ -238,7 +238,7 @@ fn a_terminal_is_never_read() {
         "",
     )
     .unwrap();
-    assert!(shown.contains("Review this.\n\nfocus -\n"), "{shown}");
+    assert_contains(&shown, "Review this.\n\nfocus -\n");
 }
 
 #[test]
@@ -248,28 +248,6 @@ fn json_is_what_the_tool_answers() {
     assert_eq!(ran.stdout, "{\"prompt\":\"Review this.\\n\\na\\nb\"}\n");
     let printed = ran.json();
     assert_eq!(printed, client.expand("review", "a\nb").structured());
-}
-
-#[test]
-fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
-    let argument =
-        "---\narguments:\n  - {name: level, choices: [low, high], strict: STRICT}\n---\n{{level}}";
-    let client = Client::new().prompt("p.md", argument.replace("STRICT", "false"));
-    let client = client.prompt("strict.md", argument.replace("STRICT", "true"));
-    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; the value is used as it is (usage: `:p \
-                   [level=…]`)";
-    let ran = client.words("expand p level=paranoid");
-    assert_eq!(
-        (ran.stdout.as_str(), ran.stderr),
-        ("paranoid\n", format!("warning: {warning}\n"))
-    );
-    let explained = client.words("explain --json p paranoid").json();
-    assert_eq!(explained["warnings"], json!([warning]));
-    client.words("expand strict paranoid").failed(
-        1,
-        "error: `strict` cannot be expanded: `paranoid` is not a choice for `level`, which takes `low` or `high`; write \
-         `:strict [level=…]`\n",
-    );
 }
 
 #[test]
@@ -349,8 +327,7 @@ mod copy {
     /// connection.
     fn with_commands(commands: &[(&str, &str)]) -> Client {
         let client = client();
-        let folder = client.path("bin");
-        fs::create_dir(&folder).unwrap();
+        let folder = client.make_folder("bin");
         for (name, script) in commands {
             fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
             set_mode(folder.join(name), 0o755);

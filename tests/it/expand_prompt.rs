@@ -1,6 +1,6 @@
 //! The tool `expand_prompt`: the shape of its answer, names that fit, and errors that help.
 
-use crate::client::{AUDIT, Client, LEGACY, modern};
+use crate::client::{AUDIT, Client, LEGACY, assert_contains, modern};
 use serde_json::{Value, json};
 
 #[test]
@@ -352,7 +352,7 @@ fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
         .stderr(None);
     let error = client.expand("research", "").error();
     let tell = " Tell the user that some files or folders cannot be read:\n";
-    assert!(error.contains(tell), "{error}");
+    assert_contains(&error, tell);
     assert!(error.ends_with(
         "nowhere: the prompts folder does not exist; create it; it is served as soon as it exists"
     ));
@@ -448,7 +448,7 @@ fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
     ] {
         let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": "", "arguments": arguments}});
         for params in [params.clone(), modern(params)] {
-            let result = client.request("tools/call", params)["result"].clone();
+            let result = client.result("tools/call", params);
             assert_eq!(
                 (&result["isError"], &result["content"][0]["text"]),
                 (&json!(true), &json!(want))

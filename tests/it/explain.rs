@@ -1,7 +1,7 @@
 //! `explain`: where an expansion comes from, what each argument gets, and whether a client shows
 //! all of it.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use crate::readme::page;
 use serde_json::{Value, json};
 use std::fs;
@@ -106,13 +106,13 @@ fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
     let shown = client
         .run(["explain", "--arg", "b=x", "p"], "all of it")
         .stdout;
-    assert!(
-        shown.contains("\n  input  d (its default)\n  input  all of it (as given)\n"),
-        "{shown}"
+    assert_contains(
+        &shown,
+        "\n  input  d (its default)\n  input  all of it (as given)\n",
     );
-    assert!(
-        shown.contains("\n  filled   none: the input follows the body, after an empty line\n  unknown  {{topic}} "),
-        "{shown}"
+    assert_contains(
+        &shown,
+        "\n  filled   none: the input follows the body, after an empty line\n  unknown  {{topic}} ",
     );
 }
 
@@ -190,7 +190,7 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
         project.display(),
         user.display()
     );
-    assert!(shown.contains(&want), "{shown}");
+    assert_contains(&shown, &want);
 }
 
 #[test]
@@ -225,27 +225,27 @@ fn a_prompt_without_placeholders_shows_where_the_text_goes() {
         .prompt("p.md", "Review this.")
         .prompt("empty.md", "[{{input}}]");
     let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
-    assert!(
-        shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"),
-        "{shown}"
+    assert_contains(
+        &shown,
+        "\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n",
     );
-    assert!(
-        shown.contains("\n  filled  none: the input follows the body, after an empty line\n"),
-        "{shown}"
+    assert_contains(
+        &shown,
+        "\n  filled  none: the input follows the body, after an empty line\n",
     );
     let shown = client.words("explain empty").stdout;
-    assert!(
-        shown.contains("\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n"),
-        "{shown}"
+    assert_contains(
+        &shown,
+        "\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n",
     );
     let long = "x".repeat(1234);
     let shown = client.run(["explain", "p", &long], "").stdout;
-    assert!(
-        shown.contains(&format!(
+    assert_contains(
+        &shown,
+        &format!(
             "  input  {}… (as given, 1,234 characters in all)\n",
             &long[..200]
-        )),
-        "{shown}"
+        ),
     );
     assert_eq!(
         explained(&client, &["p", &long], "")["input"],
@@ -374,7 +374,7 @@ fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
     assert_eq!(whole(148_988).split(", ").count(), 6);
     let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;
     let said = "  codex tool        too long, 18,015 of 17,000 bytes of the result: the model gets it in parts\n";
-    assert!(shown.contains(said), "{shown}");
+    assert_contains(&shown, said);
     // The hook passes on to the tool exactly what `explain` calls too long for it.
     for characters in [9_626, 9_627, 9_630, 9_631] {
         let prompt = format!(":p {}", "x".repeat(characters));
@@ -442,7 +442,7 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
             "",
         );
         let Some(shown) = shown else { return };
-        assert!(shown.contains("~/prompts/compare.md"), "{shown}");
+        assert_contains(&shown, "~/prompts/compare.md");
         let too_long =
             |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
         assert_eq!(shown.lines().find(too_long), None, "{columns} columns");

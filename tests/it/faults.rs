@@ -8,7 +8,7 @@
 //! disk that never answers (a dead network mount), no free memory (the system or Rust ends the
 //! process), a clock that jumps.
 
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, assert_contains};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Pid;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
 
 /// The names, or URIs, of a list.
 fn listed(client: &mut Client, method: &str, list: &str, key: &str) -> Vec<String> {
-    let result = client.request(method, json!({}))["result"].clone();
+    let result = client.result(method, json!({}));
     result[list]
         .as_array()
         .unwrap()
@@ -265,9 +265,9 @@ mod exhausted {
             leave_descriptors(pid, 0);
             let reason = "Too many open files (os error 24)";
             let error = client.expand("a", "x").error();
-            assert!(
-                error.contains(&format!("a.md: the file cannot be read: {reason}; ")),
-                "{error}"
+            assert_contains(
+                &error,
+                &format!("a.md: the file cannot be read: {reason}; "),
             );
             let error = client.expand("nope", "").error();
             assert!(
@@ -296,10 +296,7 @@ mod exhausted {
                 );
             }
             for method in ["tools/list", "prompts/list", "resources/list"] {
-                assert!(
-                    client.request(method, json!({}))["result"].is_object(),
-                    "{method}"
-                );
+                assert!(client.result(method, json!({})).is_object(), "{method}");
             }
             // One is enough for a file, and for a folder without subfolders.
             leave_descriptors(pid, 1);

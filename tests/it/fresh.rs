@@ -361,8 +361,7 @@ const CHANGES: &[Change] = &[
             begin(client);
         },
         |client, text| {
-            let folder = client.path("nowhere/folder");
-            fs::create_dir_all(&folder).unwrap();
+            let folder = client.make_folder("nowhere/folder");
             fs::write(folder.join("y.md"), file(text)).unwrap();
         },
     ),

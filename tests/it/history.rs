@@ -1,7 +1,7 @@
 //! The versions of a prompt at the command line: `history`, `diff` and `restore`; and disks that
 //! refuse a write.
 
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, assert_contains};
 use prompt_expander::prompt::Revision;
 use serde_json::json;
 use std::fs;
@@ -101,10 +101,7 @@ fn diff_shows_what_has_changed_since_a_version() {
         ("0000000", "no version has the revision"),
     ] {
         let ran = run(&client, &["diff", "a", typed]);
-        assert!(
-            ran.status.code() == Some(1) && ran.stderr.contains(want),
-            "{ran:?}"
-        );
+        ran.says(1, &[want]);
     }
     client.write("new.md", "New.");
     run(&client, &["diff", "new"]).failed(
@@ -295,7 +292,7 @@ fn on_a_full_disk_nothing_changes_and_the_message_has_the_path() {
             json!({"command": "a", "file": large.repeat(4), "expected": revision("A\n")}),
         )
         .error();
-    assert!(refused.contains("No space left on device"), "{refused}");
+    assert_contains(&refused, "No space left on device");
     assert_eq!(
         (files(&prompts), fs::read(prompts.join("a.md")).unwrap()),
         (before, b"A\n".to_vec())

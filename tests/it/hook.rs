@@ -2,7 +2,7 @@
 //!
 //! What the agents do with the answer is in `docs/clients`.
 
-use crate::client::{Client, Ran};
+use crate::client::{Client, Ran, assert_contains};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
@@ -124,12 +124,9 @@ fn the_text_is_that_of_the_tool_byte_for_byte() {
         .as_str()
         .unwrap();
     let expanded = client.expand("odd", input).structured();
-    assert!(
-        context.contains(&format!(
-            "\n\n{}\n\n(End of",
-            expanded["prompt"].as_str().unwrap()
-        )),
-        "{context}"
+    assert_contains(
+        context,
+        &format!("\n\n{}\n\n(End of", expanded["prompt"].as_str().unwrap()),
     );
 }
 
@@ -441,7 +438,7 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
 #[test]
 fn a_misspelled_name_of_an_argument_is_text_of_which_the_user_is_told() {
     let told = context(&client(), ":compare options=a critera=b").unwrap();
-    assert!(told.contains("\n\na critera=b by cost\n\n"), "{told}");
+    assert_contains(&told, "\n\na critera=b by cost\n\n");
     assert!(
         told.ends_with("Tell the user first: `critera=b` stays text; did you mean `criteria=`?"),
         "{told}"
@@ -473,11 +470,9 @@ fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
     });
     let told = context(&many, &format!("See{sentence}")).unwrap();
     assert_eq!(told.matches("(End of the text for").count(), MAX_PROMPTS);
-    assert!(
-        told.contains(
-            "Left out: `:p-i`, `:p-j`, `:p-k`, `:p-l`, `:p-m`, `:p-n`, `:p-o` and `:p-p` (10 more are not named here)."
-        ),
-        "{told}"
+    assert_contains(
+        &told,
+        "Left out: `:p-i`, `:p-j`, `:p-k`, `:p-l`, `:p-m`, `:p-n`, `:p-o` and `:p-p` (10 more are not named here).",
     );
 }
 
@@ -602,9 +597,9 @@ fn closed_pipes_and_unreadable_folders_block_no_prompt() {
     )
     .unwrap();
     let unreadable = context(&client, ":research x").unwrap();
-    assert!(
-        unreadable.contains("permission denied; correct its permissions. Tell the user this"),
-        "{unreadable}"
+    assert_contains(
+        &unreadable,
+        "permission denied; correct its permissions. Tell the user this",
     );
 }
 

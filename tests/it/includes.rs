@@ -1,6 +1,6 @@
 //! `include: true`: a prompt of several files.
 
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, assert_contains};
 use serde_json::json;
 use std::fs;
 
@@ -13,7 +13,7 @@ fn including(path: &str) -> String {
 #[track_caller]
 fn refused(client: &mut Client, name: &str, want: &str) {
     let error = client.expand(name, "x").error();
-    assert!(error.contains(want), "{error}");
+    assert_contains(&error, want);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! The plans of `src/agents/install.rs` have tests of their own: text in, text out.
 
-use crate::client::{Client, Ran, set_mode};
+use crate::client::{Client, Ran, assert_contains, set_mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::ops::Deref;
@@ -199,9 +199,9 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
                 said.contains("`:research solid-state") || said.contains("`/research solid-state"),
                 "what to do next: {said}"
             );
-            assert!(
-                said.contains(&format!("note: wrote {}", user.path(&file).display())),
-                "{said}"
+            assert_contains(
+                &said,
+                &format!("note: wrote {}", user.path(&file).display()),
             );
             let program = user.program.to_str().unwrap();
             let want = match name {
@@ -521,9 +521,9 @@ fn a_read_only_config_is_reported_before_the_question() {
     user.put(".codex/config.toml", "a = 1\n");
     set_mode(user.path(".codex/config.toml"), 0o444);
     let why = user.refused(&["install", "codex", "--yes"]);
-    assert!(
-        why.contains("it is read-only; make it writable, or change it where it is generated"),
-        "{why}"
+    assert_contains(
+        &why,
+        "it is read-only; make it writable, or change it where it is generated",
     );
 }
 
@@ -657,10 +657,7 @@ mod at_a_terminal {
                 "{said}"
             );
             assert!(!said.contains("error"), "{said}");
-            assert!(
-                said.contains("Make these changes for Codex? [y/N]"),
-                "{said}"
-            );
+            assert_contains(&said, "Make these changes for Codex? [y/N]");
         }
         let user = User::new();
         let Some(mut child) = started(&user, "install codex gemini zed") else {
@@ -668,9 +665,9 @@ mod at_a_terminal {
         };
         child.stdin.as_mut().unwrap().write_all(b"n\n").unwrap();
         let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        assert!(
-            said.contains("Make these changes for Codex, Gemini CLI and Zed? [y/N]"),
-            "{said}"
+        assert_contains(
+            &said,
+            "Make these changes for Codex, Gemini CLI and Zed? [y/N]",
         );
     }
 }

@@ -1,6 +1,6 @@
 //! `engine: jinja`: conditions, loops and filters, and nothing that a template could do harm with.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use serde_json::{Value, json};
 
 const ARGUMENTS: &str = "arguments: [{name: lang}, {name: tone, default: kind}]\n";
@@ -40,9 +40,9 @@ fn included_text_is_part_of_the_template() {
         .prompt("_bad.md", "x\n {{ inptu }}");
     client.expand("a", "x").text("One\nX");
     let error = client.expand("b", "x").error();
-    assert!(
-        error.contains("_bad.md:2:5: no argument named `inptu`; did you mean `input`?"),
-        "{error}"
+    assert_contains(
+        &error,
+        "_bad.md:2:5: no argument named `inptu`; did you mean `input`?",
     );
 }
 
@@ -140,11 +140,9 @@ fn a_block_cannot_span_a_marker() {
     ] {
         client.write("a.md", file(body));
         let error = client.expand("a", "x").error();
-        assert!(
-            error.contains(&format!(
-                "a.md:{line}:1: the template has a mistake in this line"
-            )),
-            "{error}"
+        assert_contains(
+            &error,
+            &format!("a.md:{line}:1: the template has a mistake in this line"),
         );
     }
 }
@@ -159,7 +157,7 @@ fn a_mistake_in_a_template_is_an_error_at_its_place() {
     let checked = client.words("check");
     checked.says(1, &[&format!("a.md:6:4: error: {message}")]);
     let error = client.expand("a", "").error();
-    assert!(error.contains(&format!("a.md:6:4: {message}")), "{error}");
+    assert_contains(&error, &format!("a.md:6:4: {message}"));
 }
 
 /// With limits for each prompt, not for each of its messages.
@@ -172,9 +170,9 @@ fn all_messages_of_a_prompt_share_the_limits() {
         format!("---\nengine: jinja\nmessages: true\n---\n{body}"),
     );
     let error = client.expand("a", &"l\n".repeat(130)).error();
-    assert!(
-        error.contains("column 1: its template fails: it takes more than 100000 steps"),
-        "{error}"
+    assert_contains(
+        &error,
+        "column 1: its template fails: it takes more than 100000 steps",
     );
     client.write(
         "b.md",

@@ -57,7 +57,7 @@ fn a_slow_service_holds_up_no_other_request_and_a_cancelled_one_is_not_answered(
         client.send(call(id, "expand_prompt", slow.clone()));
         service.request();
     }
-    assert_eq!(client.request("ping", json!({}))["result"], json!({}));
+    assert_eq!(client.result("ping", json!({})), json!({}));
     client.expand("fast", "").text("Fast.");
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "cancelled"}});
     client.silent(&cancelled.to_string());
@@ -121,8 +121,7 @@ fn a_write_that_waits_for_another_process_holds_up_no_other_request() {
         "prompts",
         "--edit",
     ]);
-    let history = client.path("prompts/.history");
-    fs::create_dir(&history).unwrap();
+    let history = client.make_folder("prompts/.history");
     let lock = fs::File::create(history.join(".lock")).unwrap();
     lock.lock().unwrap();
     client.initialize(LEGACY);

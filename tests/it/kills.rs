@@ -102,8 +102,7 @@ fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
     let make = || {
         let client = Client::new().arguments([]);
         // Through a link on PATH, so that the program is not copied.
-        let bin = client.path("bin");
-        fs::create_dir(&bin).unwrap();
+        let bin = client.make_folder("bin");
         let program = env!("CARGO_BIN_EXE_prompt-expander");
         std::os::unix::fs::symlink(program, bin.join("prompt-expander")).unwrap();
         let client = client.variable("PATH", bin.to_str().unwrap());
@@ -130,8 +129,7 @@ fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
 fn token_add_that_is_killed_shows_no_token_to_others_and_the_next_run_cleans_up() {
     let make = || {
         let client = Client::new().arguments([]);
-        let tokens = client.path("tokens");
-        fs::write(&tokens, format!("{SECRET}-12345 name=old\n")).unwrap();
+        let tokens = client.put("tokens", format!("{SECRET}-12345 name=old\n"));
         set_mode(&tokens, 0o600);
         client
     };

@@ -105,7 +105,7 @@ fn a_bare_request_before_initialize_is_served_as_legacy() {
     let mut client = Client::new().prompt("p.md", "P {{input}}");
     assert_eq!(client.request("ping", json!({})), json!({"result": {}}));
     assert_eq!(
-        client.request("tools/list", json!({}))["result"]["tools"]
+        client.result("tools/list", json!({}))["tools"]
             .as_array()
             .unwrap()
             .len(),
@@ -251,7 +251,7 @@ fn an_envelope_is_complete_has_the_modern_version_and_comes_with_a_modern_method
 #[test]
 fn each_request_alone_decides_its_era() {
     for_fresh_and_initialized(|client| {
-        let modern_result = client.request("tools/list", modern(json!({})))["result"].clone();
+        let modern_result = client.result("tools/list", modern(json!({})));
         assert_eq!(
             (
                 &modern_result["resultType"],
@@ -269,7 +269,7 @@ fn each_request_alone_decides_its_era() {
             json!({}),
             json!({"_meta": {"progressToken": 1, "traceparent": "x"}}),
         ] {
-            let legacy = client.request("tools/list", params)["result"].clone();
+            let legacy = client.result("tools/list", params);
             assert_eq!(
                 legacy.as_object().unwrap().keys().collect::<Vec<_>>(),
                 ["tools"]
@@ -283,11 +283,8 @@ fn each_request_alone_decides_its_era() {
 fn the_lists_of_an_empty_library_are_empty_without_errors() {
     for_fresh_and_initialized(|client| {
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-            assert_eq!(
-                client.request(method, json!({}))["result"],
-                json!({key: []})
-            );
-            let modern = client.request(method, modern(json!({})))["result"].clone();
+            assert_eq!(client.result(method, json!({})), json!({key: []}));
+            let modern = client.result(method, modern(json!({})));
             assert_eq!(
                 (&modern[key], &modern["ttlMs"], &modern["cacheScope"]),
                 (&json!([]), &json!(0), &json!("private"))
@@ -369,7 +366,7 @@ fn client_info_is_data_whatever_its_keys() {
     let client_info = json!({"name": "x", "$serde_json::private::RawValue": "[1]", "$serde_json::private::Number": "{]"});
     let params = json!({"protocolVersion": "2025-06-18", "clientInfo": client_info});
     assert_eq!(
-        client.request("initialize", params)["result"]["clientInfo"],
+        client.result("initialize", params)["clientInfo"],
         client_info
     );
 }

@@ -5,7 +5,7 @@
 //! `wire.rs`; those of batches and values in `src/jsonrpc.rs`; those of subscriptions in
 //! `changes.rs`; those of arguments and aliases in `src/prompt/format/tests.rs`.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use prompt_expander::library::MAX_ENTRIES;
 use prompt_expander::prompt::{MAX_FILE, MAX_FRONTMATTER};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn too_many_files_are_a_problem_and_exact_names_are_found_all_the_same() {
     assert_eq!(list["problems"][0]["message"], message);
     is_served(&mut client);
     let error = client.expand("nope", "").error();
-    assert!(error.contains(message), "{error}");
+    assert_contains(&error, message);
 }
 
 /// A value nested this deep: as the line itself, and in each place of a request that has one.
@@ -179,9 +179,9 @@ mod memory {
         let before = client.peak_memory_kib();
         for _ in 0..3 {
             let error = client.expand("many", &"x".repeat(MIB)).error();
-            assert!(
-                error.contains("it would become 10,000 MiB long, the limit is 64 MiB"),
-                "{error}"
+            assert_contains(
+                &error,
+                "it would become 10,000 MiB long, the limit is 64 MiB",
             );
             is_served(&mut client);
         }

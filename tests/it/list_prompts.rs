@@ -1,6 +1,6 @@
 //! The tool `list_prompts`.
 
-use crate::client::{Client, LEGACY, modern};
+use crate::client::{Client, LEGACY, assert_contains, modern, names};
 use serde_json::json;
 
 #[test]
@@ -82,26 +82,13 @@ fn the_result_is_content_then_structured_content_with_the_same_compact_json() {
 #[test]
 fn a_modern_result_says_that_it_is_complete() {
     let mut client = Client::new().prompt("a.md", "A");
-    let result =
-        client.request("tools/call", modern(json!({"name": "list_prompts"})))["result"].clone();
+    let result = client.result("tools/call", modern(json!({"name": "list_prompts"})));
     assert_eq!(result["resultType"], "complete");
     assert_eq!(
         result["structuredContent"],
         json!({"prompts": [{"name": "a", "description": "A"}]})
     );
     assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none());
-}
-
-#[test]
-fn what_is_on_disk_is_in_the_very_next_answer() {
-    let mut client = Client::new().prompt("a.md", "First.");
-    assert_eq!(client.list()["prompts"][0]["description"], "First.");
-    client.write("a.md", "Other.");
-    assert_eq!(client.list()["prompts"][0]["description"], "Other.");
-    client.write("new/deep/b.md", "B");
-    assert_eq!(client.names(), "a new/deep/b");
-    std::fs::remove_dir_all(client.path("prompts/new")).unwrap();
-    assert_eq!(client.names(), "a");
 }
 
 #[test]
@@ -140,12 +127,6 @@ fn library() -> Client {
 fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_json::Value) {
     let mut list = client.call("list_prompts", arguments).structured();
     let prompts = list.as_object_mut().unwrap().remove("prompts").unwrap();
-    let names: Vec<&str> = prompts
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|prompt| prompt["name"].as_str().unwrap())
-        .collect();
     if let Some(problems) = list.get_mut("problems") {
         let files: Vec<_> = problems
             .as_array()
@@ -155,7 +136,7 @@ fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_j
             .collect();
         *problems = files.into();
     }
-    (names.join(" "), list)
+    (names(&prompts), list)
 }
 
 /// What matches is told in `src/library/query.rs`.
@@ -238,7 +219,7 @@ fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
     ] {
         let params = json!({"name": "list_prompts", "arguments": arguments});
         for params in [params.clone(), modern(params)] {
-            let result = client.request("tools/call", params)["result"].clone();
+            let result = client.result("tools/call", params);
             assert_eq!(
                 (&result["isError"], &result["content"][0]["text"]),
                 (&json!(true), &json!(want)),
@@ -265,10 +246,9 @@ fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by
     let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
     let offered = |client: &mut Client| {
         let completed = json!({"ref": template.clone(), "argument": {"name": "name", "value": ""}});
-        let natives = client.request("prompts/list", json!({}))["result"]["prompts"].to_string();
-        let resources =
-            client.request("resources/list", json!({}))["result"]["resources"].to_string();
-        let completed = client.request("completion/complete", completed)["result"].to_string();
+        let natives = client.result("prompts/list", json!({}))["prompts"].to_string();
+        let resources = client.result("resources/list", json!({}))["resources"].to_string();
+        let completed = client.result("completion/complete", completed).to_string();
         let close = client.expand("stndup", "").error();
         let unknown = client.expand("xyzzy", "").error();
         let native = client.request("prompts/get", json!({"name": "stndup"}))["error"]["message"]
@@ -293,10 +273,7 @@ fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by
         None
     );
     let expansion = client.expand("standup", "x").structured()["prompt"].to_string();
-    assert!(
-        expansion.contains("Say here what the agent is to do"),
-        "{expansion}"
-    );
+    assert_contains(&expansion, "Say here what the agent is to do");
     assert!(client.run(["list"], "").stdout.contains("standup\t"));
 
     let file = client.text("prompts/standup.md");

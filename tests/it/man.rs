@@ -1,7 +1,7 @@
 //! The manual page: clap_mangen generates it from the commands and options. It is committed in
 //! `docs/man`, for packagers and for the program itself; the test fails if it is out of date.
 
-use crate::client::{Client, golden};
+use crate::client::{Client, assert_contains, golden};
 use clap_mangen::Man;
 
 fn page() -> String {
@@ -31,7 +31,7 @@ fn page() -> String {
 fn the_manual_page_is_up_to_date_and_the_program_prints_it() {
     let page = page();
     golden("../docs/man/prompt-expander.1", &page);
-    assert!(page.contains("prompt\\-expander\\-expand(1)"), "{page}");
+    assert_contains(&page, "prompt\\-expander\\-expand(1)");
     if std::env::var_os("UPDATE").is_none() {
         let ran = Client::new().arguments([]).run(["man"], ""); // prints the page that it was built with
         assert!(ran.status.success() && ran.stdout == page, "{}", ran.stderr);

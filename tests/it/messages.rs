@@ -101,7 +101,7 @@ fn an_agent_that_would_lose_messages_or_roles_gets_one_message_with_the_text_for
         let mut params = modern(json!({"name": "shots", "arguments": {"input": INPUT}}));
         params["_meta"]["io.modelcontextprotocol/clientInfo"] =
             json!({"name": name, "version": "1"});
-        let messages = client.request("prompts/get", params)["result"]["messages"].clone();
+        let messages = client.result("prompts/get", params)["messages"].clone();
         assert_eq!(
             messages,
             json!([{"role": "user", "content": {"type": "text", "text": TEXT}}]),

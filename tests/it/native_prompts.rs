@@ -1,6 +1,6 @@
 //! `prompts/list` and `prompts/get`, in both eras.
 
-use crate::client::{AUDIT, Client, LEGACY, modern, revision_meta};
+use crate::client::{AUDIT, Client, LEGACY, modern, names, revision_meta};
 use serde_json::{Value, json};
 
 const COMPARE: &str = "---\ntitle: Compare\ndescription: Compare options\narguments:\n  - name: options\n    description: \
@@ -55,10 +55,10 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
         prompt["_meta"] = revision_meta(&std::fs::read_to_string(file).unwrap());
     }
     assert_eq!(
-        client.request("prompts/list", json!({}))["result"],
+        client.result("prompts/list", json!({})),
         json!({"prompts": prompts})
     );
-    let result = client.request("prompts/list", modern(json!({})))["result"].clone();
+    let result = client.result("prompts/list", modern(json!({})));
     assert_eq!(
         (
             &result["prompts"],
@@ -81,7 +81,7 @@ fn a_prompt_is_one_message_of_the_user_with_a_description() {
         json!({"description": "Compare options", "messages": messages})
     );
     let params = modern(json!({"name": "compare", "arguments": arguments}));
-    let result = client.request("prompts/get", params)["result"].clone();
+    let result = client.result("prompts/get", params);
     assert_eq!(
         (&result["messages"], &result["resultType"]),
         (&messages, &json!("complete"))
@@ -195,10 +195,9 @@ fn lists_come_in_pages_of_500_or_of_the_size_that_was_asked_for() {
         }
         client.write("broken.md", "---\n");
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-            let first = client.request(method, json!({}))["result"].clone();
+            let first = client.result(method, json!({}));
             assert_eq!(first[key].as_array().unwrap().len(), size);
-            let second =
-                client.request(method, json!({"cursor": first["nextCursor"]}))["result"].clone();
+            let second = client.result(method, json!({"cursor": first["nextCursor"]}));
             assert_eq!(
                 (
                     second[key].as_array().unwrap().len(),
@@ -216,7 +215,7 @@ fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
                 {name: a, title: The A}\n---\n{{a}}";
     let plain = "---\ntitle: Plain\n---\nP";
     let mut client = Client::new().prompt("p.md", file).prompt("plain.md", plain);
-    let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    let prompts = client.result("prompts/list", json!({}))["prompts"].clone();
     let mut meta = revision_meta(file);
     meta["io.github.prompt-expander/tags"] = json!(["git", "Work"]);
     meta["io.github.prompt-expander/category"] = "dev".into();
@@ -235,15 +234,8 @@ fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
 
 /// The names in a page of `prompts/list`, and the cursor.
 fn listed(client: &mut Client, params: Value) -> (String, Option<Value>) {
-    let answer = client.request("prompts/list", params);
-    let prompts = answer["result"]["prompts"]
-        .as_array()
-        .unwrap_or_else(|| panic!("{answer}"));
-    let names: Vec<&str> = prompts
-        .iter()
-        .map(|prompt| prompt["name"].as_str().unwrap())
-        .collect();
-    (names.join(" "), answer["result"].get("nextCursor").cloned())
+    let list = client.result("prompts/list", params);
+    (names(&list["prompts"]), list.get("nextCursor").cloned())
 }
 
 /// Prompts with tags, and with categories.
@@ -353,10 +345,7 @@ fn a_long_description_is_cut_in_lists_and_only_there() {
     let cut = format!("{}…", "word ".repeat(60).trim_end());
     assert_eq!(client.list()["prompts"][0]["description"], cut);
     for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-        assert_eq!(
-            client.request(method, json!({}))["result"][key][0]["description"],
-            cut
-        );
+        assert_eq!(client.result(method, json!({}))[key][0]["description"], cut);
     }
     assert_eq!(
         get(&mut client, "p", json!({}))["result"]["description"],
@@ -378,7 +367,7 @@ fn opencode_finds_no_mark_in_a_text_but_the_values() {
     let mut client = Client::new().prompt("p.md", format!("---\narguments: [a, b]\n---\n{body}"));
     let arguments = json!({"a": "$1", "b": "$2"});
     let text = |client: &mut Client, params: Value| {
-        client.request("prompts/get", params)["result"]["messages"][0]["content"]["text"]
+        client.result("prompts/get", params)["messages"][0]["content"]["text"]
             .as_str()
             .unwrap()
             .to_owned()

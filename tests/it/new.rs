@@ -1,8 +1,8 @@
 //! `new` and `edit`: files that a person creates and opens. The editors are small scripts.
 
-use crate::client::Client;
 #[cfg(unix)]
 use crate::client::set_mode;
+use crate::client::{Client, assert_contains};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -217,10 +217,7 @@ fn of_many_commands_that_create_one_name_at_once_one_succeeds() {
         .collect();
     assert_eq!(made.len(), 1, "{outputs:?}");
     let text = fs::read_to_string(own(&client, "git/a.md")).unwrap();
-    assert!(
-        text.contains(&format!("\ndescription: Number {}\n", made[0])),
-        "{text}"
-    );
+    assert_contains(&text, &format!("\ndescription: Number {}\n", made[0]));
 }
 
 #[cfg(unix)]
@@ -618,7 +615,7 @@ mod editors {
             };
             let text = client.text("prompts/a.md");
             assert_eq!(text, "Text.\ninterrupted\ntyped\n", "{said}");
-            assert!(said.contains("status 0"), "{said}");
+            assert_contains(&said, "status 0");
         }
 
         #[test]
@@ -645,11 +642,9 @@ mod editors {
 
             fs::remove_file(client.path("bin/nano")).unwrap();
             let said = typed(&client, 400, &line, "").unwrap();
-            assert!(
-                said.contains(
-                    "no editor was found; set EDITOR to your editor, for example `EDITOR="
-                ),
-                "{said}"
+            assert_contains(
+                &said,
+                "no editor was found; set EDITOR to your editor, for example `EDITOR=",
             );
         }
     }

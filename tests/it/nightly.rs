@@ -87,8 +87,7 @@ impl Edited {
                     home.path(format!("target{file}-{}", number % 2)),
                     home.path("link"),
                 );
-                let draft = home.path("draft");
-                fs::write(&draft, text).unwrap();
+                let draft = home.put("draft", text);
                 fs::rename(draft, &target).unwrap();
                 symlink(&target, &link).unwrap();
                 fs::rename(link, path).unwrap();

@@ -4,7 +4,7 @@
 //! It is skipped where opencode is not named:
 //! `OPENCODE=$(command -v opencode) cargo test --test it -- opencode`.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use crate::http_service::{Service, response};
 use serde_json::{Value, json};
 use std::fs;
@@ -175,6 +175,6 @@ fn the_plugin_adds_the_texts_of_the_prompts_and_the_message_stays() {
             "{sent}"
         );
         let last_word = typed.split(' ').next_back().unwrap();
-        assert!(sent.contains(last_word), "{sent}");
+        assert_contains(&sent, last_word);
     }
 }

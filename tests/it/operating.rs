@@ -1,7 +1,7 @@
 //! What operators of `serve --http` see: health, metrics, request ids, the log and the record of
 //! `--tap`.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
 use serde_json::{Value, json};
 use std::fs;
@@ -213,12 +213,9 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
     assert_eq!(one[0][2..6], ["in", "", "1", "one"], "{record}");
     assert_eq!(one[0][6], body.replace('\n', " "));
     assert_eq!(one[1][2..5], ["out", "1", "one"], "{record}");
-    assert!(
-        record.contains("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"),
-        "{record}"
-    );
+    assert_contains(&record, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     for event in [acknowledged, changed] {
-        assert!(record.contains(&event.data), "{record}");
+        assert_contains(&record, &event.data);
     }
 }
 

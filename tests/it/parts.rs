@@ -173,7 +173,7 @@ fn a_modern_request_says_itself_which_client_it_is_from() {
             params["_meta"]["io.modelcontextprotocol/clientInfo"] =
                 json!({"name": name, "version": "1"});
         }
-        client.request("tools/call", params)["result"]["structuredContent"]
+        client.result("tools/call", params)["structuredContent"]
             .get("next")
             .is_some()
     };

@@ -399,34 +399,10 @@ fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
         "{now} {end:?}"
     );
     // Neither `compose` in EDITOR nor one that is missing loops.
-    let vi = client.path("vi");
-    fs::write(&vi, "#!/bin/sh\nprintf vi > $1\n").unwrap();
+    client.put("vi", "#!/bin/sh\nprintf vi > $1\n");
     let line = "chmod +x vi; PATH=.:$PATH $PROGRAM compose $FILE";
     let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else {
         return;
     };
     assert_eq!(now, "vi");
-}
-
-#[test]
-fn a_killed_compose_leaves_the_old_draft_or_the_new_one() {
-    let client = client();
-    let line = "for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
-        printf ':review the parser' > $FILE
-        $PROGRAM compose $FILE & pid=$!
-        sleep 0.$(printf %03d $((i * 5))); kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
-        cat $FILE >> drafts; echo '#' >> drafts
-    done";
-    let Some(_) = composed(&client, DRAFTS[2], "", line, &[]) else {
-        return;
-    };
-    let drafts = client.text("drafts");
-    let drafts: Vec<&str> = drafts.split_terminator("#\n").collect();
-    assert_eq!(drafts.len(), 20);
-    for draft in drafts {
-        assert!(
-            [":review the parser", "Review this.\n\nthe parser"].contains(&draft),
-            "{draft:?}"
-        );
-    }
 }

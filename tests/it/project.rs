@@ -1,8 +1,8 @@
 //! `--project`: the prompts of the current repository, and what a repository must not do.
 
-#[cfg(unix)]
-use crate::client::set_mode;
 use crate::client::{Client, LEGACY};
+#[cfg(unix)]
+use crate::client::{assert_contains, set_mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,7 @@ fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
 #[test]
 fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     let client = project([(".prompts/research.md", "theirs")]);
-    let own = client.path(".config/prompt-expander/prompts");
-    fs::create_dir_all(&own).unwrap();
+    let own = client.make_folder(".config/prompt-expander/prompts");
     fs::write(own.join("research.md"), "own").unwrap();
     let mut client = client.arguments([]);
     client
@@ -342,7 +341,7 @@ fn lists_mark_the_prompts_of_the_project() {
     assert_eq!(of(&list, "prompts", "own", "description"), "Own.");
     client.initialize(LEGACY);
     for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-        let list = client.request(method, json!({}))["result"].take();
+        let list = client.result(method, json!({}));
         assert_eq!(
             of(&list, key, "research", "description"),
             "(project) Ours.",
@@ -604,11 +603,9 @@ mod links {
                 why.starts_with("No prompt named") || why.starts_with("The command is"),
                 "{why}"
             );
-            assert!(
-                why.contains(
-                    "/.prompts/linked: the symlink points outside the project's prompts, to "
-                ),
-                "{why}"
+            assert_contains(
+                &why,
+                "/.prompts/linked: the symlink points outside the project's prompts, to ",
             );
         }
         for (line, why) in [
@@ -732,11 +729,7 @@ mod links {
                 ran.stderr
             );
             let checked = client.run(["check"], "");
-            assert!(
-                checked.status.code() == Some(1) && checked.stdout.contains(&why),
-                "{}",
-                checked.stdout
-            );
+            checked.says(1, &[&why]);
             let list = client.run(["list"], "");
             assert!(
                 list.stderr.contains(&why) && list.stdout.starts_with("own\t"),

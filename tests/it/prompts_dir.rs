@@ -1,9 +1,9 @@
 //! Where prompts come from: sources, folders, hidden files, symlinks, cycles, special files,
 //! limits.
 
-use crate::client::Client;
 #[cfg(unix)]
 use crate::client::set_mode;
+use crate::client::{Client, assert_contains};
 use serde_json::json;
 use std::fs;
 
@@ -94,10 +94,7 @@ fn without_home_in_the_environment_the_home_directory_is_that_of_the_user_id() {
         .env_remove("HOME")
         .args(["list", "--prompts", "~/no such folder of prompts"]);
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
-    assert!(
-        said.contains(&format!(" {}/no such folder of prompts: ", entry[5])),
-        "{said}"
-    );
+    assert_contains(&said, &format!(" {}/no such folder of prompts: ", entry[5]));
 }
 
 #[test]
@@ -349,11 +346,9 @@ mod links {
         );
         for name in ["secret", "through"] {
             let error = client.expand(name, "").error();
-            assert!(
-                error.contains(
-                    ": the file cannot be read: permission denied; correct its permissions"
-                ),
-                "{error}"
+            assert_contains(
+                &error,
+                ": the file cannot be read: permission denied; correct its permissions",
             );
         }
         let error = client.expand("locked/x", "").error();

@@ -119,15 +119,12 @@ fn run_commands(text: &str) -> usize {
             .split('`')
             .find_map(|text| text.strip_prefix("~/"))
             .unwrap();
-        let path = home.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, file).unwrap();
+        home.put(path, file);
     }
     // Codex was here before.
     home.make_folder(".codex");
     // A repository with a change, for `git diff`.
-    let work = home.path("work");
-    fs::create_dir(&work).unwrap();
+    let work = home.make_folder("work");
     let prepare = "git init -q . && git config user.email a@b.c && git config user.name n && echo old > f && git add f \
                    && git commit -q -m m && echo a new line >> f";
     assert!(
@@ -222,13 +219,14 @@ pub(crate) fn table(text: &str, header: &str) -> Vec<Vec<String>> {
         .skip_while(|line| !line.starts_with(&format!("| {header} |")))
         .skip(2);
     rows.take_while(|line| line.starts_with('|'))
-        .map(|row| {
-            row.trim_matches('|')
-                .split(" | ")
-                .map(|cell| cell.trim().to_owned())
-                .collect()
-        })
+        .map(cells)
         .collect()
+}
+
+/// The cells of a row of a table.
+fn cells(row: &str) -> Vec<String> {
+    let cells = row.trim_matches('|').split(" | ");
+    cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
 #[test]
@@ -251,15 +249,7 @@ fn the_table_of_shipped_prompts_is_what_list_says() {
     let text = reference();
     let section = text.split("## Built-in prompts").nth(1).unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `:"));
-    let rows: Vec<Vec<String>> = rows
-        .map(|row| {
-            row.trim_matches('|')
-                .split(" | ")
-                .map(|cell| cell.trim().to_owned())
-                .collect()
-        })
-        .collect();
-    assert_eq!(rows, shipped);
+    assert_eq!(rows.map(cells).collect::<Vec<_>>(), shipped);
 }
 
 /// The commands, as `--help` lists them.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 fn list(client: &mut Client) -> Vec<Value> {
-    client.request("resources/list", json!({}))["result"]["resources"]
+    client.result("resources/list", json!({}))["resources"]
         .as_array()
         .unwrap()
         .clone()
@@ -47,11 +47,10 @@ fn each_prompt_is_a_resource_with_size_and_time() {
         read(&mut client, "prompt://git/commit")["result"],
         json!({"contents": contents})
     );
-    let result = client.request(
+    let result = client.result(
         "resources/read",
         modern(json!({"uri": "prompt://git/commit"})),
-    )["result"]
-        .clone();
+    );
     assert_eq!(
         (
             &result["contents"],
@@ -213,10 +212,10 @@ fn there_is_one_template() {
         "mimeType": "text/markdown"
     }]);
     assert_eq!(
-        client.request("resources/templates/list", json!({}))["result"],
+        client.result("resources/templates/list", json!({})),
         json!({"resourceTemplates": templates})
     );
-    let result = client.request("resources/templates/list", modern(json!({})))["result"].clone();
+    let result = client.result("resources/templates/list", modern(json!({})));
     assert_eq!(
         (&result["resourceTemplates"], &result["ttlMs"]),
         (&templates, &json!(0))

@@ -1,8 +1,8 @@
 //! `rm` and `mv`: files that a person removes and renames. Nothing else is lost.
 
-#[cfg(unix)]
-use crate::client::set_mode;
 use crate::client::{Client, Ran};
+#[cfg(unix)]
+use crate::client::{assert_contains, set_mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -389,9 +389,9 @@ mod at_a_terminal {
                 said.contains("/a.md\n") && said.contains("/b.md\n"),
                 "{said}"
             );
-            assert!(
-                said.contains("Remove 2 files? (`restore` brings prompts back) [y/N] "),
-                "{said}"
+            assert_contains(
+                &said,
+                "Remove 2 files? (`restore` brings prompts back) [y/N] ",
             );
             assert!(said.ends_with("status 0\n"), "{said}");
             assert_eq!(

@@ -1,7 +1,7 @@
 //! `--store`: prompts in PostgreSQL, for the command line and for several servers.
 
 use crate::certificates::Authority;
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, assert_contains};
 use crate::http_client::{Endpoint, HttpServer, write_secret};
 use crate::postgres::{Postgres, database, save, sql, text_of};
 use crate::store_sync::{paths, store};
@@ -373,10 +373,7 @@ fn a_write_on_one_replica_is_seen_and_told_by_the_others() {
         let ready = replica.send("GET", "/ready", &[], "");
         assert_eq!((ready.status, ready.json()), (200, json!({"status": "ok"})));
         let metrics = replica.send("GET", "/metrics", &[], "").text();
-        assert!(
-            metrics.contains("\nprompt_expander_store_age_seconds"),
-            "{metrics}"
-        );
+        assert_contains(&metrics, "\nprompt_expander_store_age_seconds");
     }
 }
 

@@ -1,8 +1,8 @@
 //! `store push` and `store pull`: a folder and a store become the same, without loss on either
 //! side.
 
-use crate::client::Client;
 use crate::client::Ran;
+use crate::client::{Client, assert_contains};
 use crate::postgres::{save, sql, text_of};
 use crate::store::{client, prompt, url};
 use crate::terminal::typed;
@@ -322,7 +322,7 @@ fn an_earlier_commit_of_the_folder_may_be_replaced_and_a_later_one_not() {
         .output()
         .unwrap();
     let printed = String::from_utf8(ran.stdout).unwrap();
-    assert!(printed.contains("change git/a.md"), "{printed}");
+    assert_contains(&printed, "change git/a.md");
     assert!(!trace.exists());
     save(&client, "git/a.md", "Theirs.\n");
     for (mine, outcome) in [
@@ -407,10 +407,7 @@ fn a_write_of_somebody_else_while_a_push_waits_is_not_replaced() {
     writeln!(colleague, "commit;").unwrap();
     let pushed = push.wait_with_output().unwrap();
     let stderr = String::from_utf8(pushed.stderr).unwrap();
-    assert!(
-        stderr.contains("`a.md` has just been changed; nothing is written"),
-        "{stderr}"
-    );
+    assert_contains(&stderr, "`a.md` has just been changed; nothing is written");
     assert_eq!(text_of(&client, "a.md").unwrap(), "Theirs.");
     drop(colleague);
     psql.wait().unwrap();
@@ -464,7 +461,7 @@ fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
         return;
     };
     let question = "keep other.md\ncreate a.md\nwrite 1 file into the folder? [y/N]";
-    assert!(shown.contains(question), "{shown}");
+    assert_contains(&shown, question);
     assert!(!client.path("out/a.md").exists());
 }
 

@@ -571,8 +571,7 @@ mod hostile {
     #[test]
     fn an_update_replaces_the_target_of_a_symlink_and_keeps_its_permissions() {
         let client = Client::new().prompt("a.md", "A");
-        let target = client.path("elsewhere.txt");
-        fs::write(&target, "=== T\n").unwrap();
+        let target = client.put("elsewhere.txt", "=== T\n");
         set_mode(&target, 0o640);
         let link = client.path("prompts/a.test.txt");
         symlink(&target, &link).unwrap();

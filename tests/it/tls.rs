@@ -1,7 +1,7 @@
 //! `serve --http` with `--tls-cert` and `--tls-key`.
 
 use crate::certificates::{Authority, pem};
-use crate::client::{Client, set_mode};
+use crate::client::{Client, assert_contains, set_mode};
 use crate::http_client::{Connection, Endpoint, HttpServer, write_secret};
 use crate::websocket::WebSocket;
 use rcgen::{CertificateParams, KeyPair};
@@ -183,7 +183,7 @@ fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
         );
     }
     let error = connect(server.address, trusting(&authority, BOTH, &["h2"])).unwrap_err();
-    assert!(error.contains("NoApplicationProtocol"), "{error}");
+    assert_contains(&error, "NoApplicationProtocol");
     assert!(
         connect(server.address, trusting(&Authority::new(), BOTH, &[])).is_err(),
         "another authority"
@@ -335,7 +335,7 @@ fn a_client_without_tls_does_not_stop_the_server() {
     shown(&server, &authority);
     let log = server.stop();
     let log = log.text("server.log");
-    assert!(log.contains("the connection ended"), "{log}");
+    assert_contains(&log, "the connection ended");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::client::{Client, LEGACY, golden};
 use serde_json::{Value, json};
 
 fn tools(client: &mut Client) -> Vec<Value> {
-    client.request("tools/list", json!({}))["result"]["tools"]
+    client.result("tools/list", json!({}))["tools"]
         .as_array()
         .unwrap()
         .clone()

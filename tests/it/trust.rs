@@ -1,6 +1,6 @@
 //! `trust`: what it shows, and whose prompts are served afterwards.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use crate::pack::Repository;
 use serde_json::json;
 use std::fs;
@@ -217,7 +217,7 @@ fn an_older_entry_counts_and_a_terminal_is_told_once() {
     let Some(first) = on_terminal(&client) else {
         return;
     };
-    assert!(first.contains(told[0]), "{first}");
+    assert_contains(&first, told[0]);
     let second = on_terminal(&client).unwrap();
     assert!(!second.contains(told[0]), "{second}");
     client.words("trust --yes").says(0, &[]);
