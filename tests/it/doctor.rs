@@ -15,7 +15,7 @@ use std::path::PathBuf;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prompt-expander");
 
 /// A home with one prompt, and a project in it, where nothing else is.
-pub(crate) fn home() -> Client {
+fn home() -> Client {
     let client = Client::new().arguments([]);
     client.make_folder("project");
     // Gemini CLI trusts all folders.
@@ -50,7 +50,7 @@ fn doctor(client: &Client, arguments: &[&str]) -> Ran {
 }
 
 /// The findings, and whether something is broken.
-pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
+fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     let ran = doctor(client, &[&["--json"], arguments].concat());
     assert_eq!(ran.stderr, "");
     let found = ran.json();
@@ -81,7 +81,7 @@ pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
 
 /// The one finding whose message contains this.
 #[track_caller]
-pub(crate) fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
+fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
     let all = findings(client, arguments);
     let mut with = all
         .iter()
@@ -111,7 +111,7 @@ fn found_fine(client: &Client, agent: &str, message: &str) -> Value {
 
 /// A correct registration is fine, and nothing else is reported.
 #[track_caller]
-pub(crate) fn is_fine(client: &Client, name: &str) {
+fn is_fine(client: &Client, name: &str) {
     let found = findings(client, &[name]);
     assert!(
         found.iter().all(|finding| finding["severity"] == "fine"),
@@ -307,8 +307,8 @@ fn a_relative_command_is_found_from_its_folder_only() {
     found_fine(&client, "codex", "answers in");
     // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may
     // not.
-    let bin = client.make_folder("bin");
-    std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
+    let bin = client.path("bin");
+    client.link(PROGRAM, "bin/prompt-expander");
     let client = client.variable("PATH", &format!("{}:/bin", bin.display()));
     codex(&client, "prompt-expander", "");
     is_fine(&client, "codex");
@@ -652,8 +652,7 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
         );
     }
     let mut settings = allowed();
-    let hook = json!({"type": "command", "command": format!("{PROGRAM} hook claude-code")});
-    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [hook]}]});
+    settings["hooks"] = hooks("UserPromptSubmit", &format!("{PROGRAM} hook claude-code"));
     settings["disableAllHooks"] = json!(true);
     claude(&client, settings);
     found_broken(
@@ -768,11 +767,8 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
     project(json!({"command": PROGRAM, "trust": true}));
     is_fine(&client, "gemini");
     let hook = |line: &str| {
-        let hooks = json!({"BeforeAgent": [{"hooks": [{"type": "command", "command": line}]}]});
-        client.put(
-            ".gemini/settings.json",
-            json!({ "hooks": hooks }).to_string(),
-        );
+        let settings = json!({"hooks": hooks("BeforeAgent", line)});
+        client.put(".gemini/settings.json", settings.to_string());
     };
     hook(&format!("{PROGRAM} hook gemini; touch started"));
     found_warning(
@@ -837,10 +833,14 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
     assert_eq!(ran.status.code(), Some(1));
 }
 
+/// The hooks of an event, of which there is one, which runs this line.
+fn hooks(event: &str, line: &str) -> Value {
+    json!({event: [{"hooks": [{"type": "command", "command": line}]}]})
+}
+
 /// A hook of Codex that runs this line, trusted or not, next to a server without arguments.
-pub(crate) fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
-    let hooks =
-        json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
+    let hooks = json!({"hooks": hooks("UserPromptSubmit", line)});
     let file = client.put(".codex/hooks.json", format!("{hooks:#}"));
     let trust = format!(
         "[hooks.state.{}]\ntrusted_hash = \"x\"",
@@ -873,9 +873,7 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
     gemini_hook(&client, json!({}), json!({}));
     found_fine(&client, "gemini", "the hook expands");
     let mut settings = allowed();
-    let line = format!("{PROGRAM} hook claude-code");
-    settings["hooks"] =
-        json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
+    settings["hooks"] = hooks("UserPromptSubmit", &format!("{PROGRAM} hook claude-code"));
     claude(&client, settings);
     found_fine(&client, "claude-code", "the hook expands");
     is_fine(&client, "claude-code");
@@ -920,8 +918,8 @@ fn a_hook_that_does_something_else_is_reported() {
 #[test]
 fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     let client = home();
-    let bin = client.make_folder("bin");
-    std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
+    let bin = client.path("bin");
+    client.link(PROGRAM, "bin/prompt-expander");
     let client = client
         .variable("PATH", &format!("{}:/usr/bin:/bin", bin.display()))
         .variable("CODEX_HOME", "mine");
@@ -950,7 +948,7 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
             "in the working directory that is not this one",
         ),
     ] {
-        let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+        let hooks = json!({"hooks": hooks("UserPromptSubmit", line)});
         let file = client.put(file, hooks.to_string());
         found_warning(&client, "codex", &format!("{said}, so it was not run"));
         assert!(!client.path("ran").exists(), "{line}");
@@ -962,10 +960,8 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
 #[test]
 fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
     let client = home();
-    let folder = client.path("it's $HOME (x) & `y`; z");
-    fs::create_dir(&folder).unwrap();
-    let program = folder.join("prompt-expander");
-    std::os::unix::fs::symlink(PROGRAM, &program).unwrap();
+    let program = client.path("it's $HOME (x) & `y`; z/prompt-expander");
+    client.link(PROGRAM, &program);
     let quoted = shlex::try_quote(program.to_str().unwrap()).unwrap();
     codex_hook(&client, &format!("{quoted} hook codex"), true);
     is_fine(&client, "codex");
@@ -987,11 +983,9 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
         json!({}),
     );
     found_broken(&client, "gemini", "the hook does not expand `:");
-    let twice = json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
-    client.put(
-        ".codex/hooks.json",
-        json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string(),
-    );
+    let hook = json!({"command": format!("{PROGRAM} hook codex")});
+    let twice = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook, hook]}]}});
+    client.put(".codex/hooks.json", twice.to_string());
     found_warning(&client, "codex", "the hook is registered twice");
 }
 

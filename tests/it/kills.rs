@@ -160,6 +160,19 @@ fn edit_that_is_killed_loses_no_text_and_the_next_run_cleans_up() {
     assert!(kills > 5, "{kills}");
 }
 
+/// `compose` replaces a draft in the same way.
+#[test]
+fn an_update_of_tests_that_is_killed_leaves_the_old_file_or_the_new_one() {
+    let [old, new] = ["=== T\n--- text\nOld\n", "=== T\n--- text\nA\n"];
+    let make = || Client::new().prompt("a.md", "A").prompt("a.test.txt", old);
+    let kills = at_each_moment(make, "test --update", |client| {
+        let text = client.text("prompts/a.test.txt");
+        assert!([old, new].contains(&text.as_str()), "{text}");
+        nothing_is_left(client, &client.words("test --update"));
+    });
+    assert!(kills > 1, "{kills}");
+}
+
 /// A write of the store, which `restore` is, too, and the steps that `library/write/file_store.rs`
 /// names.
 #[test]
