@@ -4,17 +4,21 @@
 
 use crate::library::{About, Found, Handle, Info, Layer, Listing, Place, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
+use std::path::Path;
 use std::sync::Arc;
 
+/// The source of what is wrong with the settings file.
 #[derive(Debug)]
 pub(crate) struct SettingsProblems {
     about: About,
     problems: Vec<Diagnostic>,
+    /// Whether the file cannot be read at all.
     is_unusable: bool,
 }
 
 impl SettingsProblems {
-    /// What is wrong with the file. If it is unusable, its first error stands for every prompt.
+    /// Returns the source of these problems. If the file is unusable, the first one takes the place
+    /// of every prompt.
     pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),
@@ -30,8 +34,11 @@ impl Source for SettingsProblems {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let why = self.problems.first().filter(|_| self.is_unusable)?;
-        Some(Found::new(name.clone(), &self.about, Unusable(why.clone())))
+        if !self.is_unusable {
+            return None;
+        }
+        let error = self.problems.first()?.clone();
+        Some(Found::new(name.clone(), &self.about, UnusablePrompt(error)))
     }
 
     fn list(&self) -> Listing {
@@ -46,20 +53,16 @@ impl Source for SettingsProblems {
     }
 }
 
-/// Any prompt, while the settings file cannot be read.
+/// Any prompt while the settings file cannot be read, with the error.
 #[derive(Debug)]
-struct Unusable(Diagnostic);
+struct UnusablePrompt(Diagnostic);
 
-impl Handle for Unusable {
+impl Handle for UnusablePrompt {
     fn place(&self) -> Place {
-        let file = self.0.file.as_ref().map(|file| file.to_path_buf());
-        let shown = file
-            .as_ref()
-            .map(|file| file.display().to_string())
-            .unwrap_or_default();
+        let file = self.0.file.as_deref();
         Place {
-            shown,
-            file,
+            shown: file.map_or_else(String::new, |file| file.display().to_string()),
+            file: file.map(Path::to_owned),
             is_editable: false,
         }
     }

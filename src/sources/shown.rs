@@ -8,22 +8,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The list of what was shown: in each line a hash and a path below the root.
+/// The file with the list of what was shown: in each line a hash and a path below the root.
 pub(super) const SHOWN: &str = "shown";
+
+/// How many digits of a SHA-256 the name of a folder has.
+const HASH_IN_NAME: usize = 16;
 
 /// The texts that were shown, for each repository.
 #[derive(Debug)]
 pub(super) struct ShownRecords {
     /// The folder with a folder for each repository; `None` if the data folder is unknown.
     folder: Option<PathBuf>,
+    /// The texts by the paths of their lists.
     texts: Cache<Arc<ShownTexts>>,
 }
 
 /// The texts of one repository that were shown.
 #[derive(Debug, Default)]
 pub(crate) struct ShownTexts {
+    /// The lines of the list.
     lines: HashSet<String>,
-    /// The hash of each path that was shown last.
+    /// The hash of the text that was last shown with each path.
     pub(super) last: BTreeMap<String, String>,
     /// Whether anything was ever kept: older versions kept nothing.
     pub(crate) is_kept: bool,
@@ -40,6 +45,7 @@ pub(super) struct Worktree {
 }
 
 impl ShownRecords {
+    /// Returns the records in a folder, which may be missing.
     pub(super) fn new(folder: Option<PathBuf>) -> ShownRecords {
         ShownRecords {
             folder,
@@ -49,24 +55,28 @@ impl ShownRecords {
 
     /// Returns what was shown of the repository with this root.
     pub(super) fn of(&self, root: &Path) -> Arc<ShownTexts> {
-        let Some(list) = self.record(root).map(|record| record.join(SHOWN)) else {
+        let Some(record) = self.record(root) else {
             return Arc::default();
         };
+        let list = record.join(SHOWN);
         self.texts.get(&list, |trace| {
             trace.look(&list);
-            let text = fs::read_to_string(&list);
-            Arc::new(text.map_or_else(|_| ShownTexts::default(), |text| ShownTexts::parse(&text)))
+            match fs::read_to_string(&list) {
+                Ok(text) => Arc::new(ShownTexts::parse(&text)),
+                Err(_) => Arc::default(),
+            }
         })
     }
 
-    /// The folder with what was shown of the repository with this root.
+    /// Returns the folder with what was shown of the repository with this root.
     pub(super) fn record(&self, root: &Path) -> Option<PathBuf> {
         let hash = sha256(root.as_os_str().as_encoded_bytes());
-        Some(self.folder.as_ref()?.join(&hash[..16]))
+        Some(self.folder.as_ref()?.join(&hash[..HASH_IN_NAME]))
     }
 }
 
 impl ShownTexts {
+    /// Parses the list of what was shown.
     pub(super) fn parse(text: &str) -> ShownTexts {
         let mut shown = ShownTexts {
             is_kept: true,
@@ -81,6 +91,7 @@ impl ShownTexts {
         shown
     }
 
+    /// Returns whether the list has a line, which [`shown_line`] has made.
     pub(super) fn has(&self, line: &str) -> bool {
         self.lines.contains(line)
     }
@@ -88,9 +99,8 @@ impl ShownTexts {
 
 impl TextGuard for Worktree {
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        let path = path_below(&self.root, path);
-        let shown = self.records.of(&self.main);
-        if shown.has(&line(bytes, &path)) {
+        let line = shown_line(bytes, &path_below(&self.root, path));
+        if self.records.of(&self.main).has(&line) {
             return Ok(());
         }
         let message = "you were not shown its text in this worktree, so it is not served";
@@ -99,12 +109,12 @@ impl TextGuard for Worktree {
     }
 }
 
-/// The line of a text in the list of what was shown.
-pub(super) fn line(bytes: &[u8], path: &str) -> String {
+/// Returns the line of a text in the list of what was shown.
+pub(super) fn shown_line(bytes: &[u8], path: &str) -> String {
     format!("{} {path}", sha256(bytes))
 }
 
-/// A path below a folder, `/`-separated, in one line.
+/// Returns a path below a folder, `/`-separated, in one line.
 pub(super) fn path_below(root: &Path, path: &Path) -> String {
     printable(&below(root, path))
 }

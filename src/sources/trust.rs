@@ -5,7 +5,7 @@
 //! trusted root are all served, and what has changed since is counted. A linked worktree of it has
 //! the files of another branch: of these, the texts that were shown are served.
 
-use super::shown::{SHOWN, ShownRecords, ShownTexts, line};
+use super::shown::{SHOWN, ShownRecords, ShownTexts, shown_line};
 use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, failed, read_regular};
 use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
@@ -28,8 +28,10 @@ const MAX_GIT_FILE: usize = 64 * 1024;
 /// Which repositories the user trusts, as a file of theirs says.
 #[derive(Debug)]
 pub struct Trust {
+    /// The path of the settings file.
     settings: PathBuf,
-    read: fn(&Path) -> Vec<String>,
+    /// Reads the roots of the trusted repositories from the settings file.
+    read_roots: fn(&Path) -> Vec<String>,
     roots: Cache<Arc<[PathBuf]>>,
     pub(super) records: Arc<ShownRecords>,
 }
@@ -38,45 +40,45 @@ pub struct Trust {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trusted {
     Nothing,
-    /// What was shown of the repository with this root.
+    /// The texts that were shown of the repository with this root.
     ShownOf(PathBuf),
     Everything,
 }
 
 impl ProjectText {
+    /// Returns whether the text was shown with its path.
     pub(crate) fn is_in(&self, shown: &ShownTexts) -> bool {
         shown.has(&self.line())
     }
 
+    /// Returns the line of the text in the list of what was shown.
     fn line(&self) -> String {
-        line(&self.bytes, &self.path)
+        shown_line(&self.bytes, &self.path)
     }
 }
 
 impl Trust {
-    /// `read` returns the roots of the repositories in the settings file, as canonical paths.
-    /// `data` is the folder in which what was shown is kept.
+    /// Returns the trust that a settings file says. `read_roots` reads the roots of the trusted
+    /// repositories from it, as canonical paths. `data` is the folder for what was shown.
     pub(crate) fn new(
         settings: PathBuf,
-        read: fn(&Path) -> Vec<String>,
+        read_roots: fn(&Path) -> Vec<String>,
         data: Option<PathBuf>,
     ) -> Arc<Trust> {
         Arc::new(Trust {
             settings,
-            read,
+            read_roots,
             roots: Cache::new(1, SETTLING),
             records: Arc::new(ShownRecords::new(data.map(|data| data.join("trusted")))),
         })
     }
 
-    /// The roots of the trusted repositories. Asked for each message.
+    /// Returns the roots of the trusted repositories. Each message asks for them.
     pub(super) fn roots(&self) -> Arc<[PathBuf]> {
         self.roots.get("", |trace| {
             trace.look(&self.settings);
-            (self.read)(&self.settings)
-                .into_iter()
-                .map(PathBuf::from)
-                .collect()
+            let roots = (self.read_roots)(&self.settings);
+            roots.into_iter().map(PathBuf::from).collect()
         })
     }
 
@@ -99,8 +101,9 @@ impl Trust {
 
     /// Returns the text that was last shown with this path.
     pub(crate) fn last_shown(&self, root: &Path, path: &str) -> Option<String> {
-        let hash = self.shown_of(root).last.get(path)?.clone();
-        fs::read_to_string(self.records.record(root)?.join(hash)).ok()
+        let shown = self.shown_of(root);
+        let copy = self.records.record(root)?.join(shown.last.get(path)?);
+        fs::read_to_string(copy).ok()
     }
 
     /// Keeps texts that the user was shown and has accepted.
@@ -182,29 +185,41 @@ fn remove_old_copies(record: &Path, shown: &ShownTexts) {
     }
 }
 
+/// Replaces a file that only the user can read.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, FileAccess::Private)
         .and_then(PendingFile::replace)
         .map_err(|error| failed(path, &error))
 }
 
-/// Returns the root of the repository that a folder is a linked worktree of: its file `.git` names
-/// a folder in `.git/worktrees` of that repository, whose file `gitdir` names the file `.git`
-/// (gitrepository-layout(5)). So no clone can claim to be a worktree.
+/// Returns the root of the repository that a folder is a linked worktree of.
+///
+/// The file `.git` of a worktree names a folder in `.git/worktrees` of the repository, whose file
+/// `gitdir` names the file `.git` of the worktree (gitrepository-layout(5)). A clone can have any
+/// file `.git`, but not the file that leads back to it.
 pub(crate) fn main_repository(worktree: &Path) -> Option<PathBuf> {
     let link = worktree.join(REPOSITORY);
-    let text = String::from_utf8(read_regular(&link, MAX_GIT_FILE).ok()?).ok()?;
-    let folder = worktree.join(text.strip_prefix("gitdir: ")?.trim_end());
-    let folder = fs::canonicalize(folder).ok()?;
-    let back = String::from_utf8(read_regular(&folder.join("gitdir"), MAX_GIT_FILE).ok()?).ok()?;
-    let back = fs::canonicalize(folder.join(back.trim_end())).ok()?;
-    let worktrees = folder
-        .parent()
-        .filter(|above| above.ends_with("worktrees"))?;
-    let git = worktrees
-        .parent()
-        .filter(|above| above.ends_with(REPOSITORY))?;
-    (back == fs::canonicalize(&link).ok()?).then(|| git.parent().map(Path::to_owned))?
+    let link_text = read_git_file(&link)?;
+    let administration = worktree.join(link_text.strip_prefix("gitdir: ")?);
+    let administration = fs::canonicalize(administration).ok()?;
+    let way_back = administration.join(read_git_file(&administration.join("gitdir"))?);
+    if fs::canonicalize(way_back).ok()? != fs::canonicalize(link).ok()? {
+        return None;
+    }
+    let worktrees = administration.parent()?;
+    let repository = worktrees.parent()?;
+    if worktrees.ends_with("worktrees") && repository.ends_with(REPOSITORY) {
+        repository.parent().map(Path::to_owned)
+    } else {
+        None
+    }
+}
+
+/// Reads a file of git that has a single line.
+fn read_git_file(path: &Path) -> Option<String> {
+    let bytes = read_regular(path, MAX_GIT_FILE).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.trim_end().to_owned())
 }
 
 #[cfg(test)]
