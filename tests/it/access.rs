@@ -72,7 +72,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 #[test]
 fn without_tokens_only_this_machine_is_served() {
     let home = Client::new();
-    let ran = home.run(["serve", "--http", "0.0.0.0:0"], "");
+    let ran = home.words("serve --http 0.0.0.0:0");
     ran.failed(1, "error: 0.0.0.0:0 can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a line from `prompt-expander token add NAME`, or listen on 127.0.0.1:0\n");
     for arguments in [
         ["--token-file", "x"],
@@ -139,12 +139,7 @@ fn a_request_without_a_valid_token_is_told_what_to_do() {
 fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
     let home = home();
     let path = home.path("tokens");
-    let serve = || {
-        home.run(
-            ["serve", "--http", "127.0.0.1:0", "--token-file", "tokens"],
-            "",
-        )
-    };
+    let serve = || home.words("serve --http 127.0.0.1:0 --token-file tokens");
     fs::write(&path, format!("# people\n{ANA} role=root\n")).unwrap();
     serve().failed(
         1,
@@ -784,10 +779,9 @@ fn only_names_of_this_server_are_answered_to() {
             );
         }
     }
-    let ran = server.home.run(
-        ["serve", "--http", ":0", "--allow-host", "*.example.com"],
-        "",
-    );
+    let ran = server
+        .home
+        .words("serve --http :0 --allow-host *.example.com");
     ran.says(2, &["it must be a name"]);
 }
 
@@ -835,9 +829,7 @@ fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
         (answer.status, answer.header("access-control-allow-origin")),
         (403, None)
     );
-    let ran = server
-        .home
-        .run(["serve", "--http", ":0", "--allow-origin", "*"], "");
+    let ran = server.home.words("serve --http :0 --allow-origin *");
     ran.says(2, &["it must be the scheme"]);
 }
 
@@ -938,16 +930,9 @@ fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
     let all = start(&["--rate-limit", "2/minute"]);
     let statuses = ["{", "{", "{"].map(|body| post(&all, ANA, body).status);
     assert_eq!(statuses, [400, 400, 429], "what is not JSON counts, too");
-    let ran = server.home.run(
-        [
-            "serve",
-            "--http",
-            ":0",
-            "--rate-limit",
-            "prompts/lists=1/minute",
-        ],
-        "",
-    );
+    let ran = server
+        .home
+        .words("serve --http :0 --rate-limit prompts/lists=1/minute");
     ran.says(2, &["`completion/complete`"]);
 }
 

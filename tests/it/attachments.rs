@@ -59,7 +59,7 @@ fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
     let mut client = client();
     let want = text_form(&client);
     client
-        .run(["expand", "ui/review", "x"], "")
+        .words("expand ui/review x")
         .printed(&format!("{want}\n"));
     client.expand("ui/review", "x").text(&want);
     assert!(hook(&client, ":ui/review x").contains(&format!("\n\n{want}\n\n(End of")));
@@ -167,7 +167,7 @@ fn attachments_follow_several_messages() {
         "---\nmessages: true\nattachments: notes.txt\n---\nA\n<!-- assistant -->\nB\n",
     );
     client
-        .run(["expand", "p"], "")
+        .words("expand p")
         .printed("User:\nA\n\nAssistant:\nB\n\nnotes.txt:\n```\nN\n```\n");
 }
 
@@ -182,7 +182,7 @@ fn files_of_one_name_are_told_apart_by_their_paths() {
         "---\nattachments: [a/x.txt, b/x.txt, ./y.txt]\n---\nP\n",
     );
     client
-        .run(["expand", "p"], "")
+        .words("expand p")
         .printed("P\n\na/x.txt:\n```\n1\n```\n\nb/x.txt:\n```\n2\n```\n\ny.txt:\n```\n3\n```\n");
 }
 
@@ -347,8 +347,8 @@ fn attachments_of_20_mib_together_are_the_most() {
         "more.md",
         "---\nattachments: [0.png, 1.png, 2.png, 3.png, 4.png]\n---\nP\n",
     );
-    assert!(client.run(["expand", "most"], "").status.success());
-    let ran = client.run(["expand", "more"], "");
+    assert!(client.words("expand most").status.success());
+    let ran = client.words("expand more");
     assert!(
         ran.stderr.contains(
             "the attachment `4.png` makes all attachments together 20,971,521 bytes long"
@@ -399,9 +399,9 @@ fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
     );
     client.put("drafts/style.txt", "draft");
     client
-        .run(["expand", "./drafts/draft.md"], "")
+        .words("expand ./drafts/draft.md")
         .printed("P\n\nstyle.txt:\n```\ndraft\n```\n");
-    let ran = client.run(["expand", "./drafts/far.md"], "");
+    let ran = client.words("expand ./drafts/far.md");
     assert!(ran.stderr.contains(OUTSIDE), "{ran:?}");
 }
 
@@ -412,16 +412,16 @@ fn tests_compare_the_text_with_the_attachments() {
         "styled.md",
         "---\nattachments: [style.txt]\n---\nP {{input}}\n",
     );
-    client.run(["new", "--test", "styled"], "");
-    client.run(["test", "--update"], "");
+    client.words("new --test styled");
+    client.words("test --update");
     assert!(
         client
-            .run(["test"], "")
+            .words("test")
             .stdout
             .ends_with("1 passed, 0 failed\n")
     );
     client.write("style.txt", "Four spaces.");
-    let ran = client.run(["test"], "");
+    let ran = client.words("test");
     assert!(
         ran.stdout.contains("Four spaces.") && ran.stdout.ends_with("0 passed, 1 failed\n"),
         "{}",
@@ -432,12 +432,10 @@ fn tests_compare_the_text_with_the_attachments() {
 #[test]
 fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     let client = client();
-    let ran = client.run(["explain", "ui/review", "x"], "");
+    let ran = client.words("explain ui/review x");
     let want = "\n  attached  wireframe.png, ../style.md, https://example.com/spec, a.mp3\n";
     assert!(ran.stdout.contains(want), "{}", ran.stdout);
-    let json = client
-        .run(["explain", "--json", "ui/review", "x"], "")
-        .json();
+    let json = client.words("explain --json ui/review x").json();
     assert_eq!(
         json["attachments"],
         json!([
@@ -459,7 +457,7 @@ fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
             "a.txt, ".repeat(101)
         ),
     );
-    let ran = client.run(["check"], "");
+    let ran = client.words("check");
     assert!(
         ran.stdout
             .contains("odd.md:3:5: warning: a part of `attachments` is not text"),

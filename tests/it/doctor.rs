@@ -1044,12 +1044,7 @@ fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_reg
     let client = first_in_path(client, &format!("#!/bin/sh\nexec {PROGRAM} \"$@\"\n"));
     is_fine(&client, "claude-code");
     assert_eq!(doctor(&client, &["claude-code"]).status.code(), Some(0));
-    assert!(
-        client
-            .run(["install", "claude-code", "--yes"], "")
-            .status
-            .success()
-    );
+    assert!(client.words("install claude-code --yes").status.success());
     let twice = found_warning(
         &client,
         "claude-code",

@@ -502,9 +502,7 @@ fn a_full_width_colon_is_a_colon() {
         client.expand(command, "").text("S");
     }
     client.expand("：Research", "").text("R");
-    client
-        .run(["expand", "：仕事：要約", "x"], "")
-        .printed("S\n\nx\n");
+    client.words("expand ：仕事：要約 x").printed("S\n\nx\n");
     let error = client.expand("：reserch", "").error();
     assert!(
         error.starts_with("No prompt named `：reserch`; did you mean `research`?"),

@@ -180,11 +180,11 @@ mod files {
         }
         client.expand("good", "").text("Good.");
         client
-            .run(["expand", "bad", "x"], "")
+            .words("expand bad x")
             .failed(1, &format!("error: {path}: {reason}\n"));
         assert!(
             client
-                .run(["check"], "")
+                .words("check")
                 .stdout
                 .contains("bad.md: error: the file cannot be read: Input/output error")
         );

@@ -37,7 +37,7 @@ fn changed() -> Client {
 #[test]
 fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
     let client = changed();
-    let ran = run(&client, &["history", ":a"]);
+    let ran = client.words("history :a");
     let lines: Vec<Vec<&str>> = ran
         .stdout
         .lines()
@@ -56,7 +56,7 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
             (&*revision("One.\n"), by_hand, "")
         ]
     );
-    let json = run(&client, &["history", "a", "--json"]).json();
+    let json = client.words("history a --json").json();
     assert_eq!(json["name"], "a");
     let mut first = json["versions"][0].clone();
     assert!(first["at"].as_str().unwrap().ends_with('Z'), "{first}");
@@ -72,7 +72,9 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
         ),
         (&json!("update"), &json!("a\tnote"))
     );
-    run(&client, &["history", "b"]).failed(1, "error: no prompt named `b`\n");
+    client
+        .words("history b")
+        .failed(1, "error: no prompt named `b`\n");
     let with_builtin = client.arguments(["--prompts", "prompts"]);
     for command in ["history", "diff"] {
         run(&with_builtin, &[command, "review"])
@@ -87,10 +89,10 @@ fn diff_shows_what_has_changed_since_a_version() {
     let (one, two, three) = (revision("One.\n"), revision("Two.\n"), revision("Three.\n"));
     let diff =
         |from: &str, old: &str| format!("--- {from}\n+++ {three}\n@@ -1 +1 @@\n-{old}\n+Three.\n");
-    run(&client, &["diff", "a"]).printed(&diff(&two, "Two."));
+    client.words("diff a").printed(&diff(&two, "Two."));
     run(&client, &["diff", "a", &one[..6]]).printed(&diff(&one, "One."));
     run(&client, &["diff", "a", &one.to_uppercase()]).printed(&diff(&one, "One."));
-    let json = run(&client, &["diff", "a", "--json"]).json();
+    let json = client.words("diff a --json").json();
     assert_eq!(
         json,
         json!({"name": "a", "from": two, "to": three, "diff": diff(&two, "Two.")})
@@ -104,7 +106,7 @@ fn diff_shows_what_has_changed_since_a_version() {
         ran.says(1, &[want]);
     }
     client.write("new.md", "New.");
-    run(&client, &["diff", "new"]).failed(
+    client.words("diff new").failed(
         1,
         "error: `new` has no earlier version: one is kept when an agent, the web page, `edit` or `restore` changes it; look for the text in \
          git or in a backup\n",
@@ -141,10 +143,12 @@ fn restore_undoes_a_change_a_restore_and_a_removal() {
     run(&client, &["restore", "a", &two])
         .said("note: `a` has this text already; nothing is changed\n");
     fs::remove_file(&file).unwrap();
-    let json = run(&client, &["restore", "a", "--json"]).json();
+    let json = client.words("restore a --json").json();
     assert_eq!(json, json!({"path": restored.trim_end(), "revision": two}));
     assert_eq!(fs::read_to_string(&file).unwrap(), "Two.\n");
-    run(&client, &["restore", "never"]).failed(1, "error: no prompt named `never`\n");
+    client
+        .words("restore never")
+        .failed(1, "error: no prompt named `never`\n");
 }
 
 /// A person's own changes can be undone like those of an agent, also in a project.

@@ -528,9 +528,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     );
     write_secret(home.path("short"), "short");
     let first = HttpServer::start_with(home, &["--key", "old"]);
-    let ran = first
-        .home
-        .run(["serve", "--http", "0", "--key", "short"], "");
+    let ran = first.home.words("serve --http 0 --key short");
     assert!(
         !ran.status.success()
             && ran
@@ -540,7 +538,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
         ran.stderr
     );
     set_mode(first.home.path("old"), 0o644);
-    let ran = first.home.run(["serve", "--http", "0", "--key", "old"], "");
+    let ran = first.home.words("serve --http 0 --key old");
     ran.failed(
         1,
         "error: others can read or change the key old: run `chmod 600 old`\n",
@@ -742,7 +740,7 @@ fn what_makes_it_impossible_to_listen_is_explained() {
 #[test]
 fn options_of_http_need_http_and_options_of_the_server_stand_before_or_after_serve() {
     let client = home().prompt("a.md", "A");
-    let ran = client.run(["serve", "--key", "x"], "");
+    let ran = client.words("serve --key x");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("--http"), "{}", ran.stderr);
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"});
@@ -754,7 +752,7 @@ fn options_of_http_need_http_and_options_of_the_server_stand_before_or_after_ser
             ran.stdout
         );
     }
-    let ran = client.run(["serve"], "");
+    let ran = client.words("serve");
     assert!(
         ran.status.success() && ran.stderr.is_empty(),
         "{}",

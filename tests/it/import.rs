@@ -127,7 +127,7 @@ fn a_name_that_cannot_be_typed_gets_a_warning_and_is_no_example() {
     ]);
     let warning =
         "the name `a b` contains a space, so it cannot be typed as one word after a colon";
-    let ran = client.run(["import", ".claude/commands"], "");
+    let ran = client.words("import .claude/commands");
     ran.says(
         0,
         &[

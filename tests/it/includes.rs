@@ -42,9 +42,9 @@ fn partials_are_neither_listed_nor_prompts() {
         .prompt("_parts/x.md", "X.")
         .prompt("_skill/SKILL.md", "S.")
         .prompt("a.md", "A.");
-    client.run(["list"], "").printed("a\tA.\tuser\t\t\n");
+    client.words("list").printed("a\tA.\tuser\t\t\n");
     refused(&mut client, "_style", "No prompt named `_style`");
-    let ran = client.run(["expand", "./prompts/_style.md"], "");
+    let ran = client.words("expand ./prompts/_style.md");
     assert_eq!(ran.status.code(), Some(1));
     let why = "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one; rename it, or \
                expand a prompt that includes it\n";
@@ -55,11 +55,11 @@ fn partials_are_neither_listed_nor_prompts() {
         "error: `_x` cannot be the name of a prompt: a file of this name is not read as this prompt\n"
     );
     client
-        .run(["check", "prompts/_style.md"], "")
+        .words("check prompts/_style.md")
         .printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("_style.md", "---\nx: y\n");
     assert_eq!(
-        client.run(["check", "prompts/_style.md"], "").status.code(),
+        client.words("check prompts/_style.md").status.code(),
         Some(1)
     );
 }
@@ -69,8 +69,8 @@ fn partials_of_other_programs_are_prompts_and_their_files_include_nothing() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
     client.put(".claude/commands/_a.md", "A.");
     client.put(".claude/commands/b.md", including("_a"));
-    assert_eq!(client.run(["expand", "_a"], "").stdout, "A.\n");
-    assert_eq!(client.run(["expand", "b"], "").stdout, "Do it.\n{{> _a}}\n");
+    assert_eq!(client.words("expand _a").stdout, "A.\n");
+    assert_eq!(client.words("expand b").stdout, "Do it.\n{{> _a}}\n");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
     }
     assert!(
         client
-            .run(["check"], "")
+            .words("check")
             .stdout
             .contains("prompts/_style.md:2:3: error: `nowhere` cannot be included")
     );
@@ -178,7 +178,7 @@ fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
         "User:\n<!-- assistant -->\n\\<!-- user -->\n\nAssistant:\n1\n2\n3\n {{inptu}}\n\n\
          User:\n<!-- user -->\n<!-- User -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
     );
-    let checked = client.run(["check"], "").stdout;
+    let checked = client.words("check").stdout;
     let places = checked
         .lines()
         .filter_map(|line| line.split_once(": warning: "));
@@ -203,7 +203,7 @@ fn attachments_are_those_of_the_prompt_and_not_of_an_included_file() {
         .expand("a", "x")
         .text("Part.\n\nx\n\nstyle.md:\n```\nS\n```");
     client
-        .run(["check", "prompts/a.md"], "")
+        .words("check prompts/a.md")
         .printed("1 file checked: 0 errors, 0 warnings\n");
 }
 
@@ -212,7 +212,7 @@ fn explain_lists_the_included_files_and_names_them_in_positions() {
     let client = Client::new()
         .prompt("_style.md", "Kind.\n {{inptu}}")
         .prompt("a.md", including("_style"));
-    let ran = client.run(["explain", "--json", "a"], "");
+    let ran = client.words("explain --json a");
     let explained = ran.json();
     let style = client.path("prompts/_style.md").display().to_string();
     assert_eq!(explained["includes"], json!([style]));
@@ -220,7 +220,7 @@ fn explain_lists_the_included_files_and_names_them_in_positions() {
         json!([{"text": "{{inptu}}", "file": style, "line": 2, "column": 2, "reason": "unknown"}]);
     assert_eq!(explained["left"], unexpanded);
     assert_eq!(explained["problems"][0]["file"], style);
-    let page = client.run(["explain", "a"], "").stdout;
+    let page = client.words("explain a").stdout;
     assert!(
         page.contains("  includes  ") && page.contains("_style.md:2:2"),
         "{page}"

@@ -19,7 +19,7 @@ fn a_template_decides_if_the_frontmatter_says_that_it_is_one() {
         .run(["expand", "--arg", "lang=go", "a"], "a\nb")
         .printed("Review this GO code, be kind.\n- a\n- b\n");
     client
-        .run(["check", "prompts/a.md"], "")
+        .words("check prompts/a.md")
         .printed("1 file checked: 0 errors, 0 warnings\n");
     // Without the key, all braces stay.
     client.write(
@@ -27,7 +27,7 @@ fn a_template_decides_if_the_frontmatter_says_that_it_is_one() {
         format!("---\n{ARGUMENTS}---\n{{% if lang %}}{{{{lang}}}}{{% endif %}}"),
     );
     client
-        .run(["expand", "--arg", "lang=go", "b"], "")
+        .words("expand --arg lang=go b")
         .printed("{% if lang %}go{% endif %}\n");
 }
 
@@ -52,7 +52,7 @@ fn a_project_and_other_programs_have_no_templates() {
         .working_in("repo")
         .arguments(["--no-builtin", "--project"]);
     client.put("repo/.prompts/a.md", template(REVIEW));
-    let ran = client.run(["expand", "a"], "");
+    let ran = client.words("expand a");
     assert!(
         ran.stderr
             .contains("`engine: jinja` is not used in the prompts of a project"),
@@ -61,7 +61,7 @@ fn a_project_and_other_programs_have_no_templates() {
     );
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
     client.put(".claude/commands/a.md", template(REVIEW));
-    let ran = client.run(["expand", "a"], "");
+    let ran = client.words("expand a");
     let want = "a.md:2:1: `engine: jinja` is only for Markdown prompts in a folder of your own";
     assert!(ran.stderr.contains(want), "{}", ran.stderr);
 }
@@ -69,7 +69,7 @@ fn a_project_and_other_programs_have_no_templates() {
 #[test]
 fn explain_shows_which_values_a_template_uses() {
     let client = Client::new().prompt("a.md", template(REVIEW));
-    let ran = client.run(["explain", "--json", "a", "x"], "");
+    let ran = client.words("explain --json a x");
     let explained = ran.json();
     let names: Vec<&Value> = explained["placeholders"]
         .as_array()

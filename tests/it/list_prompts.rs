@@ -242,7 +242,7 @@ fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
 #[test]
 fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by_name() {
     let mut client = Client::new().prompt("review.md", "R");
-    assert!(client.run(["new", "standup"], "").status.success());
+    assert!(client.words("new standup").status.success());
     let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
     let offered = |client: &mut Client| {
         let completed = json!({"ref": template.clone(), "argument": {"name": "name", "value": ""}});
@@ -274,7 +274,7 @@ fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by
     );
     let expansion = client.expand("standup", "x").structured()["prompt"].to_string();
     assert_contains(&expansion, "Say here what the agent is to do");
-    assert!(client.run(["list"], "").stdout.contains("standup\t"));
+    assert!(client.words("list").stdout.contains("standup\t"));
 
     let file = client.text("prompts/standup.md");
     client.write(

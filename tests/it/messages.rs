@@ -50,7 +50,7 @@ fn expanded(client: &Client, file: &str, input: &str) -> String {
 #[track_caller]
 fn warnings(client: &Client, file: &str) -> Vec<String> {
     client.write("p.md", file);
-    let ran = client.run(["check", "--json"], "");
+    let ran = client.words("check --json");
     let answer = ran.json();
     let problem = |problem: &Value| {
         format!(
@@ -268,9 +268,9 @@ fn more_than_1000_messages_are_refused_at_their_line() {
     let client = Client::new()
         .prompt("most.md", file(1000))
         .prompt("more.md", file(1001));
-    let ran = client.run(["expand", "most", "x"], "");
+    let ran = client.words("expand most x");
     assert!(ran.status.success() && ran.stdout.ends_with("A\n\nx\n"));
-    let ran = client.run(["expand", "more", "x"], "");
+    let ran = client.words("expand more x");
     assert!(
         ran.stderr
             .contains("more.md:2003:1: the prompt has more than 1000 messages"),
@@ -284,7 +284,7 @@ fn explain_names_the_roles() {
     let client = Client::new()
         .prompt("shots.md", SHOTS)
         .prompt("one.md", "One");
-    let ran = client.run(["explain", "shots", "x"], "");
+    let ran = client.words("explain shots x");
     assert!(
         ran.stdout
             .contains("\n  messages  user, user, assistant, user\n"),

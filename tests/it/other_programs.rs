@@ -345,10 +345,10 @@ fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_
     let want = "documents/git/fix user (claude), documents/pdf user (skills), flow/plan user (gemini), flow/xlsx user (skills)";
     assert_eq!(layers, want);
     assert_eq!(
-        client.run(["expand", "documents:git:fix", "12"], "").stdout,
+        client.words("expand documents:git:fix 12").stdout,
         "Fix 12\n"
     );
-    assert_eq!(client.run(["expand", "plan", "x"], "").stdout, "Plan x\n");
+    assert_eq!(client.words("expand plan x").stdout, "Plan x\n");
     client
         .words("check .claude/plugins .gemini/extensions/flow")
         .says(0, &["4 files checked: 0 errors, 0 warnings\n"]);

@@ -18,7 +18,7 @@ fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
         .prompt("git/a.md", "---\n");
     client.make_folder("other");
     let line = |file: &str| format!("{}\n", client.path(file).display());
-    client.run(["path"], "").printed(&line("prompts"));
+    client.words("path").printed(&line("prompts"));
     for name in ["git/a", ":git:a", "GIT/a"] {
         client
             .run(["path", name], "")
@@ -26,9 +26,9 @@ fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
     }
     let path = client.path("prompts/git/a.md").display().to_string();
     client
-        .run(["path", "git/a", "--json"], "")
+        .words("path git/a --json")
         .printed(&format!("{}\n", json!({ "path": path })));
-    client.run(["path", "reserch"], "").failed(
+    client.words("path reserch").failed(
         1,
         "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
     );
@@ -37,7 +37,7 @@ fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
 #[test]
 fn path_of_a_folder_that_is_not_there_yet_says_so() {
     let client = Client::new().arguments([]);
-    let ran = client.run(["path"], "");
+    let ran = client.words("path");
     let folder = client.path(".config/prompt-expander/prompts");
     assert_eq!(ran.stdout, format!("{}\n", folder.display()));
     assert_eq!(
@@ -50,8 +50,7 @@ fn path_of_a_folder_that_is_not_there_yet_says_so() {
 #[test]
 fn path_of_a_built_in_prompt_says_how_to_see_it() {
     let client = Client::new().arguments([]);
-    client
-        .run(["path", "research"], "")
+    client.words("path research")
         .failed(1, "error: the built-in prompt `research` has no file; `prompt-expander show research` prints it\n");
 }
 
@@ -59,7 +58,7 @@ fn path_of_a_built_in_prompt_says_how_to_see_it() {
 fn show_prints_the_file_byte_for_byte_also_a_broken_or_a_built_in_one() {
     let client = Client::new().arguments(["--prompts", "prompts"]);
     client
-        .run(["show", ":research"], "")
+        .words("show :research")
         .printed(&built_in("research"));
     for text in [
         "\u{feff}---\r\ntitle: T\r\n---\r\nBody \u{1b}[31m {{input}}",
@@ -68,7 +67,7 @@ fn show_prints_the_file_byte_for_byte_also_a_broken_or_a_built_in_one() {
         "a\nb",
     ] {
         client.write("git/a.md", text);
-        client.run(["show", "git:a"], "").printed(text);
+        client.words("show git:a").printed(text);
     }
     client.write("latin.md", b"caf\xe9");
     let output = client
@@ -81,10 +80,7 @@ fn show_prints_the_file_byte_for_byte_also_a_broken_or_a_built_in_one() {
         (Some(0), b"caf\xe9".to_vec())
     );
     client.write("large.md", vec![b'x'; 5 * 1024 * 1024]);
-    assert_eq!(
-        client.run(["show", "large"], "").stdout.len(),
-        5 * 1024 * 1024
-    );
+    assert_eq!(client.words("show large").stdout.len(), 5 * 1024 * 1024);
 }
 
 #[test]
@@ -94,15 +90,13 @@ fn show_prints_json_on_request() {
         .prompt("a.md", "A\r\n");
     let path = client.path("prompts/a.md").display().to_string();
     let shown = json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
-    client
-        .run(["show", "a", "--json"], "")
-        .printed(&format!("{shown}\n"));
+    client.words("show a --json").printed(&format!("{shown}\n"));
     let shown = json!({"name": "research", "layer": "built-in", "revision": Revision::of(built_in("research").as_bytes()), "text": built_in("research")});
     client
-        .run(["show", "research", "--json"], "")
+        .words("show research --json")
         .printed(&format!("{shown}\n"));
     client.write("latin.md", b"caf\xe9");
-    let ran = client.run(["show", "latin", "--json"], "");
+    let ran = client.words("show latin --json");
     assert!(
         ran.stdout.is_empty() && ran.stderr.contains("latin.md:1:4"),
         "{ran:?}"

@@ -56,7 +56,7 @@ fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
     let mut unasked = unasked.arguments(["--no-builtin", "--prompts", &prompts]);
     assert_eq!(unasked.names(), "own research");
     unasked
-        .run(["check"], "")
+        .words("check")
         .printed("2 files checked: 0 errors, 0 warnings\n");
 }
 
@@ -67,13 +67,13 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     fs::write(own.join("research.md"), "own").unwrap();
     let mut client = client.arguments([]);
     client
-        .run(["--project", "expand", "research", "x"], "")
+        .words("--project expand research x")
         .printed("theirs\n\nx\n");
     client
-        .run(["expand", "--project", "--project", "research", "x"], "")
+        .words("expand --project --project research x")
         .printed("theirs\n\nx\n");
     assert_eq!(
-        client.run(["--", "--project"], "").status.code(),
+        client.words("-- --project").status.code(),
         Some(2),
         "no option after `--`"
     );
@@ -91,10 +91,7 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
             format!("in repo/{place}"),
         )
     };
-    assert_eq!(
-        client.run(["expand", "research", "x"], "").stdout,
-        "mine\n\nx\n"
-    );
+    assert_eq!(client.words("expand research x").stdout, "mine\n\nx\n");
     for place in ["", "src/", "src/deep/"] {
         at(place);
         assert_eq!(
@@ -105,20 +102,14 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     // A worktree and a submodule have a file.
     fs::remove_dir_all(client.path("repo/src/deep/.prompts")).unwrap();
     client.put("repo/src/deep/.git", "gitdir: elsewhere");
-    assert_eq!(
-        client.run(["expand", "research", "x"], "").stdout,
-        "mine\n\nx\n"
-    );
+    assert_eq!(client.words("expand research x").stdout, "mine\n\nx\n");
 }
 
 #[test]
 fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above_home() {
     let client = project([("src/.prompts/research.md", "above")]);
     fs::remove_dir(client.path("repo/.git")).unwrap();
-    assert_eq!(
-        client.run(["expand", "research", "x"], "").stdout,
-        "mine\n\nx\n"
-    );
+    assert_eq!(client.words("expand research x").stdout, "mine\n\nx\n");
     client.put("repo/src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
 
@@ -126,10 +117,7 @@ fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above
     let client = project([(".prompts/research.md", "above home")]);
     let home = client.path("repo/src");
     let client = client.variable("HOME", home.to_str().unwrap());
-    assert_eq!(
-        client.run(["expand", "research", "x"], "").stdout,
-        "mine\n\nx\n"
-    );
+    assert_eq!(client.words("expand research x").stdout, "mine\n\nx\n");
     client.put("repo/src/.prompts/research.md", "at home");
     client.put("repo/src/.git", "");
     assert_eq!(
@@ -146,14 +134,11 @@ fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     let client = project([(".prompts/research.md", "theirs")]);
     let everybody = fs::Permissions::from_mode(0o1777);
     fs::set_permissions(client.path("repo/src"), everybody.clone()).unwrap();
-    assert_eq!(
-        client.run(["expand", "research", "x"], "").stdout,
-        "mine\n\nx\n"
-    );
+    assert_eq!(client.words("expand research x").stdout, "mine\n\nx\n");
     client.put("repo/src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
     fs::set_permissions(client.path("repo/src/deep"), everybody).unwrap();
-    let ran = client.run(["expand", "research", "x"], "");
+    let ran = client.words("expand research x");
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
     let said = format!(
@@ -170,7 +155,7 @@ fn without_a_project_the_command_line_says_where_it_was_looked_for() {
         "warning: no project prompts: there is no folder .prompts in {}, or above it in its repository\n",
         repo(&client).join("src/deep").display()
     );
-    assert_eq!(client.run(["list"], "").stderr, said);
+    assert_eq!(client.words("list").stderr, said);
     for command in [["expand", "own", "x"].as_slice(), &["check"]] {
         assert!(
             client
@@ -200,7 +185,7 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
         ran.stdout
     };
     assert_eq!(
-        client.run(["path"], "").stdout,
+        client.words("path").stdout,
         format!("{}\n", repo(&client).join(".prompts").display())
     );
     assert_eq!(
@@ -233,7 +218,7 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
     );
     assert!(
         client
-            .run(["path", "--project"], "")
+            .words("path --project")
             .stdout
             .ends_with("/src/deep/.prompts\n")
     );
@@ -300,14 +285,14 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
         assert!(!copy(name).exists());
     }
     let client = client.variable("DO", "echo More. >> \"$1\"");
-    let ran = client.run(["edit", "research"], "");
+    let ran = client.words("edit research");
     let note = format!(
         "note: {} overrides {}; delete the file to restore that prompt\n",
         copy("research").display(),
         mine.display()
     );
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));
-    client.run(["edit", "research"], "").printed("");
+    client.words("edit research").printed("");
     assert_eq!(
         fs::read_to_string(copy("research")).unwrap(),
         "mineMore.\nMore.\n"
@@ -315,7 +300,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
     // A broken file of the user is not copied; it is named.
     client.put("prompts/latin.md", b"caf\xe9");
-    let ran = client.run(["edit", "latin"], "");
+    let ran = client.words("edit latin");
     assert!(
         !ran.status.success() && ran.stderr.contains("latin.md:1:4: "),
         "{ran:?}"
@@ -559,7 +544,7 @@ mod links {
                 "{method}"
             );
         }
-        let checked = client.run(["check"], "");
+        let checked = client.words("check");
         assert_eq!(checked.status.code(), Some(1));
         assert_eq!(
             checked
@@ -626,7 +611,7 @@ mod links {
             .map(|problem| &problem["file"])
             .collect();
         assert_eq!(files, ["all", "linked", "up"]);
-        let checked = client.run(["check"], "");
+        let checked = client.words("check");
         assert_eq!(
             (checked.status.code(), checked.stdout.contains("2 errors")),
             (Some(1), false)
@@ -721,16 +706,16 @@ mod links {
         ] {
             fs::remove_file(&place).unwrap();
             symlink(target, &place).unwrap();
-            let ran = client.run(["expand", "research", "x"], "");
+            let ran = client.words("expand research x");
             assert_eq!(ran.stdout, "mine\n\nx\n", "{target:?}");
             assert!(
                 ran.stderr.contains(&format!("/.prompts: {why}")),
                 "{target:?}: {}",
                 ran.stderr
             );
-            let checked = client.run(["check"], "");
+            let checked = client.words("check");
             checked.says(1, &[&why]);
-            let list = client.run(["list"], "");
+            let list = client.words("list");
             assert!(
                 list.stderr.contains(&why) && list.stdout.starts_with("own\t"),
                 "{list:?}"
@@ -743,7 +728,7 @@ mod links {
         // Without a repository, it must not point outside the working directory.
         fs::remove_dir(client.path("repo/.git")).unwrap();
         client.link("../../docs/prompts", "repo/src/deep/.prompts");
-        let ran = client.run(["expand", "research", "x"], "");
+        let ran = client.words("expand research x");
         assert!(
             ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"),
             "{ran:?}"
@@ -771,7 +756,7 @@ mod links {
     #[test]
     fn a_file_instead_of_the_folder_is_a_problem() {
         let client = project([(".prompts", "a file")]);
-        let ran = client.run(["list"], "");
+        let ran = client.words("list");
         assert!(
             ran.stderr
                 .contains("/.prompts: the prompts folder cannot be read: Not a directory"),

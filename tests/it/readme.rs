@@ -254,7 +254,7 @@ fn the_table_of_shipped_prompts_is_what_list_says() {
 
 /// The commands, as `--help` lists them.
 fn commands(client: &Harness) -> BTreeSet<String> {
-    let help = client.run(["--help"], "").stdout;
+    let help = client.words("--help").stdout;
     let lines = help
         .split("\nCommands:\n")
         .nth(1)
@@ -296,7 +296,7 @@ fn every_option_is_in_the_reference_and_none_that_is_not_there() {
             .collect()
     };
     let mut known = BTreeSet::new();
-    known.extend(options(&client.run(["--help"], "").stdout));
+    known.extend(options(&client.words("--help").stdout));
     for command in commands(&client) {
         known.extend(options(&client.run([&command, "--help"], "").stdout));
     }

@@ -246,7 +246,7 @@ fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
     let mv = |from: &str, to: &str| client.run(["mv", from, to], "");
     printed(&client, &mv(":git:a", ":x:y:b"), &["prompts/x/y/b.md"], "");
     client
-        .run(["mv", "broken", "x"], "")
+        .words("mv broken x")
         .says(0, &["prompts/x.md\n", "x.md:1:1: the frontmatter"]);
     let files: Vec<_> = files(&client).into_iter().map(|(_, text)| text).collect();
     assert_eq!(files, [text.into(), b"---\n".to_vec()]);
