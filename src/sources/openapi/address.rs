@@ -189,6 +189,7 @@ fn without_translation(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::operation::{HeaderValue, SecretHeader};
     use super::*;
 
     fn private_allowed() -> Options {
@@ -326,6 +327,24 @@ mod tests {
             assert!(base_of_document(url, &named_by_user).is_ok(), "{url}");
         }
         assert!(base_of_document("https://example.com", &Options::default()).is_ok());
+    }
+
+    #[test]
+    fn headers_for_several_documents_need_the_address_that_they_are_for() {
+        let header = SecretHeader {
+            name: "A".to_owned(),
+            scheme: None,
+            value: HeaderValue::Variable("HOME".to_owned()),
+        };
+        let shared = Options {
+            headers: vec![header],
+            are_shared: true,
+            ..Options::default()
+        };
+        let error = base_of_document("https://example.com", &shared).unwrap_err();
+        let message = "the address of the service is not given, and --openapi-header needs it if \
+                       there are several documents";
+        assert_eq!(error.message, message);
     }
 
     #[test]

@@ -292,6 +292,29 @@ fn is_replaced_in_id(character: char) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns a document with these paths.
+    fn with_paths(paths: &str) -> String {
+        format!("openapi: 3.0.3\npaths:\n{paths}")
+    }
+
+    fn parse_all(document: &str) -> Document {
+        parse(document, &Options::default()).unwrap()
+    }
+
+    fn names(document: &Document) -> Vec<&str> {
+        document.prompts.keys().map(|name| &**name).collect()
+    }
+
+    /// Returns the problems as lines such as `Error no operation has …`.
+    fn problems(document: &Document) -> Vec<String> {
+        let mut lines = Vec::new();
+        for problem in &document.problems {
+            assert_ne!(problem.fix, "", "{problem}");
+            lines.push(format!("{:?} {}", problem.severity(), problem.message));
+        }
+        lines
+    }
+
     /// Returns the address of the service of a document with this first server.
     fn base_of(url: &str, variables: &str) -> String {
         let document = format!(
@@ -300,7 +323,7 @@ servers: [{{url: '{url}', variables: {{{variables}}}}}]
 paths: {{/p: {{get: {{operationId: p, x-mcp-prompt: {{}}}}}}}}
 "
         );
-        let mut prompts = parse(&document, &Options::default()).unwrap().prompts;
+        let mut prompts = parse_all(&document).prompts;
         prompts.pop_first().unwrap().1.operation.base
     }
 
@@ -316,5 +339,188 @@ paths: {{/p: {{get: {{operationId: p, x-mcp-prompt: {{}}}}}}}}
             .collect();
         let base = base_of("https://{v0}", &doubling.join(", "));
         assert_eq!(base, "https://{v1}{v1}");
+    }
+
+    #[test]
+    fn only_version_3_is_read() {
+        for document in ["swagger: '2.0'\n", "openapi: 4.0.0\n", "a: b\n"] {
+            let error = parse(document, &Options::default()).unwrap_err();
+            assert_eq!(error.message, "it is not an OpenAPI document of version 3");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_document_is_told_with_its_operation_and_leaves_the_rest() {
+        let document = parse_all(&with_paths(
+            "  /one: {get: {operationId: same, x-mcp-prompt: {}}}
+  /two: {get: {operationId: same, x-mcp-prompt: {}}}
+  /three: {post: {x-mcp-prompt: {}}}
+  /four/{x}: {get: {operationId: four, x-mcp-prompt: {}}}
+  /five: {get: {operationId: five, parameters: [{$ref: 'other.yaml#/x'}], x-mcp-prompt: {}}}
+  /six: {get: {operationId: six, parameters: [{name: a, in: query, schema: {$ref: '#/components/schemas/a'}}], x-mcp-prompt: {}}}
+  /seven:
+    get: {operationId: seven, parameters: [{name: a, in: query}, {name: t, in: header, required: true}],
+          requestBody: {content: {application/json: {schema: {properties: {a: {}}}}}}, x-mcp-prompt: {}}
+  /eight: {post: {operationId: eight, requestBody: {content: {text/csv: {}}}, x-mcp-prompt: {}}}
+  /ten: {get: {operationId: ../ten, x-mcp-prompt: {name: ../ten}}}
+  /eleven: {$ref: paths.yaml}
+  /thirteen?a=1: {get: {operationId: thirteen, x-mcp-prompt: {}}}
+  /fourteen: {get: {operationId: fourteen, parameters: [{name: p, in: query, style: deepObject}], x-mcp-prompt: {}}}
+  /fifteen: {get: {operationId: fifteen, parameters: [{name: p, in: query, content: {application/json: {}}}], x-mcp-prompt: {}}}
+components:
+  schemas:
+    a: {allOf: [{$ref: '#/components/schemas/b'}]}
+    b: {allOf: [{$ref: '#/components/schemas/a'}]}
+",
+        ));
+        assert_eq!(names(&document), ["same", "seven"]);
+        let unsupported =
+            "is no prompt: its parameter `p` has `content` or a `style` that is not supported";
+        let starts = [
+            "Error `GET /two` is no prompt: `GET /one` has the same name, and comes first",
+            "Error `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension",
+            "Error `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
+            "Error `GET /five` is no prompt: `$ref: other.yaml#/x` is not in the document, and no other is read",
+            "Error `GET /six` is no prompt: a part of it has more than 100 `$ref` and `allOf`, or contains itself",
+            "Warning `GET /seven`: the parameter `a` is left out: another one has its name, or no argument can have it",
+            "Error `POST /eight` is no prompt: its body is not `application/json`, which alone can be sent",
+            "Error `GET /ten` is no prompt: `../ten` cannot be the name of a prompt: ",
+            "Warning the operations of `/eleven` are not read: `$ref: paths.yaml` is not in the document, and no other is read",
+            "Error `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a character that must be percent-encoded",
+            &format!("Error `GET /fourteen` {unsupported}"),
+            &format!("Error `GET /fifteen` {unsupported}"),
+        ];
+        let problems = problems(&document);
+        assert_eq!(problems.len(), starts.len(), "{problems:#?}");
+        for (problem, start) in problems.iter().zip(starts) {
+            assert!(problem.starts_with(start), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_default_that_no_call_could_have_is_a_warning_and_is_not_used() {
+        let document = parse_all(&with_paths(
+            "  /d:
+    get:
+      operationId: d
+      x-mcp-prompt: {}
+      parameters:
+        - {name: integer, in: query, schema: {type: integer, default: abc}}
+        - {name: boolean, in: query, schema: {type: boolean, default: 'yes'}}
+        - {name: choice, in: query, schema: {type: string, enum: [a, b], default: z}}
+        - {name: digits, in: query, schema: {type: integer, default: '3'}}
+        - {name: text, in: query, schema: {type: string, default: 4}}
+        - {name: either, in: query, schema: {type: [string, integer], enum: [x, 5], default: x}}
+        - {name: none, in: query, schema: {type: [integer, 'null'], default: null}}
+",
+        ));
+        let warnings = ["`abc` of `integer`", "`yes` of `boolean`", "`z` of `choice`"].map(|default| {
+            format!("Warning `GET /d`: the default {default} is not used: it does not fit the `type` or the `enum`")
+        });
+        assert_eq!(problems(&document), warnings);
+        let arguments = &document
+            .prompts
+            .first_key_value()
+            .unwrap()
+            .1
+            .prompt
+            .arguments;
+        let defaults = arguments.iter().map(|argument| argument.default.as_deref());
+        let used = [None, None, None, Some("3"), Some("4"), Some("\"x\""), None];
+        assert_eq!(defaults.collect::<Vec<_>>(), used);
+        assert_eq!(arguments[5].choices, ["\"x\"", "5"]);
+    }
+
+    #[test]
+    fn types_and_merged_schemas_decide_how_a_value_is_read() {
+        let document = parse_all(&with_paths(
+            r#"  /t:
+    parameters: [{name: late, in: query, schema: {type: string}}, {name: n, in: query, schema: {type: string}}]
+    post:
+      operationId: types
+      x-mcp-prompt: {title: All types}
+      parameters:
+        - {name: n, in: query, required: true, schema: {oneOf: [{type: 'null'}, {type: integer}]}}
+        - {name: list, in: query, explode: false, schema: {type: array, items: {type: string}, default: [a, b]}}
+      requestBody:
+        content:
+          application/json:
+            schema:
+              allOf:
+                - {$ref: '#/components/schemas/Base'}
+                - {required: [flag], properties: {flag: {type: [boolean, 'null']}, any: {oneOf: [{type: string}, {type: integer}]}}}
+  /w: {post: {operationId: whole, x-mcp-prompt: {}, requestBody: {required: true, content: {application/json: {schema: {type: array}}}}}}
+components:
+  schemas:
+    Base: {type: object, properties: {id: {type: string, readOnly: true}, ratio: {type: number, default: 0.5}, version: {type: string, default: 1.10}}}
+"#,
+        ));
+        assert_eq!(problems(&document), [""; 0]);
+        let mut inputs = Vec::new();
+        for found in document.prompts.values() {
+            for (argument, parameter) in found
+                .prompt
+                .arguments
+                .iter()
+                .zip(&found.operation.parameters)
+            {
+                let default = argument.default.as_deref().unwrap_or("-");
+                inputs.push(format!(
+                    "{} {:?} {:?} {} {default}",
+                    argument.name, parameter.location, parameter.value_type, argument.required
+                ));
+            }
+        }
+        assert_eq!(
+            inputs,
+            [
+                "n Query Integer true -",
+                "list JoinedQuery Json false [\"a\",\"b\"]",
+                "late Query Text false -",
+                "ratio Body Number false 0.5",
+                "version Body Text false 1.10",
+                "flag Body Boolean true -",
+                "any Body Json false -",
+                "body WholeBody Json true -",
+            ]
+        );
+        let types = document.prompts.first_key_value().unwrap().1;
+        assert_eq!(types.prompt.title.as_deref(), Some("All types"));
+        assert!(types.operation.has_object);
+    }
+
+    #[test]
+    fn an_operation_that_the_user_names_needs_no_extension() {
+        let paths =
+            "  /health: {get: {operationId: health}}\n  /other: {get: {operationId: other}}\n";
+        let options = Options {
+            operations: vec!["health".to_owned(), "nope".to_owned()],
+            ..Options::default()
+        };
+        let document = parse(&with_paths(paths), &options).unwrap();
+        assert_eq!(names(&document), ["health"]);
+        let missing = "Error no operation has the `operationId` `nope`";
+        assert_eq!(problems(&document), [missing]);
+    }
+
+    #[test]
+    fn ten_thousand_operations_are_ten_thousand_prompts() {
+        let operations: Vec<String> = (0..10_000)
+            .map(|n| {
+                format!(
+                    r##""/p{n}/{{id}}": {{"post": {{"operationId": "op{n}", "parameters": [{{"name": "id", "in": "path"}}],
+                    "requestBody": {{"content": {{"application/json": {{"schema": {{"$ref": "#/brief"}}}}}}}}, "x-mcp-prompt": {{}}}}}}"##
+                )
+            })
+            .collect();
+        let brief = r#"{"type": "object", "properties": {"topic": {"type": "string"}}}"#;
+        let document = parse_all(&format!(
+            r#"{{"openapi": "3.1.0", "paths": {{{}}}, "brief": {brief}}}"#,
+            operations.join(",\n")
+        ));
+        assert_eq!(problems(&document), [""; 0]);
+        assert_eq!(document.prompts.len(), 10_000);
+        let first = document.prompts.first_key_value().unwrap().1;
+        assert_eq!(first.prompt.value_names(), ["id", "topic"]);
     }
 }

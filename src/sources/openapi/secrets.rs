@@ -84,3 +84,36 @@ pub(super) fn conceal(text: &str, secrets: &[Secret]) -> String {
     }
     concealed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_cannot_be_sent_is_an_error_that_does_not_repeat_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let header = SecretHeader {
+            name: "X-Key".to_owned(),
+            scheme: Some("Bearer".to_owned()),
+            value: HeaderValue::File(path.clone()),
+        };
+        let unusable = "it is empty, or has a line break or another control character";
+        for (content, reason) in [
+            (None, "there is no such file"),
+            (Some(&b""[..]), unusable),
+            (Some(b"s3cret\r\nX-Evil: 1"), unusable),
+            (Some(b"s3cret\xff"), "it is not UTF-8"),
+        ] {
+            if let Some(content) = content {
+                std::fs::write(&path, content).unwrap();
+            }
+            let error = read_secrets(std::slice::from_ref(&header)).err().unwrap();
+            let path = path.display();
+            let message = format!(
+                "is not called: the content of {path} of the header `X-Key` cannot be used: {reason}"
+            );
+            assert_eq!(error.message, message);
+        }
+    }
+}

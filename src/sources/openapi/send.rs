@@ -554,6 +554,56 @@ mod tests {
     }
 
     #[test]
+    fn a_private_address_in_another_spelling_is_not_called() {
+        let listener = forbidden_listener();
+        let port = listener.local_addr().unwrap().port();
+        for (host, address) in [
+            ("10.0.0.1", "10.0.0.1"),
+            ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
+            ("2130706433", "127.0.0.1"), // which the system resolves
+            ("0x7f.1", "127.0.0.1"),
+        ] {
+            let error = call(&format!("https://{host}:{port}")).unwrap_err();
+            let end = format!(
+                "has the address {address}, which is not public; correct the address of the \
+                 service, or if a private one is meant, start with --openapi-allow-private"
+            );
+            assert!(error.ends_with(&end), "{error}");
+        }
+        assert_no_connection(&listener);
+    }
+
+    #[test]
+    fn a_reply_that_is_too_long_or_no_http_is_an_error_of_one_line() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+        let megabyte = "x".repeat(1024 * 1024);
+        let too_long = "answered with more than 1 MiB; ask";
+        let unreachable = "cannot be reached: ";
+        for (response, reason) in [
+            (
+                format!("{head}Content-Length: 1048577\r\n\r\n{megabyte}x"),
+                too_long,
+            ),
+            (
+                format!("{head}Content-Length: 10000000000\r\n\r\n{megabyte}{megabyte}"),
+                too_long,
+            ),
+            ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), unreachable),
+            (
+                format!("HTTP/1.1 200 OK\r\nX: {megabyte}\r\n\r\n"),
+                unreachable,
+            ),
+            (format!("{head}Content-Length: 9\r\n\r\nHi"), unreachable),
+            (String::new(), unreachable),
+        ] {
+            let service = TestService::answering(&response);
+            let error = call(&service.url()).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+            assert!(!error.contains(char::is_control), "{error}");
+        }
+    }
+
+    #[test]
     fn the_connection_is_made_to_the_address_that_was_checked() {
         let service = TestService::greeting();
         let base = "http://desk.localhost";

@@ -105,3 +105,53 @@ fn plain_scalar(text: String) -> Value {
     }
     Value::String(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOO_LARGE: &str = "the document is too large: with 16 bytes for each value, and the YAML \
+                             aliases (`*name`) written out, the limit is 16 MiB";
+
+    #[test]
+    fn a_text_that_is_no_document_is_an_error_at_its_position() {
+        for (text, line, start) in [
+            (
+                "{\"openapi\": \"3.1.0\", \n \"paths\": x}",
+                Some(2),
+                "it is not JSON: expected value",
+            ),
+            ("openapi: 3.1.0\na: [\n", Some(3), ""),
+            ("\0", Some(1), ""),
+        ] {
+            let error = parse_value(text).unwrap_err();
+            assert_eq!(error.position.map(|at| at.line), line, "{error}");
+            assert!(error.message.starts_with(start), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_document_of_many_values_is_refused_however_short_they_are() {
+        let million = ["1"; 1_100_000].join(",");
+        let thousand = ["1"; 1_000].join(",");
+        let aliases = ["*a"; 2_000].join(",");
+        let mut nested = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for (name, inner) in ["b", "c", "d", "e", "f", "g", "h"]
+            .iter()
+            .zip("abcdefg".chars())
+        {
+            let list = vec![format!("*{inner}"); 9].join(",");
+            nested += &format!("{name}: &{name} [{list}]\n");
+        }
+        for text in [
+            format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#),
+            format!("openapi: 3.1.0\nx-a: &a [{thousand}]\nx-b: [{aliases}]\n"),
+            nested,
+        ] {
+            assert_eq!(parse_value(&text).unwrap_err().message, TOO_LARGE);
+        }
+        // Punctuation within a text of YAML is no value.
+        let text = format!("openapi: 3.1.0\nx-a: '{}'\n", ",".repeat(1_100_000));
+        assert!(parse_value(&text).is_ok());
+    }
+}
