@@ -462,93 +462,6 @@ fn the_user_s_own_prompt_overrides_that_of_a_service_and_that_a_built_in_one() {
 }
 
 #[test]
-fn what_is_wrong_in_a_document_is_said_with_its_operation_and_leaves_the_rest() {
-    let document = paths(
-        "  /one: {get: {operationId: same, x-mcp-prompt: {}}}
-  /two: {get: {operationId: same, x-mcp-prompt: {}}}
-  /three: {post: {x-mcp-prompt: {}}}
-  /four/{x}: {get: {operationId: four, x-mcp-prompt: {}}}
-  /five: {get: {operationId: five, parameters: [{$ref: 'other.yaml#/x'}], x-mcp-prompt: {}}}
-  /six: {get: {operationId: six, parameters: [{name: a, in: query, schema: {$ref: '#/components/schemas/a'}}], x-mcp-prompt: {}}}
-  /seven:
-    get: {operationId: seven, parameters: [{name: a, in: query}, {name: t, in: header, required: true}],
-          requestBody: {content: {application/json: {schema: {properties: {a: {}}}}}}, x-mcp-prompt: {}}
-  /eight: {post: {operationId: eight, requestBody: {content: {text/csv: {}}}, x-mcp-prompt: {}}}
-  /ten: {get: {operationId: ../ten, x-mcp-prompt: {name: ../ten}}}
-  /eleven: {$ref: paths.yaml}
-  /thirteen?a=1: {get: {operationId: thirteen, x-mcp-prompt: {}}}
-  /fourteen: {get: {operationId: fourteen, parameters: [{name: p, in: query, style: deepObject}], x-mcp-prompt: {}}}
-  /fifteen: {get: {operationId: fifteen, parameters: [{name: p, in: query, content: {application/json: {}}}], x-mcp-prompt: {}}}
-components:
-  schemas:
-    a: {allOf: [{$ref: '#/components/schemas/b'}]}
-    b: {allOf: [{$ref: '#/components/schemas/a'}]}
-",
-    );
-    let mut client = with_document(&document, &[]);
-    assert_eq!(names(&mut client), ["same", "seven"]);
-    let unsupported =
-        "is no prompt: its parameter `p` has `content` or a `style` that is not supported";
-    let want = [
-        "error `GET /two` is no prompt: `GET /one` has the same name, and comes first",
-        "error `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension",
-        "error `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
-        "error `GET /five` is no prompt: `$ref: other.yaml#/x` is not in the document, and no other is read",
-        "error `GET /six` is no prompt: a part of it has more than 100 `$ref` and `allOf`, or contains itself",
-        "warning `GET /seven`: the parameter `a` is left out: another one has its name, or no argument can have it",
-        "error `POST /eight` is no prompt: its body is not `application/json`, which alone can be sent",
-        "error `GET /ten` is no prompt: `../ten` cannot be the name of a prompt: ",
-        "warning the operations of `/eleven` are not read: `$ref: paths.yaml` is not in the document, and no other is read",
-        "error `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a character that must be percent-encoded",
-        &format!("error `GET /fourteen` {unsupported}"),
-        &format!("error `GET /fifteen` {unsupported}"),
-    ];
-    let found = problems(&client);
-    assert_eq!(found.len(), want.len(), "{found:?}");
-    for (found, want) in found.iter().zip(want) {
-        assert!(found.replace(" null", "").starts_with(want), "{found}");
-    }
-}
-
-#[test]
-fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_used() {
-    let schemas = [
-        ("integer", "{type: integer, default: abc}"),
-        ("boolean", "{type: boolean, default: 'yes'}"),
-        ("choice", "{type: string, enum: [a, b], default: z}"),
-        // These are used.
-        ("digits", "{type: integer, default: '3'}"),
-        ("text", "{type: string, default: 4}"),
-        (
-            "either",
-            "{type: [string, integer], enum: [x, 5], default: x}",
-        ),
-        ("none", "{type: [integer, 'null'], default: null}"),
-    ];
-    let parameters = schemas
-        .map(|(name, schema)| format!("{{name: {name}, in: query, schema: {schema}}}"))
-        .join(", ");
-    let document = paths(&format!(
-        "  /d: {{get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{parameters}]}}}}\n"
-    ));
-    let service = echo();
-    let client = with_document(&document, &["--openapi-base", &base(&service)]);
-    let want = ["`abc` of `integer`", "`yes` of `boolean`", "`z` of `choice`"].map(|default| {
-        format!("warning null `GET /d`: the default {default} is not used: it does not fit the `type` or the `enum`")
-    });
-    assert_eq!(problems(&client), want);
-    client
-        .run(["expand", "d"], "")
-        .printed("GET /v1/d?digits=3&text=4&either=x\n");
-    client
-        .run(
-            ["expand", "--arg", "either=5", "--arg", "choice=a", "d"],
-            "",
-        )
-        .printed("GET /v1/d?choice=a&digits=3&text=4&either=5\n");
-}
-
-#[test]
 fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     let document = paths(
         "  /j: {get: {operationId: j, x-mcp-prompt: {}, parameters: [{name: q, in: query, schema: {type: array}}, {name: n, in: query}]}}\n",
@@ -573,37 +486,6 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
 #[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
-    for (document, want) in [
-        (
-            "swagger: '2.0'\n",
-            "error null it is not an OpenAPI document of version 3",
-        ),
-        (
-            "openapi: 4.0.0\n",
-            "error null it is not an OpenAPI document of version 3",
-        ),
-        (
-            "a: b\n",
-            "error null it is not an OpenAPI document of version 3",
-        ),
-        (
-            "{\"openapi\": \"3.1.0\", \n \"paths\": x}",
-            "error 2 it is not JSON: expected value",
-        ),
-        ("openapi: 3.1.0\na: [\n", "error "),
-        ("\u{0}", "error 1 "),
-        (
-            "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n",
-            "error null the document is too large",
-        ),
-    ] {
-        fs::write(client.root().join("desk.yaml"), document).unwrap();
-        let found = problems(&client);
-        assert!(
-            found.len() == 1 && found[0].starts_with(want),
-            "{document}: {found:?}"
-        );
-    }
     fs::write(client.root().join("desk.yaml"), [0xff, 0xfe, b'o', 0]).unwrap();
     assert!(
         problems(&client)[0].contains("UTF-16"),
@@ -623,29 +505,6 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
 }
 
 #[test]
-fn a_document_of_many_values_is_refused_however_short_they_are() {
-    let client = with_document("", &[]);
-    let million = ["1"; 1_100_000].join(",");
-    let want = "error null the document is too large: with 16 bytes for each value, and the YAML aliases (`*name`) written out, the \
-                limit is 16 MiB";
-    fs::write(
-        client.root().join("desk.yaml"),
-        format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#),
-    )
-    .unwrap();
-    assert_eq!(problems(&client), [want]);
-    let aliases = vec!["*a"; 2_000].join(",");
-    let values = vec!["1"; 1_000].join(",");
-    let document = format!("openapi: 3.1.0\nx-a: &a [{values}]\nx-b: [{aliases}]\n");
-    fs::write(client.root().join("desk.yaml"), document).unwrap();
-    assert_eq!(problems(&client), [want]);
-    // Marks within a text of YAML are no values.
-    let document = paths(&format!("  /a: {{}}\nx-a: '{}'\n", ",".repeat(1_100_000)));
-    fs::write(client.root().join("desk.yaml"), document).unwrap();
-    assert_eq!(problems(&client), [""; 0]);
-}
-
-#[test]
 fn only_with_documents_does_expand_prompt_depend_on_other_machines() {
     let hint = |mut client: Client| {
         let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
@@ -658,68 +517,6 @@ fn only_with_documents_does_expand_prompt_depend_on_other_machines() {
     };
     assert_eq!(hint(Client::new()), [json!(false), json!(false)]);
     assert_eq!(hint(with_document(DESK, &[])), [json!(false), json!(true)]);
-}
-
-#[test]
-fn ten_thousand_operations_are_ten_thousand_prompts() {
-    let operation = |n: usize| {
-        let schema = r##"{"$ref": "#/components/schemas/brief"}"##;
-        format!(
-            r#""/p{n}/{{id}}": {{"post": {{"operationId": "op{n}", "summary": "Number {n}", "parameters": [{{"name": "id", "in": "path", "required": true, "schema": {{"type": "integer"}}}}], "requestBody": {{"content": {{"application/json": {{"schema": {schema}}}}}}}, "x-mcp-prompt": {{}}}}}}"#
-        )
-    };
-    let operations: Vec<String> = (0..10_000).map(operation).collect();
-    let brief = r#"{"type": "object", "properties": {"topic": {"type": "string"}}}"#;
-    let document = format!(
-        r#"{{"openapi": "3.1.0", "servers": [{{"url": "https://a.example"}}], "paths": {{{}}}, "components": {{"schemas": {{"brief": {brief}}}}}}}"#,
-        operations.join(",\n")
-    );
-    let client = with_document(&document, &[]);
-    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
-    assert_eq!(listed.get("problems"), None);
-    assert_eq!(listed["prompts"].as_array().unwrap().len(), 10_000);
-    assert_eq!(listed["prompts"][0]["usage"], ":op0 id=… [topic=…]");
-}
-
-#[test]
-fn types_decide_how_a_value_is_read() {
-    let document = paths(
-        r#"  /t:
-    parameters: [{name: late, in: query, schema: {type: string}}, {name: n, in: query, schema: {type: string}}]
-    post:
-      operationId: types
-      x-mcp-prompt: {title: All types}
-      parameters:
-        - {name: n, in: query, required: true, schema: {oneOf: [{type: 'null'}, {type: integer}]}}
-        - {name: list, in: query, schema: {type: array, items: {type: string}, default: [a, b]}}
-      requestBody:
-        content:
-          application/json:
-            schema:
-              allOf:
-                - {$ref: '#/components/schemas/Base'}
-                - {required: [flag], properties: {flag: {type: [boolean, 'null']}, any: {oneOf: [{type: string}, {type: integer}]}}}
-  /w: {post: {operationId: whole, x-mcp-prompt: {}, requestBody: {required: true, content: {application/json: {schema: {type: array}}}}}}
-components:
-  schemas:
-    Base: {type: object, properties: {id: {type: string, readOnly: true}, ratio: {type: number, default: 0.5}, version: {type: string, default: 1.10}}}
-"#,
-    );
-    let service = echo();
-    let client = with_document(&document, &["--openapi-base", &base(&service)]);
-    assert_eq!(problems(&client), [""; 0]);
-    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
-    assert_eq!(
-        listed["prompts"][0]["usage"],
-        ":types n=… [list=…] [late=…] [ratio=…] [version=…] flag=… [any=…]"
-    );
-    assert_eq!(listed["prompts"][0]["title"], "All types");
-    client.run(["expand", "--arg", "n=7", "--arg", "flag=true", "--arg", r#"any={"x":[1]}"#, "types"], "").printed(
-        "POST /v1/t?n=7&list=a&list=b {\"ratio\":0.5,\"version\":\"1.10\",\"flag\":true,\"any\":{\"x\":[1]}}\n",
-    );
-    client
-        .run(["expand", "whole", "[1, 2]"], "")
-        .printed("POST /v1/w [1, 2]\n");
 }
 
 #[test]

@@ -97,38 +97,6 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status_in_every_interfa
 }
 
 #[test]
-fn an_answer_that_is_too_long_or_no_http_is_an_error_of_one_line() {
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
-    let endless = format!("{head}Content-Length: 10000000000\r\n\r\n");
-    let too_long = "answered with more than 1 MiB; ask";
-    for (answer, want) in [
-        (
-            response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
-            too_long,
-        ),
-        (endless + &"x".repeat(2_000_000), too_long),
-        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "cannot be reached: "),
-        (
-            format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)),
-            "cannot be reached: ",
-        ),
-        (
-            format!("{head}Content-Length: 9\r\n\r\nHi"),
-            "cannot be reached: ",
-        ),
-        (String::new(), "cannot be reached: "),
-    ] {
-        let service = Service::answering(answer);
-        let error = client_of(&service, &[]).expand("brief", "").error();
-        assert!(error.contains(want), "{error}");
-        assert!(
-            !error.contains(|letter: char| letter.is_control()),
-            "{error}"
-        );
-    }
-}
-
-#[test]
 fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -145,30 +113,6 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     }; // another program has the port now
     let _service = Service::start_on(listener, |_| ok(&json!("Brief.")));
     client.expand("brief", "").text("Brief.");
-}
-
-#[test]
-fn hosts_with_private_addresses_are_not_called() {
-    let untouched = Untouched::new();
-    let port = untouched.port();
-    for (host, address) in [
-        ("10.0.0.1", "10.0.0.1"),
-        ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
-        ("2130706433", "127.0.0.1"), // another spelling, which the system resolves
-        ("0x7f.1", "127.0.0.1"),
-    ] {
-        let mut client = client(&["--openapi-base", &format!("https://{host}:{port}")]);
-        let error = client.expand("brief", "").error();
-        let want = format!(
-            "has the address {address}, which is not public; correct the address of the service, or if a private one is meant, start with --openapi-allow-private"
-        );
-        assert!(
-            error.contains("the service for GET /brief is not called: its host")
-                && error.contains(&want),
-            "{error}"
-        );
-    }
-    untouched.check();
 }
 
 #[test]
@@ -255,27 +199,6 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     );
     outputs.push(client.request("prompts/list", json!({})).to_string());
     outputs.push(client.list().to_string());
-    let refusals = [
-        (None, "there is no such file"),
-        (Some(""), "it is empty, or has a line break"),
-        (
-            Some("s3cret-three\r\nX-Evil: 1"),
-            "it is empty, or has a line break or another control character",
-        ),
-    ];
-    for (text, what) in refusals {
-        match text {
-            Some(text) => fs::write(&token, text).unwrap(),
-            None => fs::remove_file(&token).unwrap(),
-        }
-        let error = client.expand("brief", "").error();
-        let path = token.display();
-        let want = format!(
-            "the service for GET /brief is not called: the content of {path} of the header `Authorization` cannot be used: {what}"
-        );
-        assert!(error.contains(&want), "{error}");
-        outputs.push(error);
-    }
     let (rest, _, stderr) = client.finish();
     outputs.extend([rest, stderr]);
     outputs
