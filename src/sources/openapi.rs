@@ -51,6 +51,7 @@ struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<Options>,
+    /// What the document held when it was last read.
     content: Cache<Arc<DocumentContent>>,
 }
 
@@ -68,11 +69,13 @@ struct ServicePrompt {
     /// The path of the document.
     document: PathBuf,
     options: Arc<Options>,
+    /// What the document says of the prompt and its operation.
     described: DocumentPrompt,
     info: Info,
 }
 
 impl OpenApi {
+    /// Creates the source of a document, which is not read yet.
     fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
         let about = About {
             calls_services: true,
@@ -92,6 +95,7 @@ impl OpenApi {
             .get("", |trace| Arc::new(self.read_content(trace)))
     }
 
+    /// Reads the document. `trace` gets its state from before that.
     fn read_content(&self, trace: &mut Trace) -> DocumentContent {
         let modified = trace.look(&self.path).and_then(|stamp| stamp.modified);
         let document = match self.read_document() {
@@ -119,6 +123,10 @@ impl OpenApi {
         content
     }
 
+    /// Reads and parses the document.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not an OpenAPI document.
     fn read_document(&self) -> Result<Document, Diagnostic> {
         let bytes = read(&self.path, MAX_DOCUMENT)?;
         document::parse(&owned_text(bytes)?, &self.options)
@@ -143,6 +151,7 @@ impl OpenApi {
         }
     }
 
+    /// Returns a prompt of the document as one that was found.
     fn found(&self, prompt: &Arc<ServicePrompt>) -> Found {
         let name = prompt.described.prompt.name.clone();
         Found::new(name, &self.about, Arc::clone(prompt))

@@ -50,7 +50,9 @@ const TABLES: &str = "create table store (format integer not null);
 /// A store of prompts in PostgreSQL.
 #[derive(Debug)]
 pub struct Postgres {
+    /// What the thread that follows the database knows, too.
     shared: Arc<Shared>,
+    /// Runs that thread, and each statement.
     runtime: Runtime,
 }
 

@@ -40,6 +40,7 @@ struct DescribedOperation<'d> {
     /// In uppercase.
     method: &'static str,
     path: &'d str,
+    /// The operation itself.
     value: &'d Value,
     /// What it says of its prompt; null if only the user says that it renders one.
     extension: &'d Value,
@@ -92,6 +93,7 @@ fn first_server(root: &Value) -> Option<String> {
 
 /// Collects the prompts of a document.
 struct DocumentReader<'d> {
+    /// The whole document, which a `$ref` refers to.
     root: &'d Value,
     /// The address of the service, as the user or the document writes it.
     base: String,
@@ -174,6 +176,7 @@ impl DocumentReader<'_> {
         Ok(())
     }
 
+    /// Adds a warning about the document.
     fn warn(&mut self, message: String) {
         let warning = Diagnostic::warning(None, message, CORRECT);
         self.document.problems.push(warning);

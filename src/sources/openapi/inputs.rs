@@ -27,6 +27,7 @@ struct Input<'d, 's> {
     /// Null if only the schema may have one.
     description: &'d Value,
     is_required: bool,
+    /// The schema of its values.
     schema: &'s MergedValue<'d>,
 }
 

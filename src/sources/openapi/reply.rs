@@ -128,6 +128,7 @@ impl ServiceReply {
         }
     }
 
+    /// Returns the format that the header `Content-Type` names.
     fn body_format(&self) -> BodyFormat {
         let content_type = self.content_type.to_ascii_lowercase();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -197,6 +198,7 @@ fn status_clause(status: StatusCode) -> String {
     }
 }
 
+/// Returns a message of the user with this text.
 fn user_message(text: String) -> JsonMessage {
     JsonMessage {
         role: JsonRole::User,
@@ -216,6 +218,7 @@ fn parse_json_messages(json: &str) -> Result<Vec<JsonMessage>, String> {
 }
 
 impl JsonContent {
+    /// Returns the text of a message.
     fn into_text(self) -> String {
         match self {
             JsonContent::Text(text)

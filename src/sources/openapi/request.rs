@@ -136,6 +136,7 @@ fn headers(body: Option<&str>) -> BTreeMap<String, String> {
 }
 
 impl ParameterValue<'_> {
+    /// Returns whether the value is left out of the query and the body.
     fn is_blank(&self) -> bool {
         self.bound.value.trim().is_empty()
     }
@@ -256,6 +257,7 @@ fn encode_json(json: &str) -> String {
     }
 }
 
+/// Returns a text, percent-encoded for any part of an address.
 fn encode(text: &str) -> String {
     utf8_percent_encode(text, &VALUE).to_string()
 }

@@ -34,6 +34,10 @@ pub(in crate::sources) fn read_secrets(
     Ok(secrets)
 }
 
+/// Reads the value of one header.
+///
+/// # Errors
+/// The reason why it cannot be sent, without the value.
 fn read_secret(header: &SecretHeader) -> Result<Secret, String> {
     let content = read_content(&header.value)?;
     let text = content.trim();

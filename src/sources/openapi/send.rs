@@ -96,6 +96,7 @@ impl<'o> Service<'o> {
             .map_err(|error| self.with_operation(error))
     }
 
+    /// Does what [`Service::send`] does, with errors that do not name the operation.
     fn messages(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let reply = self.reply(request, &secrets)?;
@@ -111,6 +112,7 @@ impl<'o> Service<'o> {
         self.status().map_err(|error| self.with_operation(error))
     }
 
+    /// Does what [`Service::reach`] does, with errors that do not name the operation.
     fn status(&self) -> Result<u16, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let request = ServiceRequest {

@@ -32,6 +32,7 @@ pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
     }
 }
 
+/// Parses JSON. Its values are counted first, before any memory is used for them.
 fn parse_json(text: &str) -> Result<Value, Diagnostic> {
     // Each value but the first follows one of these characters.
     let value_count = text.bytes().filter(|byte| b"[{,:".contains(byte)).count();
@@ -47,6 +48,7 @@ fn parse_json(text: &str) -> Result<Value, Diagnostic> {
     })
 }
 
+/// Parses YAML within the limits of a document.
 fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     let limits = yaml::NodeLimits {
         max_nesting: MAX_NESTING,
@@ -65,6 +67,7 @@ fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     }
 }
 
+/// Returns the error for a document whose values would need too much memory.
 fn too_large() -> Diagnostic {
     let limit = in_bytes(MAX_DOCUMENT);
     let message = format!(

@@ -75,6 +75,7 @@ fn host(config: &Config) -> String {
     }
 }
 
+/// Returns the port of a config that has one host.
 fn port(config: &Config) -> u16 {
     config.get_ports().first().copied().unwrap_or(5432)
 }
@@ -312,6 +313,7 @@ pub(super) async fn within<T>(
     }
 }
 
+/// Returns the error for a store that is too slow.
 fn timed_out() -> Diagnostic {
     no_answer("it has not answered in time")
 }

@@ -166,6 +166,7 @@ impl Shared {
         writer.as_mut().ok_or_else(|| no_answer("not connected"))
     }
 
+    /// Records that the database answers at this moment.
     fn record_answer(&self) {
         *lock(&self.answered) = Some(SystemTime::now());
         *lock(&self.failure) = None;

@@ -144,6 +144,7 @@ impl Collector<'_> {
         }
     }
 
+    /// Adds a file, or the reason why a store does not take it.
     fn add_file(&mut self, file: &Path) {
         match read_for_store(&self.root, file, self.reach) {
             Ok(text) => self.add_text(file, text),
@@ -162,6 +163,7 @@ impl Collector<'_> {
         }
     }
 
+    /// Adds the reason why a store does not take a file.
     fn add_problem(&mut self, file: &Path, problem: Diagnostic) {
         self.texts.problems.push(problem.in_file(file));
     }

@@ -130,6 +130,7 @@ impl Postgres {
         Ok(())
     }
 
+    /// Returns a text that is not saved as the prompt of this name.
     fn draft_of(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         let files = &self.shared.folder.files;
         let file = PromptFile {

@@ -37,6 +37,7 @@ pub(super) struct FileChange {
 }
 
 impl FileChange {
+    /// Returns the change that gives a file a text, or creates the file.
     pub(super) fn write(path: impl Into<String>, text: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -45,6 +46,7 @@ impl FileChange {
         }
     }
 
+    /// Returns the change that deletes a file.
     pub(super) fn delete(path: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -94,6 +96,7 @@ impl Postgres {
         })
     }
 
+    /// Runs the transaction of [`Postgres::transact`] on a connection.
     async fn commit(
         &self,
         client: &mut Client,
