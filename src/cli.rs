@@ -37,6 +37,7 @@ mod restore;
 mod review;
 mod rm;
 mod serve;
+mod short_help;
 mod show;
 mod source;
 mod stdin;
@@ -59,17 +60,17 @@ mod version;
 use crate::prompt::COLONS;
 use crate::prompt::similar::closest;
 use crate::wording::named;
+use anyhow::{anyhow, bail};
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use output::{NAME, Styled};
-use serve::{Serve, ServeCommand};
+use serve::ServeCommand;
+use serve::options::Serve;
 use source::{PromptSource, hidden_options};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
@@ -394,23 +395,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return answered;
     }
     if arguments.get(1).is_some_and(|first| first == "-h") {
-        return finish(output::print(&short_help()).map(|()| ExitCode::SUCCESS));
+        return finish(output::print(&short_help::text(&command())).map(|()| ExitCode::SUCCESS));
     }
     // Without styles, because an error repeats words of others, and has escape sequences only if
     // those have some.
-    let (command, line, given) = match parse(&arguments, Styles::plain()) {
+    let mut parsed = match parse(&arguments, Styles::plain()) {
         Ok(parsed) => parsed,
         Err(error) => return explain_usage(error, &arguments),
     };
-    if is_given(&line, "json") {
+    if is_given(&parsed.matches, "json") {
         output::collect_messages();
     }
-    let status = finish(run_command(command, &line, given, &arguments));
+    let status = finish(run_command(&mut parsed, &arguments));
     #[cfg(feature = "openapi")]
-    source::TEAM
-        .get()
-        .into_iter()
-        .for_each(|team| team.refresh_if_due());
+    if let Some(team) = &parsed.source.settings.team {
+        team.refresh_if_due();
+    }
     status
 }
 
@@ -441,106 +441,44 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
             .is_some_and(|(_, command)| is_set(command))
 }
 
-/// The commands by what they are for.
-const GROUPS: [(&str, &[&str]); 4] = [
-    (
-        "Use prompts",
-        &[
-            "pick", "list", "expand", "explain", "copy", "show", "compose", "pack",
-        ],
-    ),
-    (
-        "Write prompts",
-        &[
-            "new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore",
-            "import",
-        ],
-    ),
-    (
-        "Agents",
-        &["install", "uninstall", "doctor", "trust", "hook"],
-    ),
-    (
-        "Server",
-        &["serve", "token", "store", "completions", "man", "upgrade"],
-    ),
-];
-
-/// What `-h` prints.
-fn short_help() -> Styled {
-    let program = command();
-    let room = output::terminal_width().unwrap_or(80).clamp(40, 100) - 16; // besides the name and the `…`
-    let mut text = Styled::default().plain(
-        "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
-         Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n",
-    );
-    for (title, names) in GROUPS {
-        text.push(format!("\n{title}:\n"));
-        for command in names
-            .iter()
-            .filter_map(|name| program.find_subcommand(name))
-        {
-            let about = command
-                .get_about()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            let about = output::cut(&about, room);
-            text = text
-                .plain("  ")
-                .with(NAME, format!("{:<11}", command.get_name()))
-                .plain(format!("  {about}\n"));
-        }
-    }
-    text
-}
-
 /// Runs the command of a line, which has these words.
-fn run_command(
-    command: Option<Command>,
-    line: &ArgMatches,
-    given: PromptSource,
-    words: &[OsString],
-) -> anyhow::Result<ExitCode> {
-    let is_alone = words.len() == 1;
-    match command {
-        None if is_given(line, "version") => {
-            version::print(is_given(line, "version_json")).map(done)
-        }
-        None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
-            pick::Pick::default().run(&usable(given)?)
-        }
-        None => {
-            let source = loaded(given);
-            config::serve(&source.settings, line)?
-                .run(source.library())
-                .map(done)
-        }
-        Some(Command::Install(install)) => install.run(&given),
+fn run_command(parsed: &mut ParsedLine, words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let ParsedLine {
+        command,
+        matches,
+        source,
+    } = parsed;
+    match command.take() {
+        None => run_without_command(matches, source, words),
+        Some(Command::Install(install)) => install.run(source),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.run(&usable_without_notes(given)?).map(done),
-        Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
-        Some(Command::Explain(explain)) => explain.run(&usable(given)?).map(done),
-        Some(Command::Copy(copy)) => copy.run(&usable(given)?).map(done),
-        Some(Command::Pick(pick)) => pick.run(&usable(given)?),
-        Some(Command::Compose(compose)) => compose.run(usable(given)),
-        Some(Command::New(new)) => new.run(&with_warnings(given)?),
-        Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
-        Some(Command::Path(path)) => path.run(&with_warnings(given)?).map(done),
-        Some(Command::Show(show)) => show.run(&with_warnings(given)?).map(done),
-        Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
-        Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?),
-        Some(Command::History(history)) => history.run(&with_warnings(given)?).map(done),
-        Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?).map(done),
-        Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?).map(done),
-        Some(Command::Import(import)) => import.run(&with_warnings(given)?),
-        Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
-        Some(Command::Check(check)) => check.run(&usable(given)?),
-        Some(Command::Test(test)) => test.run(&usable(given)?),
-        Some(Command::Trust(trust)) => trust.run(usable_without_notes(given)?).map(done),
-        Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
-        Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
+        Some(Command::List(list)) => list.run(usable_without_notes(source)?).map(done),
+        Some(Command::Expand(expand)) => expand.run(usable(source)?).map(done),
+        Some(Command::Explain(explain)) => explain.run(usable(source)?).map(done),
+        Some(Command::Copy(copy)) => copy.run(usable(source)?).map(done),
+        Some(Command::Pick(pick)) => pick.run(usable(source)?),
+        Some(Command::Compose(compose)) => compose.run(usable(source)),
+        Some(Command::New(new)) => new.run(with_warnings(source)?),
+        Some(Command::Edit(edit)) => edit.run(with_warnings(source)?),
+        Some(Command::Path(path)) => path.run(with_warnings(source)?).map(done),
+        Some(Command::Show(show)) => show.run(with_warnings(source)?).map(done),
+        Some(Command::Rm(rm)) => rm.run(with_warnings(source)?),
+        Some(Command::Mv(mv)) => mv.run(with_warnings(source)?),
+        Some(Command::History(history)) => history.run(with_warnings(source)?).map(done),
+        Some(Command::Diff(diff)) => diff.run(with_warnings(source)?).map(done),
+        Some(Command::Restore(restore)) => restore.run(with_warnings(source)?).map(done),
+        Some(Command::Import(import)) => import.run(with_warnings(source)?),
+        Some(Command::Pack(pack)) => pack.run(with_warnings(source)?),
+        Some(Command::Check(check)) => check.run(usable(source)?),
+        Some(Command::Test(test)) => test.run(usable(source)?),
+        Some(Command::Trust(trust)) => {
+            usable_without_notes(source)?;
+            trust.run(source).map(done)
+        }
+        Some(Command::Doctor(doctor)) => doctor.run(loaded(source)),
+        Some(Command::Hook(hook)) => hook.run(loaded(source)).map(done),
         Some(Command::Serve(command)) => {
-            let source = loaded(given);
+            let source = loaded(source);
             #[cfg(feature = "store")]
             source
                 .store
@@ -548,17 +486,33 @@ fn run_command(
                 .transpose()
                 .map_err(anyhow::Error::msg)?;
             command
-                .run(source.library(), config::serve(&source.settings, line)?)
+                .run(source, Serve::from_arg_matches(matches)?)
                 .map(done)
         }
         #[cfg(feature = "http")]
         Some(Command::Token(token)) => token.run().map(done),
         #[cfg(feature = "store")]
-        Some(Command::Store(store)) => store.run(given).map(done),
+        Some(Command::Store(store)) => store.run(source).map(done),
         Some(Command::Completions(completions)) => completions.run(&words[0]),
         Some(Command::Man) => man::run().map(done),
         Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
     }
+}
+
+/// Prints the version if it is asked for. Lets a person pick a prompt on a terminal, else serves.
+fn run_without_command(
+    matches: &ArgMatches,
+    source: &mut PromptSource,
+    words: &[OsString],
+) -> anyhow::Result<ExitCode> {
+    if is_given(matches, "version") {
+        return version::print(is_given(matches, "version_json")).map(done);
+    }
+    if words.len() == 1 && io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return pick::Pick::default().run(usable(source)?);
+    }
+    let serve = Serve::from_arg_matches(matches)?;
+    serve.run(loaded(source)).map(done)
 }
 
 /// The exit status of a command that has only one if it succeeds.
@@ -566,26 +520,27 @@ fn done((): ()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The options with what the settings file adds to them.
-fn loaded(mut source: PromptSource) -> PromptSource {
+/// Adds what the settings file says to the options.
+fn loaded(source: &mut PromptSource) -> &PromptSource {
     #[cfg(feature = "store")]
     if source.open_store() {
         return source;
     }
-    config::load(&mut source);
+    config::load(source);
     source
 }
 
-/// The same for a command, which refuses to guess which prompts are meant if that file is unusable.
-fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
-    let source = usable(given)?;
+/// Does the same for a command, which refuses to guess which prompts are meant if that file is
+/// unusable.
+fn with_warnings(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
+    let source = usable(source)?;
     output::warnings(&source.settings.problems);
     Ok(source)
 }
 
-/// The same for a command that shows what else is wrong with the file by itself.
-fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
-    let source = usable_without_notes(given)?;
+/// Does the same for a command that shows what else is wrong with the file by itself.
+fn usable(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
+    let source = usable_without_notes(source)?;
     if io::stderr().is_terminal() {
         output::note_if_any(source.changes_to_note());
     }
@@ -593,37 +548,37 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
 }
 
 /// Does the same for a command that itself says what has changed in the project.
-fn usable_without_notes(given: PromptSource) -> anyhow::Result<PromptSource> {
-    let source = loaded(given);
-    let problem = source
-        .settings
-        .problems
-        .first()
-        .filter(|_| source.settings.is_unusable)
-        .cloned();
-    #[cfg(feature = "store")]
-    let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
+fn usable_without_notes(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
+    let source = loaded(source);
     #[cfg(feature = "openapi")]
-    if let Some(Err(why)) = source::TEAM.get().map(|team| team.get_first_list()) {
-        output::warning(&why.to_string());
+    if let Some(team) = &source.settings.team
+        && let Err(problem) = team.get_first_list()
+    {
+        output::warning(&problem.to_string());
     }
-    problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
+    if source.settings.is_unusable
+        && let Some(problem) = source.settings.problems.first()
+    {
+        bail!("{problem}");
+    }
+    #[cfg(feature = "store")]
+    if let Some(store) = &source.opened {
+        store.wait().map_err(|problem| anyhow!("{problem}"))?;
+    }
+    Ok(source)
 }
 
-fn parse(
-    arguments: &[OsString],
-    styles: Styles,
-) -> Result<(Option<Command>, ArgMatches, PromptSource), clap::Error> {
-    // An agent starts the server without a command. To describe all commands would take a fifth of
-    // that start.
-    if arguments
-        .get(1)
-        .is_none_or(|first| first.to_string_lossy().starts_with('-'))
-        && let mut program = ManuallyDrop::new(Options::augment_args(clap::Command::new("")))
-        && let Ok(mut line) = program.try_get_matches_from_mut(arguments)
-    {
-        let given = PromptSource::from_arg_matches_mut(&mut line)?;
-        return Ok((None, line, given));
+/// A valid command line.
+struct ParsedLine {
+    /// `None`: the server runs.
+    command: Option<Command>,
+    matches: ArgMatches,
+    source: PromptSource,
+}
+
+fn parse(arguments: &[OsString], styles: Styles) -> Result<ParsedLine, clap::Error> {
+    if let Some(parsed) = parse_without_command(arguments) {
+        return parsed;
     }
     let mut program = command_for(arguments).styles(styles);
     let matches = match program.try_get_matches_from_mut(arguments) {
@@ -634,9 +589,28 @@ fn parse(
         matches => matches?,
     };
     refuse_misplaced_option(&mut program, &matches)?;
-    let given = PromptSource::of(&matches)?;
-    std::mem::forget(program); // to free its thousands of strings would take a twentieth of a start
-    Ok((Cli::from_arg_matches(&matches)?.command, matches, given))
+    Ok(ParsedLine {
+        command: Cli::from_arg_matches(&matches)?.command,
+        source: PromptSource::of(&matches)?,
+        matches,
+    })
+}
+
+/// Parses a line without a command, as an agent starts the server: to describe all commands to the
+/// parser would take a fifth of that start. `None`: the line may have a command, or is invalid.
+fn parse_without_command(arguments: &[OsString]) -> Option<Result<ParsedLine, clap::Error>> {
+    let first = arguments.get(1).map(|first| first.to_string_lossy());
+    if first.is_some_and(|first| !first.starts_with('-')) {
+        return None;
+    }
+    let program = Options::augment_args(clap::Command::new(""));
+    let matches = program.try_get_matches_from(arguments).ok()?;
+    let source = PromptSource::from_arg_matches(&matches);
+    Some(source.map(|source| ParsedLine {
+        command: None,
+        matches,
+        source,
+    }))
 }
 
 /// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.
@@ -691,8 +665,8 @@ fn with_tip(
     else {
         return error;
     };
-    let source = loaded(PromptSource::of(&parse_leniently(arguments.to_vec())).unwrap_or_default());
-    let view = source.library().view();
+    let mut source = PromptSource::of(&parse_leniently(arguments.to_vec())).unwrap_or_default();
+    let view = loaded(&mut source).library().view();
     let prompts = view.list().names();
     let commands: Vec<&str> = program
         .get_subcommands()

@@ -9,19 +9,22 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if
-/// that fails; returns `None`, too, if `doctor` has started the server.
-pub(super) fn open(path: &Path, warn: fn(&str)) -> Option<File> {
+/// Opens a file for appending; a new one can be read by its owner only. `None`: `doctor` has
+/// started the server, and the file was only tested.
+///
+/// # Errors
+/// Why it cannot be opened, and what to do.
+pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     // A settings file may have `~/`.
     match open_or_test(&absolute(path), is_examined) {
-        Ok(file) => Some(file).filter(|_| !is_examined),
+        Ok(_) if is_examined => Ok(None),
+        Ok(file) => Ok(Some(file)),
         Err(error) => {
             let path = named_path(path);
-            warn(&format!(
+            Err(format!(
                 "{path} cannot be written to: {error}; choose a file in a folder of yours"
-            ));
-            None
+            ))
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
 use super::source::{PromptSource, absolute, without_parents};
-use super::{completions, output, stdin};
+use super::{output, stdin};
 use crate::api;
 use crate::library::{Found, Library, View, is_prompt_file};
 use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
 use crate::wording::{named, quoted};
 use anyhow::bail;
 use clap::{Args, Command};
-use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
@@ -26,8 +25,7 @@ pub(super) struct Call {
     /// word is read like text typed in a chat. Without --arg, `NAME=VALUE` words set arguments by
     /// name. Text from standard input (a pipe or a file) follows the words, after an empty line, in
     /// the last argument that takes text; to insert it elsewhere, write `-` there.
-    #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true,
-          add = ArgValueCompleter::new(completions::words))]
+    #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 /// The script sets it to the name of the shell; the words of the line follow `--`.
 const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
@@ -23,9 +23,6 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// Characters that a shell interprets. A name that contains one is not offered, because unquoted it
 /// would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
-
-/// The command to which the line that is completed belongs; set when a script asks.
-static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
 
 pub(super) const EXAMPLES: &str = "\
 Add the line for your shell to its startup file:
@@ -75,42 +72,16 @@ impl Completions {
     }
 }
 
-/// Answers a completion script; `None` if the program was not run by one.
+/// Answers a completion script; `None` if the program was not run by one. `program` describes the
+/// command line.
 pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
     if arguments.get(1).is_none_or(|first| first != "--") || std::env::var_os(VARIABLE).is_none() {
         return None;
     }
-    PROGRAM.get_or_init(|| program);
+    let line = Arc::new(parse_unfinished(&arguments[2..], &program()));
+    let hint = forced_hint();
     let folder = std::env::current_dir().ok();
-    // The first word may also be the name of a prompt with a colon, as in
-    // `prompt-expander :research`.
-    let after_colon = |written: &OsStr| match line().subcommand() {
-        Some(("expand", _)) => words(written),
-        _ => Vec::new(),
-    };
-    // bash and PowerShell insert what is offered as it is, and a folder may have any name: they
-    // complete paths themselves, and quote them.
-    let quotes = !std::env::var(VARIABLE)
-        .is_ok_and(|shell| ["bash", "powershell"].contains(&shell.as_str()));
-    let hint = move |arg: Arg| {
-        if quotes {
-            arg
-        } else {
-            arg.value_hint(ValueHint::Other)
-        }
-    };
-    let with_prompts = || {
-        let mut program = program().arg(
-            Arg::new("prompt")
-                .num_args(1..)
-                .add(ArgValueCompleter::new(after_colon)),
-        );
-        program.build();
-        program
-            .mut_args(hint)
-            .mut_subcommands(|command| command.mut_args(hint))
-    };
-    match CompleteEnv::with_factory(with_prompts)
+    match CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
         .var(VARIABLE)
         .try_complete(arguments, folder.as_deref())
     {
@@ -119,26 +90,94 @@ pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option
     }
 }
 
-/// The name of a prompt, and after it the arguments of that prompt.
-pub(super) fn words(written: &OsStr) -> Vec<CompletionCandidate> {
-    let line = line();
+/// Returns what completes a word, given the line and what is written of the word.
+type Completer = fn(&ArgMatches, &OsStr) -> Vec<CompletionCandidate>;
+
+/// Returns what completes an argument of a command; `None` if clap knows all its values.
+fn completer(command: &str, argument: &str) -> Option<Completer> {
+    match (command, argument) {
+        ("expand" | "explain" | "copy", "words") => Some(words),
+        ("edit" | "path" | "show" | "history" | "diff" | "restore", "name")
+        | ("rm", "names")
+        | ("test", "targets")
+        | ("mv", "old") => Some(names),
+        ("list", "tag") => Some(tags),
+        _ => None,
+    }
+}
+
+/// Returns the hint that replaces those of all arguments, if one does. bash and PowerShell insert
+/// what is offered as it is, and a folder may have any name: they complete paths themselves, and
+/// quote them.
+fn forced_hint() -> Option<ValueHint> {
+    let shell = std::env::var(VARIABLE).ok()?;
+    ["bash", "powershell"]
+        .contains(&shell.as_str())
+        .then_some(ValueHint::Other)
+}
+
+/// Adds what completes words of this line.
+fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
+    // The first word may also be the name of a prompt with a colon, as in
+    // `prompt-expander :research`.
+    let prompt = Arg::new("prompt").num_args(1..);
+    let mut program = program.arg(add_completer(prompt, words_after_colon, line));
+    program.build();
+    program
+        .mut_args(|argument| with_hint(argument, hint))
+        .mut_subcommands(|command| {
+            let name = command.get_name().to_owned();
+            command.mut_args(|argument| {
+                let argument = with_hint(argument, hint);
+                match completer(&name, argument.get_id().as_str()) {
+                    Some(completer) => add_completer(argument, completer, line),
+                    None => argument,
+                }
+            })
+        })
+}
+
+fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) -> Arg {
+    let line = Arc::clone(line);
+    argument.add(ArgValueCompleter::new(move |written: &OsStr| {
+        completer(&line, written)
+    }))
+}
+
+fn with_hint(argument: Arg, hint: Option<ValueHint>) -> Arg {
+    match hint {
+        Some(hint) => argument.value_hint(hint),
+        None => argument,
+    }
+}
+
+fn words_after_colon(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
+    if line.subcommand_name() == Some("expand") {
+        words(line, written)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns the name of a prompt, and after it the arguments of that prompt.
+fn words(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     let words = line
         .subcommand()
         .and_then(|(_, command)| command.try_get_many::<String>("words").ok().flatten());
     let words: Vec<&String> = words.into_iter().flatten().collect();
     match words.as_slice() {
-        [name, _, ..] => values(&line, name, written),
-        _ => names(written),
+        [name, _, ..] => values(line, name, written),
+        _ => names(line, written),
     }
 }
 
 /// The prompts whose names begin with this text, with or without a colon, and their descriptions.
 /// In names with folders, a colon may be used for `/`.
-pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
+fn names(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else {
         return Vec::new();
     };
-    let library = library_of(&line());
+    let library = library_of(line);
     let rest = written.strip_prefix(COLONS).unwrap_or(written);
     let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
@@ -205,11 +244,11 @@ fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandi
 }
 
 /// The tags that begin with this text.
-pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
+fn tags(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else {
         return Vec::new();
     };
-    let library = library_of(&line());
+    let library = library_of(line);
     let view = library.view();
     let prompts = view
         .list()
@@ -223,12 +262,13 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Whether a shell reads the text as one literal word.
+/// Returns whether a shell reads the text as one literal word.
 fn is_plain(text: &str) -> bool {
-    let is_special = |character: char| {
-        character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
-    };
     !text.is_empty() && !text.contains(is_special)
+}
+
+fn is_special(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
 
 /// The library that the options of a line select.
@@ -238,37 +278,32 @@ fn library_of(line: &ArgMatches) -> Library {
     source.library()
 }
 
-/// What can be understood of the incomplete line that is completed.
-fn line() -> ArgMatches {
+/// Returns what can be understood of the incomplete line that is completed.
+fn parse_unfinished(written: &[OsString], program: &Command) -> ArgMatches {
     // Most shells pass words as they were typed, including quotes.
-    let unquoted = std::env::args_os().skip(2).map(|word| {
+    let mut words = Vec::new();
+    for word in written {
         match word.to_str().and_then(shlex::split).as_deref() {
-            Some([word]) => word.into(),
-            _ => word,
-        }
-    });
-    let program = PROGRAM
-        .get()
-        .map_or_else(|| Command::new(""), |program| program());
-    let mut words: Vec<OsString> = unquoted.collect();
-    let read = |words: &[OsString]| {
-        program
-            .clone()
-            .ignore_errors(true)
-            .try_get_matches_from(words)
-            .unwrap_or_default()
-    };
-    let matches = read(&words);
-    let is_prompt = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(COLONS));
-    match words
-        .iter()
-        .position(is_prompt)
-        .filter(|_| matches.subcommand_name().is_none())
-    {
-        None => matches,
-        Some(at) => {
-            words.insert(at, "expand".into());
-            read(&words)
+            Some([unquoted]) => words.push(unquoted.into()),
+            _ => words.push(word.clone()),
         }
     }
+    let matches = parse_leniently(program, &words);
+    if matches.subcommand_name().is_some() {
+        return matches;
+    }
+    let Some(position) = words.iter().position(has_colon_first) else {
+        return matches;
+    };
+    words.insert(position, "expand".into());
+    parse_leniently(program, &words)
+}
+
+fn parse_leniently(program: &Command, words: &[OsString]) -> ArgMatches {
+    let program = program.clone().ignore_errors(true);
+    program.try_get_matches_from(words).unwrap_or_default()
+}
+
+fn has_colon_first(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with(COLONS))
 }

@@ -50,12 +50,12 @@ pub(super) struct Compose {
 }
 
 impl Compose {
-    pub(super) fn run(self, given: anyhow::Result<PromptSource>) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: anyhow::Result<&PromptSource>) -> anyhow::Result<ExitCode> {
         let agent = Agent::of_draft(&self.file).filter(|_| pick::has_terminal());
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
             return self.open_editor();
         };
-        let said = match self.change(given, drafts.terminal) {
+        let said = match self.change(source, drafts.terminal) {
             Ok(None) => None,
             Ok(Some(now)) => self
                 .open_editor()
@@ -72,10 +72,10 @@ impl Compose {
     /// draft is by then.
     fn change(
         &self,
-        given: anyhow::Result<PromptSource>,
+        source: anyhow::Result<&PromptSource>,
         terminal: &'static str,
     ) -> anyhow::Result<Option<&'static str>> {
-        let library = given?.library();
+        let library = source?.library();
         let view = library.view();
         let old = read_regular(&self.file, MAX_FILE).context("the draft cannot be read")?;
         let is_read_only = fs::symlink_metadata(&self.file)?.permissions().readonly();

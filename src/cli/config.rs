@@ -5,51 +5,154 @@
 //! checks. So a key that is wrong does not take the others down.
 
 use super::output;
-use super::serve::Serve;
-use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
+use super::serve::options::{self, Serve};
+use super::source::{ConfigOptions, Folders, PromptSource, Settings, TeamKeys, absolute};
 use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
-use super::{source::TEAM, team::TeamKeys};
+use super::{
+    source::{self, OpenApi},
+    team,
+    unrepeated::Unrepeated,
+};
 use crate::agents::ConfigFile;
 use crate::prompt::similar::closest;
-use crate::prompt::{Diagnostic, Position};
+use crate::prompt::{Diagnostic, Format, Position};
+#[cfg(feature = "openapi")]
+use crate::sources::SecretHeader;
 use crate::sources::Trust;
 use crate::sources::pack::lock::LOCK;
 use crate::wording::{all_of, named};
 use anyhow::bail;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
-use std::ffi::{OsStr, OsString};
+use clap::builder::TypedValueParser;
+use clap::{Arg, Command};
+use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
 
-/// Each key, and the option that has its meaning; `trusted` has none.
-const KEYS: [(&str, &str); 15] = [
-    ("prompts", "prompts"),
-    ("from-agents", "from-agents"),
-    ("builtin", "no-builtin"),
-    ("mentions", "no-mentions"),
-    ("edit", "edit"),
-    ("history", "history"),
-    ("page-size", "page-size"),
-    ("result-limit", "result-limit"),
-    ("log-file", "log-file"),
-    ("log-level", "log-level"),
-    ("tap", "tap"),
-    ("team", "team"),
-    ("team-token-file", "team-token-file"),
-    ("team-token-env", "team-token-env"),
-    (TRUSTED, ""),
+/// A key of the settings file, or of a table in it.
+struct SettingsKey<T: 'static> {
+    name: &'static str,
+    /// The long name of the option that has its meaning; empty if there is none.
+    option: &'static str,
+    /// Sets what the value says.
+    ///
+    /// # Errors
+    /// Why the value is not valid.
+    set: fn(&mut T, &KeyValue<'_>) -> Result<(), String>,
+}
+
+const fn key<T>(
+    name: &'static str,
+    option: &'static str,
+    set: fn(&mut T, &KeyValue<'_>) -> Result<(), String>,
+) -> SettingsKey<T> {
+    SettingsKey { name, option, set }
+}
+
+/// What the keys say, except for those of `[[openapi]]`.
+#[derive(Default)]
+struct Keys {
+    folders: Folders,
+    serve: Serve,
+    team: TeamKeys,
+}
+
+const KEYS: [SettingsKey<Keys>; 16] = [
+    key("prompts", "prompts", |keys, value| {
+        value
+            .prompt_folders()
+            .map(|value| keys.folders.prompts = value)
+    }),
+    key("from-agents", "from-agents", |keys, value| {
+        value.flag().map(|value| keys.folders.from_agents = value)
+    }),
+    key("builtin", "no-builtin", |keys, value| {
+        value.flag().map(|value| keys.folders.no_builtin = !value)
+    }),
+    key("mentions", "no-mentions", |keys, value| {
+        value.flag().map(|value| keys.folders.no_mentions = !value)
+    }),
+    key("edit", "edit", |keys, value| {
+        value.flag().map(|value| keys.serve.edit = value)
+    }),
+    key("history", "history", |keys, value| {
+        value
+            .parsed("COUNT", str::parse::<NonZeroUsize>)
+            .map(|value| keys.serve.history = Some(value))
+    }),
+    key("page-size", "page-size", |keys, value| {
+        value
+            .parsed("COUNT", str::parse::<NonZeroUsize>)
+            .map(|value| keys.serve.page_size = Some(value))
+    }),
+    key("result-limit", "result-limit", |keys, value| {
+        value
+            .parsed("CHARACTERS", options::result_limit)
+            .map(|value| keys.serve.result_limit = Some(value))
+    }),
+    key("log-file", "log-file", |keys, value| {
+        value.path().map(|value| keys.serve.log_file = Some(value))
+    }),
+    key("log-level", "log-level", |keys, value| {
+        value
+            .parsed("LEVEL", options::level())
+            .map(|value| keys.serve.log_level = Some(value))
+    }),
+    key("tap", "tap", |keys, value| {
+        value.path().map(|value| keys.serve.tap = Some(value))
+    }),
+    key("team", "team", |keys, value| {
+        value.text().map(|value| keys.team.url = Some(value))
+    }),
+    key("team-token-file", "team-token-file", |keys, value| {
+        value.path().map(|value| keys.team.token_file = Some(value))
+    }),
+    key("team-token-env", "team-token-env", |keys, value| {
+        value
+            .text()
+            .map(|value| keys.team.token_variable = Some(value))
+    }),
+    // `trust` reads it.
+    key(TRUSTED, "", |_, value| value.texts().map(drop)),
+    // The keys in its tables are read after all others.
+    key(OPENAPI, "", |_, value| {
+        let tables = value.item.as_array_of_tables();
+        tables
+            .map(|_| ())
+            .ok_or("it must be tables: `[[openapi]]`".to_owned())
+    }),
 ];
 
-/// The same of a table `[[openapi]]`.
-const OPENAPI_KEYS: [(&str, &str); 5] = [
-    ("file", "openapi"),
-    ("operations", "openapi-operation"),
-    ("base", "openapi-base"),
-    ("headers", "openapi-header"),
-    ("allow-private", "openapi-allow-private"),
+#[cfg(feature = "openapi")]
+const OPENAPI_KEYS: [SettingsKey<OpenApi>; 5] = [
+    key("file", "openapi", |document, value| {
+        value.paths().map(|value| document.openapi = value)
+    }),
+    key("operations", "openapi-operation", |document, value| {
+        value
+            .texts()
+            .map(|value| document.openapi_operation = value)
+    }),
+    key("base", "openapi-base", |document, value| {
+        value
+            .parsed("URL", Unrepeated(source::base))
+            .map(|value| document.openapi_base = Some(value))
+    }),
+    key("headers", "openapi-header", |document, value| {
+        value.headers().map(|value| document.openapi_header = value)
+    }),
+    key(
+        "allow-private",
+        "openapi-allow-private",
+        |document, value| {
+            value
+                .flag()
+                .map(|value| document.openapi_allow_private = value)
+        },
+    ),
 ];
 
 const OPENAPI: &str = "openapi";
@@ -65,19 +168,6 @@ const OWN: [&str; 8] = [
     "team-token-file",
     "team-token-env",
 ];
-
-// The options that have keys.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct Keys {
-    #[command(flatten)]
-    source: PromptSource,
-    #[command(flatten)]
-    serve: Serve,
-    #[cfg(feature = "openapi")]
-    #[command(flatten)]
-    team: TeamKeys,
-}
 
 /// The settings file; `None` if none is to be read, or the home directory is unknown.
 pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
@@ -118,20 +208,6 @@ pub(super) fn load(source: &mut PromptSource) {
     source.settings.problems.extend(variable_problems);
 }
 
-/// The options of the server: those of a line, and the keys of the settings file where an option is
-/// not given.
-pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, clap::Error> {
-    if settings.words.is_empty() && line.subcommand().is_none() {
-        return Serve::from_arg_matches(line); // which halves the time of a start
-    }
-    let given = given(&Serve::augment_args(Command::new("")), line, Path::new(""));
-    let words = settings.words.iter().cloned().chain(given);
-    let matches = Keys::command()
-        .args_override_self(true)
-        .try_get_matches_from(words)?;
-    Serve::from_arg_matches(&matches)
-}
-
 const REPAIR: &str =
     "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
@@ -143,7 +219,7 @@ fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
     }
 }
 
-/// What a settings file says.
+/// Returns what a settings file says.
 fn read(path: &Path, text: &str) -> Settings {
     let document = match Document::parse(text) {
         Ok(document) => document,
@@ -155,161 +231,201 @@ fn read(path: &Path, text: &str) -> Settings {
         is_own: is_own(path),
         problems: Vec::new(),
     };
-    let words = reader.words(document.as_table(), &KEYS);
-    // All of these were accepted one by one before.
-    let folders = |words: &[OsString]| {
-        Keys::try_parse_from(words)
-            .map(|keys| keys.source.folders)
-            .unwrap_or_default()
-    };
+    let mut keys = Keys::default();
+    reader.read_table(document.as_table(), &KEYS, &mut keys);
     let mut settings = Settings {
-        folders: folders(&words),
+        folders: keys.folders,
+        serve: keys.serve,
         ..Settings::default()
     };
     #[cfg(feature = "openapi")]
-    match Keys::try_parse_from(&words)
-        .map(|keys| keys.team)
-        .unwrap_or_default()
-        .team(reader.folder)
     {
-        Ok(team) => team.into_iter().for_each(|team| _ = TEAM.set(team)),
-        Err(why) => reader.problem(document.get("team").and_then(Item::span), why, "correct it"),
-    }
-    settings.words = words;
-    let tables = document
-        .get(OPENAPI)
-        .filter(|_| reader.is_own)
-        .and_then(Item::as_array_of_tables);
-    for table in tables.into_iter().flatten() {
-        let folders = folders(&reader.words(table, &OPENAPI_KEYS));
-        if !table.contains_key("file") {
-            reader.problem(
-                table.span(),
-                "an `[[openapi]]` needs a `file`".to_owned(),
-                "add one",
-            );
+        match team::open(keys.team, reader.folder) {
+            Ok(team) => settings.team = team,
+            Err(message) => {
+                let span = document.get("team").and_then(Item::span);
+                reader.problem(span, message, "correct it");
+            }
         }
-        #[cfg(feature = "openapi")]
-        settings.openapi.push(folders.openapi);
-        #[cfg(not(feature = "openapi"))]
-        drop(folders);
+        settings.openapi = reader.read_documents(document.as_table());
     }
-    settings.problems = reader
-        .problems
-        .into_iter()
-        .map(|diagnostic| diagnostic.in_file(path))
-        .collect();
+    for diagnostic in reader.problems {
+        settings.problems.push(diagnostic.in_file(path));
+    }
     settings
 }
 
-/// Turns keys into the words of a command line.
+/// Reads the tables of a settings file.
 struct Reader<'t> {
     text: &'t str,
+    /// The folder of the file, where relative paths begin.
     folder: &'t Path,
+    /// Whether only the user can have written the file.
     is_own: bool,
     problems: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
-    fn words(&mut self, table: &Table, rows: &[(&str, &str)]) -> Vec<OsString> {
-        let mut words = Vec::new();
-        for (key, item) in table.iter() {
-            let at_key = table.key(key).and_then(toml_edit::Key::span);
-            let option = rows
-                .iter()
-                .find(|(known, _)| *known == key)
-                .map(|(_, option)| *option);
-            if !self.is_own && OWN.contains(&key) {
+    /// Reads the keys of a table into `target`. A key that is wrong becomes a problem.
+    fn read_table<T>(&mut self, table: &Table, keys: &[SettingsKey<T>], target: &mut T) {
+        for (name, item) in table.iter() {
+            let name_span = table.key(name).and_then(toml_edit::Key::span);
+            if !self.is_own && OWN.contains(&name) {
+                let message = format!("{} is not taken from a file inside a project", named(name));
                 let fix = "write it into your own settings file, in your configuration folder";
-                self.problem(
-                    at_key,
-                    format!("{} is not taken from a file inside a project", named(key)),
-                    fix,
-                );
+                self.problem(name_span, message, fix);
                 continue;
             }
-            match option {
-                _ if key == OPENAPI && rows == KEYS => {
-                    if item.as_array_of_tables().is_none() {
-                        self.problem(
-                            item.span(),
-                            "it must be tables: `[[openapi]]`".to_owned(),
-                            "correct it",
-                        );
-                    }
-                }
-                Some(option) => match self.value(option, key, item) {
-                    Ok(value) => words.extend(value),
-                    Err(message) => {
-                        self.problem(item.span(), message, "correct it, or delete the line")
-                    }
-                },
-                None => {
-                    let known = rows
-                        .iter()
-                        .map(|(known, _)| *known)
-                        .chain((rows == KEYS).then_some(OPENAPI));
-                    let fix = match closest(key, known.clone()) {
-                        Some(meant) => format!("did you mean {}?", named(meant)),
-                        None => format!(
-                            "delete it; the keys are {}",
-                            all_of(&known.collect::<Vec<_>>())
-                        ),
-                    };
-                    self.problem(at_key, format!("there is no key {}", named(key)), &fix);
-                }
+            let Some(key) = keys.iter().find(|key| key.name == name) else {
+                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                let fix = match closest(name, names.iter().copied()) {
+                    Some(similar) => format!("did you mean {}?", named(similar)),
+                    None => format!("delete it; the keys are {}", all_of(&names)),
+                };
+                self.problem(name_span, format!("there is no key {}", named(name)), &fix);
+                continue;
+            };
+            let value = KeyValue {
+                name,
+                option: key.option,
+                item,
+                folder: self.folder,
+            };
+            if let Err(message) = (key.set)(target, &value) {
+                self.problem(item.span(), message, "correct it, or delete the line");
             }
         }
-        words
     }
 
-    /// The option with its values, as words; `Err`: why it is not valid.
-    fn value(&self, option: &str, key: &str, item: &Item) -> Result<Vec<OsString>, String> {
-        let (command, flag) = (Keys::command(), OsString::from(format!("--{option}")));
-        let arg = command
-            .get_arguments()
-            .find(|arg| arg.get_long() == Some(option));
-        let number = || item.as_integer().map(|number| number.to_string());
-        let (values, shape) = match arg.map_or(&ArgAction::Append, Arg::get_action) {
-            ArgAction::Append => (texts(item), "a list of texts"),
-            ArgAction::Set => (
-                item.as_str()
-                    .map(str::to_owned)
-                    .or_else(number)
-                    .map(|one| vec![one]),
-                "one value",
-            ),
-            _ => {
-                let value = item
-                    .as_bool()
-                    .ok_or_else(|| format!("{} must be true or false", named(key)))?;
-                return Ok((value != option.starts_with("no-"))
-                    .then_some(flag)
-                    .into_iter()
-                    .collect());
+    /// Reads the tables `[[openapi]]`.
+    #[cfg(feature = "openapi")]
+    fn read_documents(&mut self, table: &Table) -> Vec<OpenApi> {
+        let mut documents = Vec::new();
+        let tables = table.get(OPENAPI).and_then(Item::as_array_of_tables);
+        for table in tables.filter(|_| self.is_own).into_iter().flatten() {
+            let mut document = OpenApi::default();
+            self.read_table(table, &OPENAPI_KEYS, &mut document);
+            if !table.contains_key("file") {
+                let message = "an `[[openapi]]` needs a `file`".to_owned();
+                self.problem(table.span(), message, "add one");
             }
-        };
-        let values = values.ok_or_else(|| format!("{} must be {shape}", named(key)))?;
-        let Some(arg) = arg else {
-            return Ok(Vec::new());
-        };
-        let in_words =
-            |value: &String| [flag.clone(), rebased(arg, OsStr::new(value), self.folder)];
-        let words: Vec<OsString> = values.iter().flat_map(in_words).collect();
-        // The other options of a document are of no use without one.
-        let document =
-            (option != OPENAPI && option.starts_with(OPENAPI)).then(|| "--openapi=x".into());
-        let alone = command
-            .clone()
-            .try_get_matches_from(words.iter().cloned().chain(document));
-        alone.map_err(|error| output::without_usage(&error.to_string()))?;
-        Ok(words)
+            documents.push(document);
+        }
+        documents
     }
 
     fn problem(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
         let position = span.map(|span| Position::in_text(self.text, span.start, 1));
         self.problems
             .push(Diagnostic::error(position, message, fix));
+    }
+}
+
+/// The value of a key.
+struct KeyValue<'t> {
+    /// The name of the key.
+    name: &'t str,
+    /// The long name of the option that has the meaning of the key.
+    option: &'static str,
+    item: &'t Item,
+    /// The folder of the file, where relative paths begin.
+    folder: &'t Path,
+}
+
+impl KeyValue<'_> {
+    fn flag(&self) -> Result<bool, String> {
+        let flag = self.item.as_bool();
+        flag.ok_or_else(|| format!("{} must be true or false", named(self.name)))
+    }
+
+    /// Returns a text, or a number as a text.
+    fn text(&self) -> Result<String, String> {
+        if let Some(number) = self.item.as_integer() {
+            return Ok(number.to_string());
+        }
+        match self.item.as_str() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(format!("{} must be one value", named(self.name))),
+        }
+    }
+
+    fn texts(&self) -> Result<Vec<String>, String> {
+        texts(self.item).ok_or_else(|| format!("{} must be a list of texts", named(self.name)))
+    }
+
+    fn path(&self) -> Result<PathBuf, String> {
+        Ok(in_folder(self.folder, &self.text()?))
+    }
+
+    /// Returns the folders of prompts, each with the format that is named before it.
+    fn prompt_folders(&self) -> Result<Vec<PathBuf>, String> {
+        let mut folders = Vec::new();
+        for text in self.texts()? {
+            let (format, path) = Format::of_option(&text);
+            let path = in_folder(self.folder, path);
+            folders.push(match format {
+                Some(format) => format!("{}:{}", format.name, path.display()).into(),
+                None => path,
+            });
+        }
+        Ok(folders)
+    }
+
+    /// Parses the value as the option does whose value has this name in the help.
+    fn parsed<P: TypedValueParser>(
+        &self,
+        name: &'static str,
+        parser: P,
+    ) -> Result<P::Value, String> {
+        self.parse(&self.text()?, name, &parser)
+    }
+
+    fn parse<P: TypedValueParser>(
+        &self,
+        text: &str,
+        name: &'static str,
+        parser: &P,
+    ) -> Result<P::Value, String> {
+        let option = Arg::new("").long(self.option).value_name(name).num_args(1);
+        parser
+            .parse_ref(&Command::new(""), Some(&option), OsStr::new(text))
+            .map_err(|error| output::without_usage(&error.to_string()))
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl KeyValue<'_> {
+    fn paths(&self) -> Result<Vec<PathBuf>, String> {
+        let mut paths = Vec::new();
+        for text in self.texts()? {
+            paths.push(in_folder(self.folder, &text));
+        }
+        Ok(paths)
+    }
+
+    /// Returns headers whose values are in files or variables: `Authorization: Bearer @FILE`.
+    fn headers(&self) -> Result<Vec<SecretHeader>, String> {
+        let mut headers = Vec::new();
+        for mut text in self.texts()? {
+            if let Some((before, path)) = text.split_once('@') {
+                text = format!("{before}@{}", in_folder(self.folder, path).display());
+            }
+            headers.push(self.parse(
+                &text,
+                "NAME: @FILE|$VARIABLE",
+                &Unrepeated(source::header),
+            )?);
+        }
+        Ok(headers)
+    }
+}
+
+/// Returns a path that is relative to a folder, unless it is absolute or begins with `~`.
+fn in_folder(folder: &Path, path: &str) -> PathBuf {
+    if path.starts_with('~') {
+        path.into()
+    } else {
+        folder.join(path)
     }
 }
 
@@ -356,11 +472,14 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
 
 /// Returns the key that has the meaning of an option: `builtin` for `no-builtin`.
 pub(super) fn key_of(option: &str) -> Option<String> {
-    if let Some((key, _)) = KEYS.iter().find(|(_, known)| *known == option) {
-        return Some((*key).to_owned());
+    if let Some(key) = KEYS.iter().find(|key| key.option == option) {
+        return Some(key.name.to_owned());
     }
-    let (key, _) = OPENAPI_KEYS.iter().find(|(_, known)| *known == option)?;
-    Some(format!("[[{OPENAPI}]] {key}"))
+    #[cfg(feature = "openapi")]
+    if let Some(key) = OPENAPI_KEYS.iter().find(|key| key.option == option) {
+        return Some(format!("[[{OPENAPI}]] {}", key.name));
+    }
+    None
 }
 
 /// Whether a settings file lets agents edit prompts.

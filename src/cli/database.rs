@@ -41,6 +41,15 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 impl StoreOptions {
+    /// Returns these options, or those after the command if there are any.
+    pub(super) fn followed_by(self, after: StoreOptions) -> StoreOptions {
+        if after.store.is_some() || after.store_file.is_some() {
+            after
+        } else {
+            self
+        }
+    }
+
     pub(super) fn required(&self) -> anyhow::Result<Address> {
         self.address(false)
             .context("no store is given; choose one with --store URL")?

@@ -1,6 +1,5 @@
 //! `prompt-expander diff`: what has changed in a prompt since a version of it.
 
-use super::completions;
 use super::history::{editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Styled, styled};
 use super::source::PromptSource;
@@ -9,7 +8,6 @@ use crate::prompt::Revision;
 use crate::wording::{named, visible};
 use anstyle::Style;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
 pub(super) const EXAMPLES: &str = "\
@@ -20,7 +18,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The version to compare with, by the first characters of its revision; by default, the one
     /// before the current one

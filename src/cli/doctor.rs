@@ -88,7 +88,7 @@ impl Doctor {
             is_registered,
         } = examination.diagnosis(self.agent, &source.library());
         #[cfg(feature = "openapi")]
-        findings.extend(super::source::TEAM.get().map(|team| Finding {
+        findings.extend(source.settings.team.as_ref().map(|team| Finding {
             agent: None,
             diagnostic: team.diagnose(),
         }));

@@ -3,14 +3,13 @@
 use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
+use super::stored;
 use super::text_editor::{self, Ended};
-use super::{completions, stored};
 use crate::library::{Caller, Found, Layer, Library, create_prompt_file, delete_unchanged};
 use crate::prompt::{Diagnostic, Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,7 +22,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Edit {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
 }
 

@@ -1,7 +1,6 @@
 //! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in
 //! common with it.
 
-use super::completions;
 use super::output::{self, FAINT, NAME, Styled, styled};
 use super::source::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
@@ -9,7 +8,6 @@ use crate::prompt::Revision;
 use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -21,7 +19,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct History {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation
     /// (`create`, `update`, `delete`, `restore` or `by_hand`), author, note and current, the newest

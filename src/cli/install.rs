@@ -53,7 +53,7 @@ pub(super) struct Install {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
 }
 
 pub(super) const UNINSTALL_EXAMPLES: &str = "\
@@ -94,14 +94,15 @@ impl Install {
             });
             program = to;
         }
-        let settings = config::path(&given.config)
+        let options = given.config.clone().followed_by(self.config.clone());
+        let settings = config::path(&options)
             .map(ConfigFile::settings)
             .transpose()?;
         let is_editor = settings
             .as_ref()
             .is_some_and(|file| config::may_edit(file.texts()[0]));
         // Agents do not pass on the variable.
-        let is_named = given.config.config.is_some()
+        let is_named = options.config.is_some()
             || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
         let named = settings
             .as_ref()

@@ -1,7 +1,6 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
 //! JSON.
 
-use super::completions;
 use super::output::{self, FAINT, NAME, Row, Styled, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
@@ -9,7 +8,6 @@ use crate::prompt::Diagnostic;
 use crate::wording::visible;
 use anstyle::Style;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,7 +38,7 @@ pub(super) struct List {
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// List only prompts with this tag
-    #[arg(long, add = ArgValueCompleter::new(completions::tags))]
+    #[arg(long)]
     tag: Option<String>,
     /// Leave out the built-in prompts that you have not overridden
     #[arg(long)]
@@ -85,7 +83,9 @@ impl List {
             Some(columns) => {
                 output::print(&self.page(&prompts, &problems, columns))?;
                 #[cfg(feature = "openapi")]
-                output::note_if_any(super::source::TEAM.get().and_then(|team| team.why_absent()));
+                if let Some(team) = &source.settings.team {
+                    output::note_if_any(team.why_absent());
+                }
             }
         }
         if prompts.is_empty() && problems.is_empty() {

@@ -3,13 +3,12 @@
 use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
-use super::{completions, edit, new, path, rm};
+use super::{edit, new, path, rm};
 use crate::library::Editor;
 use crate::prompt::Name;
 use crate::wording::named;
 use anyhow::anyhow;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -21,7 +20,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Mv {
     /// The prompt's current name, spelled exactly
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,

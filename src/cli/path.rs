@@ -1,12 +1,10 @@
 //! `prompt-expander path`: where prompts are.
 
-use super::completions;
 use super::output::{self, shown};
 use super::source::PromptSource;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::path::Path;
 
@@ -18,7 +16,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct PathOf {
     /// Print the path of this prompt's file, instead of the folder
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: Option<String>,
     /// Print one JSON object: `path`
     #[arg(long)]

@@ -2,12 +2,11 @@
 
 use super::history::{editor_for, revision};
 use super::source::PromptSource;
-use super::{completions, output, path};
+use super::{output, path};
 use crate::library::Authorship;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
 pub(super) const EXAMPLES: &str = "\
@@ -18,7 +17,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Restore {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The version, by the first characters of its revision; by default, the one before the current
     /// one or, of a deleted prompt, the one that was deleted

@@ -2,14 +2,13 @@
 
 use super::history::editor_for;
 use super::output::{self, full_path};
+use super::path;
 use super::source::PromptSource;
-use super::{completions, path};
 use crate::library::{Authorship, Editor, Found, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
 use anyhow::Context;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Rm {
     /// The names of the prompts, spelled exactly: `standup`, `git/commit`
-    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
+    #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// Remove the files without asking
     #[arg(long)]

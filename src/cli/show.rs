@@ -1,12 +1,11 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
+use super::output;
 use super::source::PromptSource;
-use super::{completions, output};
 use crate::api;
 use crate::whole_file;
 use anyhow::Context;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +15,6 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
-    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in), `revision`
     /// and `text`

@@ -1,6 +1,7 @@
 //! The options for all commands, the environment variables that select prompts, and the library
 //! that they select.
 
+use super::serve::options::Serve;
 #[cfg(feature = "openapi")]
 use super::unrepeated::Unrepeated;
 pub(super) use super::user_folders::absolute;
@@ -13,9 +14,7 @@ use crate::sources::{
 };
 use crate::sources::{Project, SettingsProblems, Trust};
 use anyhow::{Context, bail};
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use std::ffi::{OsStr, OsString};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -60,25 +59,31 @@ pub(super) struct ConfigOptions {
     pub(super) no_config: bool,
 }
 
-/// The team that the settings file names, if there is one.
-#[cfg(feature = "openapi")]
-pub(super) static TEAM: std::sync::OnceLock<Arc<Team>> = std::sync::OnceLock::new();
-
-/// What the settings file says of prompts.
+/// What the settings file says.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) folders: Folders,
     #[cfg(feature = "openapi")]
     pub(super) openapi: Vec<OpenApi>,
+    #[cfg(feature = "openapi")]
+    pub(super) team: Option<Arc<Team>>,
+    pub(super) serve: Serve,
     /// `None` if there is no settings file that could grant it.
     pub(super) trust: Option<Arc<Trust>>,
     /// The lock of the user's packs, beside the file; `None` if no settings file is read.
     pub(super) packs: Option<PathBuf>,
     pub(super) problems: Vec<Diagnostic>,
-    /// What the file says in words of a command line, except of `[[openapi]]`.
-    pub(super) words: Vec<OsString>,
     /// Whether nothing is known of what the file says.
     pub(super) is_unusable: bool,
+}
+
+/// What the keys of the team say.
+#[cfg_attr(not(feature = "openapi"), allow(dead_code))]
+#[derive(Debug, Default)]
+pub(super) struct TeamKeys {
+    pub(super) url: Option<String>,
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) token_variable: Option<String>,
 }
 
 // Those that have a key in the settings file.
@@ -142,38 +147,42 @@ pub(super) struct OpenApi {
     pub(super) openapi_allow_private: bool,
 }
 
-/// The options that a line gives before its command and after it, as words. A relative path is one
-/// in `folder`.
-pub(super) fn given(options: &Command, line: &ArgMatches, folder: &Path) -> Vec<OsString> {
-    let mut words = Vec::new();
-    for part in [Some(line), after(line)].into_iter().flatten() {
-        let is_given = |id: &str| {
-            part.ids().any(|given| given == id) && part.value_source(id) == Some(COMMAND_LINE)
-        };
-        for option in options
-            .get_arguments()
-            .filter(|option| is_given(option.get_id().as_str()))
-        {
-            let flag = format!("--{}", option.get_long().unwrap_or_default());
-            if !option.get_action().takes_values() {
-                words.push(flag.into());
-                continue;
-            }
-            for value in part.get_raw(option.get_id().as_str()).into_iter().flatten() {
-                words.extend([OsString::from(&flag), rebased(option, value, folder)]);
-            }
-        }
-    }
-    words
-}
-
 /// What follows the command of a line, and the action of that, if it has one.
 fn after(line: &ArgMatches) -> Option<&ArgMatches> {
     let (_, after) = line.subcommand()?;
     Some(after.subcommand().map_or(after, |(_, after)| after))
 }
 
-const COMMAND_LINE: ValueSource = ValueSource::CommandLine;
+/// Returns whether a command was described with the options for all commands. A flag has a value
+/// even if it is not given.
+fn has_common_options(command: &ArgMatches) -> bool {
+    matches!(command.try_contains_id("no_builtin"), Ok(true))
+}
+
+impl ConfigOptions {
+    /// Returns these options, or those after the command if there are any.
+    pub(super) fn followed_by(self, after: ConfigOptions) -> ConfigOptions {
+        if after.config.is_some() || after.no_config {
+            after
+        } else {
+            self
+        }
+    }
+}
+
+impl Folders {
+    fn followed_by(mut self, after: Folders) -> Folders {
+        self.prompts.extend(after.prompts);
+        Folders {
+            prompts: self.prompts,
+            from_agents: self.from_agents || after.from_agents,
+            no_builtin: self.no_builtin || after.no_builtin,
+            no_mentions: self.no_mentions || after.no_mentions,
+            #[cfg(feature = "openapi")]
+            openapi: self.openapi.followed_by(after.openapi),
+        }
+    }
+}
 
 /// The options for all commands, as a command has them. Its help leaves them out.
 pub(super) fn hidden_options() -> Vec<Arg> {
@@ -185,20 +194,27 @@ pub(super) fn hidden_options() -> Vec<Arg> {
 }
 
 impl PromptSource {
-    /// The options that a line gives before its command and after it.
+    /// Returns the options that a line gives before its command and after it. If both give an
+    /// option that has one value, the later one counts.
     pub(super) fn of(line: &ArgMatches) -> Result<PromptSource, clap::Error> {
-        let is_given = |after: &ArgMatches, id: &str| {
-            after.value_source(id) == Some(COMMAND_LINE) && line.try_contains_id(id).is_ok()
-        };
-        if !after(line).is_some_and(|after| after.ids().any(|id| is_given(after, id.as_str()))) {
-            return PromptSource::from_arg_matches(line); // a hook starts with each message
+        let before = PromptSource::from_arg_matches(line)?;
+        match after(line) {
+            Some(after) if has_common_options(after) => {
+                Ok(before.followed_by(PromptSource::from_arg_matches(after)?))
+            }
+            _ => Ok(before),
         }
-        let parser = Command::new("prompt-expander")
-            .no_binary_name(true)
-            .args_override_self(true);
-        let parser = PromptSource::augment_args(parser);
-        let words = given(&parser, line, Path::new(""));
-        PromptSource::from_arg_matches(&parser.try_get_matches_from(words)?)
+    }
+
+    fn followed_by(self, after: PromptSource) -> PromptSource {
+        PromptSource {
+            folders: self.folders.followed_by(after.folders),
+            #[cfg(feature = "store")]
+            store: self.store.followed_by(after.store),
+            config: self.config.followed_by(after.config),
+            project: self.project || after.project,
+            ..PromptSource::default()
+        }
     }
 
     /// The library for the working directory. Prints a warning if --project was given and there is
@@ -390,19 +406,17 @@ impl PromptSource {
         #[cfg(feature = "openapi")]
         {
             let options = &self.folders.openapi;
-            let given = if options.openapi.is_empty() {
+            let documents = if options.openapi.is_empty() {
                 &self.settings.openapi
             } else {
                 std::slice::from_ref(options)
             };
-            library = given
-                .iter()
-                .fold(library, |library, openapi| openapi.add_to(library));
-            library = TEAM
-                .get()
-                .cloned()
-                .into_iter()
-                .fold(library, Library::with_team);
+            for openapi in documents {
+                library = openapi.add_to(library);
+            }
+            if let Some(team) = &self.settings.team {
+                library = library.with_team(Arc::clone(team));
+            }
         }
         let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
         if self.folders.no_builtin || settings.no_builtin {
@@ -430,6 +444,17 @@ impl PromptSource {
 
 #[cfg(feature = "openapi")]
 impl OpenApi {
+    fn followed_by(mut self, after: OpenApi) -> OpenApi {
+        self.openapi.extend(after.openapi);
+        self.openapi_operation.extend(after.openapi_operation);
+        self.openapi_header.extend(after.openapi_header);
+        OpenApi {
+            openapi_base: after.openapi_base.or(self.openapi_base),
+            openapi_allow_private: self.openapi_allow_private || after.openapi_allow_private,
+            ..self
+        }
+    }
+
     fn add_to(&self, library: Library) -> Library {
         let options = OpenApiOptions {
             operations: self.openapi_operation.clone(),
@@ -447,14 +472,14 @@ impl OpenApi {
 
 /// The address that `--openapi-base` takes.
 #[cfg(feature = "openapi")]
-fn base(url: &str) -> Result<String, String> {
+pub(super) fn base(url: &str) -> Result<String, String> {
     check_base(url).map(|_| url.to_owned())
 }
 
 /// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the
 /// secret itself.
 #[cfg(feature = "openapi")]
-fn header(option: &str) -> Result<SecretHeader, String> {
+pub(super) fn header(option: &str) -> Result<SecretHeader, String> {
     const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
     let (name, value) = option.split_once(':').ok_or(FORM)?;
     let name = name.trim().to_owned();
@@ -509,37 +534,6 @@ pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
         Some((Some(format), path)) => (Some(format), absolute(Path::new(path))),
         _ => (None, absolute(option)),
     }
-}
-
-/// A value of an option, in which the path of a folder or a file is one in `folder`, or begins with
-/// `~`. The format before it stays.
-pub(super) fn rebased(option: &Arg, value: &OsStr, folder: &Path) -> OsString {
-    let is_path = matches!(
-        option.get_value_hint(),
-        ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath
-    );
-    let Some(text) = value.to_str() else {
-        return value.to_owned();
-    };
-    let (before, named) = match text.split_once('@') {
-        _ if is_path => {
-            let (format, path) = Format::of_option(text);
-            (
-                format
-                    .map(|format| format!("{}:", format.name))
-                    .unwrap_or_default(),
-                path,
-            )
-        }
-        Some((before, path)) if option.get_id() == "openapi_header" => (format!("{before}@"), path),
-        _ => return value.to_owned(),
-    };
-    let path = if named.starts_with('~') {
-        named.into()
-    } else {
-        folder.join(named)
-    };
-    format!("{before}{}", path.display()).into()
 }
 
 /// A path without `..`, so that it can be compared with those of folders; unchanged if its folder

@@ -94,7 +94,7 @@ struct Between {
 }
 
 impl StoreCommand {
-    pub(super) fn run(self, mut source: PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &mut PromptSource) -> anyhow::Result<()> {
         match self.action {
             Action::Init(store) => {
                 let address = store.required()?;
@@ -107,8 +107,8 @@ impl StoreCommand {
                 output::note(&format!("{address} {done}"));
             }
             Action::Push(push) => {
-                config::load(&mut source);
-                push.run(&source)?;
+                config::load(source);
+                push.run(source)?;
             }
             Action::Pull(pull) => pull.pull()?,
         }

@@ -1,15 +1,14 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
+use super::diff;
 use super::output::{self, ADDED, ERROR, Styled, styled};
 use super::source::{PromptSource, absolute};
-use super::{completions, diff};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
 use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -27,7 +26,7 @@ Examples:
 pub(super) struct Test {
     /// The prompts whose tests are run, or folders of prompts, or test files; by default all
     /// prompts
-    #[arg(value_name = "NAME|DIR", add = ArgValueCompleter::new(completions::names))]
+    #[arg(value_name = "NAME|DIR")]
     targets: Vec<PathBuf>,
     /// Write the current expansions into the test files: where a text differs, and into cases that
     /// expect nothing yet

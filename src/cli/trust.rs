@@ -46,14 +46,14 @@ struct Target {
 }
 
 impl Trust {
-    pub(super) fn run(self, source: PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &mut PromptSource) -> anyhow::Result<()> {
         let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
         let mut trusted = user_folders::trusted(&settings);
         let result = if self.list {
             String::new()
         } else if self.revoke {
-            self.revoke(&source, &settings, &mut trusted)?
+            self.revoke(source, &settings, &mut trusted)?
         } else {
             self.grant(source, &settings, &mut trusted)?
         };
@@ -102,7 +102,7 @@ impl Trust {
     /// the user.
     fn grant(
         &self,
-        mut source: PromptSource,
+        source: &mut PromptSource,
         settings: &Path,
         trusted: &mut Vec<String>,
     ) -> anyhow::Result<String> {

@@ -1,10 +1,11 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
+use super::options::Serve;
 use crate::cli::output;
+use crate::cli::source::PromptSource;
 use crate::cli::user_folders;
 use crate::library::{Caller, Role};
-use crate::lock::lock;
-use crate::server::Server;
+use crate::server::Work;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
@@ -22,7 +23,7 @@ use ipnet::IpNet;
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The environment variable with the key, or two keys in two lines.
 const KEY_VARIABLE: &str = "PROMPT_EXPANDER_KEY";
@@ -92,33 +93,42 @@ pub(in super::super) struct Http {
     max_body: Option<usize>,
 }
 
-/// Warnings before the first line of standard error, which says where the server listens; `None`
-/// after it.
-static EARLY_WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
+/// Who may edit prompts.
+enum Editing {
+    /// Everybody who has the token in this file.
+    WithOwnToken(StoredSecret),
+    /// Those whose token in the file of --token-file has a role that may.
+    ByRole,
+    Nobody,
+}
 
-/// Prints a warning, or holds it back until the server listens.
-pub(super) fn warn(message: &str) {
-    match &mut *lock(&EARLY_WARNINGS) {
-        Some(warnings) => warnings.push(message.to_owned()),
-        None => output::warning(message),
+impl Editing {
+    /// The end of the lines that say where the server listens.
+    fn description(&self) -> String {
+        match self {
+            // A log must not get the token; a browser does not send the fragment.
+            Editing::WithOwnToken(StoredSecret { text, .. }) if io::stderr().is_terminal() => {
+                format!("#token={text}; editing is on")
+            }
+            Editing::WithOwnToken(StoredSecret { path, .. }) => format!(
+                "; editing is on\nthe token for edits is the first word in {}",
+                path.display()
+            ),
+            Editing::ByRole => {
+                "; editing is on for tokens with the role `write` or `admin`".to_owned()
+            }
+            Editing::Nobody => "; editing is off, and `--edit` turns it on".to_owned(),
+        }
     }
 }
 
-/// Holds back warnings from now on.
-pub(super) fn hold_warnings() {
-    *lock(&EARLY_WARNINGS) = Some(Vec::new());
-}
-
 impl Http {
-    /// Serves at this address until the process is told to stop. `started` is called when clients
-    /// can connect.
+    /// Serves at this address until the process is told to stop.
     pub(super) fn serve(
         self,
         address: &str,
-        server: Server,
-        may_edit: bool,
-        tap: Option<Tap>,
-        started: impl FnOnce(),
+        source: &PromptSource,
+        serve: &Serve,
     ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         if !address.ip().is_loopback() && self.token_file.is_none() {
@@ -128,44 +138,82 @@ impl Http {
                 port = address.port()
             );
         }
+        // They follow the line that says where the server listens.
+        let mut warnings = Vec::new();
+        let tap = serve.tap().unwrap_or_else(|problem| {
+            warnings.push(problem);
+            None
+        });
+        let editing = self.editing(serve)?;
+        let options = self.options(address, &editing, tap, &mut warnings)?;
+        let library = serve.library(source);
+        let server = serve.server(Arc::clone(&library), Work::Folders);
+        let scheme = if options.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        http::serve(Arc::new(server), options, |address| {
+            let editing = editing.description();
+            // If standard error is closed, the server still works.
+            output::lines(&format!(
+                "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/{editing}"
+            ));
+            serve.log();
+            output::warnings(library.view().problems()); // of folders that are missing
+            output::warnings(warnings);
+        })
+        .map_err(|error| {
+            anyhow!("cannot serve on {address}: {error}; choose another address or port")
+        })
+    }
+
+    fn editing(&self, serve: &Serve) -> anyhow::Result<Editing> {
+        if self.token_file.is_some() {
+            Ok(Editing::ByRole)
+        } else if serve.edit {
+            Ok(Editing::WithOwnToken(edit_token()?))
+        } else {
+            Ok(Editing::Nobody)
+        }
+    }
+
+    /// Returns the options of the transport. Adds to the warnings for the user.
+    fn options(
+        self,
+        address: SocketAddr,
+        editing: &Editing,
+        tap: Option<Tap>,
+        warnings: &mut Vec<String>,
+    ) -> anyhow::Result<Options> {
         if !self.trusted_proxy.is_empty() && self.token_file.is_none() {
-            warn(
-                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its users",
+            warnings.push(
+                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its users"
+                    .to_owned(),
             );
         }
-        let own = (may_edit && self.token_file.is_none())
-            .then(edit_token)
-            .transpose()?;
-        // Other users of this machine may be among them.
-        let role = if own.is_some() {
-            Role::Read
-        } else {
-            Caller::local().role
+        let keys = self.keys(warnings)?;
+        let tls = self.tls_cert.zip(self.tls_key);
+        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, output::warning));
+        let (token_file, anonymous) = match editing {
+            Editing::ByRole => (self.token_file, None),
+            // Other users of this machine may be among those without the token.
+            Editing::WithOwnToken(secret) => (Some(secret.path.clone()), Some(Role::Read)),
+            Editing::Nobody => (None, Some(Caller::local().role)),
         };
-        let anonymous = self.token_file.is_none().then(|| Caller {
+        let anonymous = anonymous.map(|role| Caller {
             role,
             sees_team: false,
             ..Caller::local()
         });
-        let has_tokens = self.token_file.is_some();
-        let token_file = self
-            .token_file
-            .clone()
-            .or(own.as_ref().map(|(path, _)| path.clone()));
-        let keys = self.keys()?;
-        let tls = self.tls_cert.zip(self.tls_key);
-        let tls = tls
-            .map(|(certificate, key)| Tls::new(certificate, key, warn))
-            .transpose();
-        let tls = tls.map_err(anyhow::Error::msg)?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let options = Options {
+        let access = Access::new(token_file, anonymous, output::warning);
+        Ok(Options {
             address,
-            tls,
+            tls: tls.transpose().map_err(anyhow::Error::msg)?,
             trusted_proxies: self.trusted_proxy,
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
-            access: Access::new(token_file, anonymous, warn).map_err(anyhow::Error::msg)?,
+            access: access.map_err(anyhow::Error::msg)?,
             sites: Sites {
                 bound: address.ip(),
                 hosts: self.allow_host,
@@ -173,43 +221,11 @@ impl Http {
             },
             rate_limits: RateLimits::new(self.rate_limit),
             tap: tap.map(Arc::new),
-        };
-        let listening = |address: SocketAddr| {
-            // If standard error is closed, the server still works.
-            let mut lines = format!(
-                "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/"
-            );
-            lines += &match &own {
-                // A log must not get the token; a browser does not send the fragment.
-                Some((_, token)) if io::stderr().is_terminal() => {
-                    format!("#token={token}; editing is on")
-                }
-                Some((path, _)) => {
-                    format!(
-                        "; editing is on\nthe token for edits is the first word in {}",
-                        path.display()
-                    )
-                }
-                None if has_tokens => {
-                    "; editing is on for tokens with the role `write` or `admin`".to_owned()
-                }
-                None => "; editing is off, and `--edit` turns it on".to_owned(),
-            };
-            output::lines(&lines);
-            started();
-            let warnings = lock(&EARLY_WARNINGS).take();
-            warnings
-                .iter()
-                .flatten()
-                .for_each(|warning| output::warning(warning));
-        };
-        http::serve(Arc::new(server), options, listening).map_err(|error| {
-            anyhow!("cannot serve on {address}: {error}; choose another address or port")
         })
     }
 
-    /// The keys of session ids.
-    fn keys(&self) -> anyhow::Result<Keys> {
+    /// Returns the keys of session ids. Adds a warning if a new one cannot be stored.
+    fn keys(&self, warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
         let (key, of) = if let Some(path) = &self.key {
             let needs = "--key needs a file with a key, or with two in two lines";
             let key =
@@ -218,47 +234,50 @@ impl Http {
         } else if let Some(key) = std::env::var_os(KEY_VARIABLE).filter(|key| !key.is_empty()) {
             (key.into_encoded_bytes(), KEY_VARIABLE.to_owned())
         } else {
-            let key = stored("session-key", Keys::random).map(|(_, key)| key).or_else(|reason| {
-                warn(&format!(
-                    "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
-                     --key to avoid that"
-                ));
-                Keys::random()
-            });
-            (
-                key.map_err(anyhow::Error::msg)?.into_bytes(),
-                "the stored key of session ids".to_owned(),
-            )
+            let key = match stored("session-key", Keys::random) {
+                Ok(secret) => secret.text,
+                Err(reason) => {
+                    warnings.push(format!(
+                        "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
+                         --key to avoid that"
+                    ));
+                    Keys::random().map_err(anyhow::Error::msg)?
+                }
+            };
+            (key.into_bytes(), "the stored key of session ids".to_owned())
         };
         let text = String::from_utf8(key).with_context(|| format!("{of} is not UTF-8"))?;
         Keys::parse(&text).map_err(|why| anyhow!("{of} is not a valid key: {why}"))
     }
 }
 
-/// The file with the token that every write needs where no other tokens are given, and the token.
-fn edit_token() -> anyhow::Result<(PathBuf, String)> {
-    let line =
-        || Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n");
-    let (path, line) = stored("edit-token", line).map_err(|reason| {
-        anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
-    })?;
-    Ok((
-        path,
-        line.split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-    ))
+/// A secret that the program itself keeps.
+struct StoredSecret {
+    path: PathBuf,
+    text: String,
 }
 
-/// A secret in the folder with what the program itself stores, which is made if there is none.
+/// Returns the token that every write needs where no other tokens are given.
+fn edit_token() -> anyhow::Result<StoredSecret> {
+    let mut secret = stored("edit-token", || {
+        Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n")
+    })
+    .map_err(|reason| {
+        anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
+    })?;
+    let token = secret.text.split_whitespace().next();
+    secret.text = token.unwrap_or_default().to_owned();
+    Ok(secret)
+}
+
+/// Returns a secret in the folder with what the program itself stores. Makes it if there is none.
 ///
 /// # Errors
 /// Why it cannot be stored or read.
 fn stored(
     file: &str,
     make: impl FnOnce() -> Result<String, String>,
-) -> Result<(PathBuf, String), String> {
+) -> Result<StoredSecret, String> {
     let folder = user_folders::state().ok_or("the home directory is unknown")?;
     stored_in(&folder, file, make).map_err(|error| format!("{}: {error}", folder.display()))
 }
@@ -267,25 +286,25 @@ fn stored_in(
     folder: &Path,
     file: &str,
     make: impl FnOnce() -> Result<String, String>,
-) -> io::Result<(PathBuf, String)> {
+) -> io::Result<StoredSecret> {
     let path = folder.join(file);
-    let read = || {
-        let bytes = secret_file::read(&path, "file", "remove it to get a new one", |_| true)
-            .map_err(io::Error::other)?;
-        String::from_utf8(bytes)
-            .map(|text| (path.clone(), text))
-            .map_err(io::Error::other)
-    };
     if path.exists() {
-        return read();
+        return read_stored(path);
     }
     let secret = make().map_err(io::Error::other)?;
     let new = PendingFile::write(&path, secret.as_bytes(), FileAccess::Private)?;
     // Another server may start at the same time. The first one wins.
     match new.create() {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => read(),
+        _ => read_stored(path),
     }
+}
+
+fn read_stored(path: PathBuf) -> io::Result<StoredSecret> {
+    let bytes = secret_file::read(&path, "file", "remove it to get a new one", |_| true)
+        .map_err(io::Error::other)?;
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    Ok(StoredSecret { path, text })
 }
 
 /// The address that a person means.
@@ -343,8 +362,9 @@ mod tests {
     fn a_stored_secret_is_made_once_and_only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state/prompt-expander");
-        let (path, key) = stored_in(&folder, "key", Keys::random).unwrap();
-        assert_eq!(stored_in(&folder, "key", Keys::random).unwrap().1, key);
+        let StoredSecret { path, text } = stored_in(&folder, "key", Keys::random).unwrap();
+        let again = stored_in(&folder, "key", Keys::random).unwrap();
+        assert_eq!(again.text, text);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
