@@ -52,46 +52,64 @@ pub struct PartLimit {
 }
 
 impl PartLimit {
-    /// The length of the result with this text, rounded up.
+    /// Returns the length of the result with this text, rounded up.
     pub fn length(self, text: &str) -> usize {
-        text.chars()
-            .map(|character| self.twice(character))
-            .sum::<usize>()
-            .saturating_add(self.twice_around())
-            .div_ceil(2)
-    }
-
-    /// The length of a result that is this JSON, rounded up.
-    pub fn json_length(self, json: &str) -> usize {
-        let printed = PartLimit {
-            is_printed: false,
-            ..self
-        };
-        let twice = |character| match self.is_printed {
-            true => self.unit.of(character) + printed.twice(character) / 2,
-            false => 2 * self.unit.of(character),
-        };
-        json.chars().map(twice).sum::<usize>().div_ceil(2)
-    }
-
-    /// Twice the length of what is around the text.
-    pub fn twice_around(self) -> usize {
-        if self.is_printed {
+        let around = if self.is_printed {
             r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
         } else {
             2 * r#"{"prompt":""}"#.len()
+        };
+        let twice: usize = text.chars().map(|character| self.twice(character)).sum();
+        twice.saturating_add(around).div_ceil(2)
+    }
+
+    /// Returns the length of a result that is this JSON, rounded up.
+    pub fn json_length(self, json: &str) -> usize {
+        let mut twice = 0;
+        for character in json.chars() {
+            twice += self.unit.of(character);
+            twice += if self.is_printed {
+                self.encoded(character)
+            } else {
+                self.unit.of(character)
+            };
+        }
+        twice.div_ceil(2)
+    }
+
+    /// Returns the longest beginning of a text that adds at most `max` to the length.
+    pub fn beginning_within(self, text: &str, max: usize) -> &str {
+        let mut twice = 0_usize;
+        for (position, character) in text.char_indices() {
+            twice += self.twice(character);
+            if twice > max.saturating_mul(2) {
+                return &text[..position];
+            }
+        }
+        text
+    }
+
+    /// Returns twice what a character of the text adds to the length, because that may be half a
+    /// unit.
+    fn twice(self, character: char) -> usize {
+        let once = self.encoded(character);
+        if !self.is_printed {
+            return 2 * once;
+        }
+        // In a JSON string with that JSON, each backslash and each quote gets another backslash.
+        match character {
+            '"' | '\\' => once + 4,
+            '\0'..='\u{1f}' => once + once + 1,
+            _ => once + once,
         }
     }
 
-    /// Twice what a character of the text adds to the length.
-    pub fn twice(self, character: char) -> usize {
-        // In JSON, and in a JSON string with that.
-        let (once, again) = match character {
-            '"' | '\\' => (2, 4),
-            '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => (2, 3),
-            '\0'..='\u{1f}' => (6, 7),
-            other => (self.unit.of(other), self.unit.of(other)),
-        };
-        once + if self.is_printed { again } else { once }
+    /// Returns the length of a character in a JSON string.
+    fn encoded(self, character: char) -> usize {
+        match character {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..='\u{1f}' => 6,
+            other => self.unit.of(other),
+        }
     }
 }

@@ -146,47 +146,35 @@ pub(super) fn part_of_list(
     Ok(ListPart { items, says, next })
 }
 
-/// The text in parts: each ends after an empty line, else after a line, else after a character, and
-/// is at least half as long as the limit allows.
+/// Divides a text into parts: each ends after an empty line, else after a line, else after a
+/// character, and is at least half as long as the limit allows.
 fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
-    let fits = |text: &str, twice_max: usize| end_within(text, twice_max, limit) == text.len();
-    if fits(
-        text,
-        limit
-            .max
-            .saturating_mul(2)
-            .saturating_sub(limit.twice_around()),
-    ) {
+    if limit.length(text) <= limit.max {
         return vec![text];
     }
-    let twice_max = limit.max.saturating_sub(AROUND).saturating_mul(2);
+    let max = limit.max.saturating_sub(AROUND);
     let mut parts = Vec::new();
     let mut rest = text;
-    while !fits(rest, twice_max) {
+    loop {
+        let fitting = limit.beginning_within(rest, max);
+        if fitting.len() == rest.len() {
+            parts.push(rest);
+            return parts;
+        }
         // At least one character, or there would be no end.
-        let end =
-            end_within(rest, twice_max, limit).max(rest.chars().next().map_or(0, char::len_utf8));
-        let after = |separator: &str| {
-            let after = rest[..end].rfind(separator)? + separator.len();
-            (after >= end / 2).then_some(after)
-        };
-        let (part, following) = rest.split_at(after("\n\n").or_else(|| after("\n")).unwrap_or(end));
+        let first_character = rest.chars().next().map_or(0, char::len_utf8);
+        let fitting = &rest[..fitting.len().max(first_character)];
+        let end = end_after(fitting, "\n\n").or_else(|| end_after(fitting, "\n"));
+        let (part, following) = rest.split_at(end.unwrap_or(fitting.len()));
         parts.push(part);
         rest = following;
     }
-    parts.push(rest);
-    parts
 }
 
-/// The byte at which the longest beginning of a text ends of which twice the length is at most
-/// `twice_max`.
-fn end_within(text: &str, twice_max: usize, limit: PartLimit) -> usize {
-    let mut twice = 0;
-    let too_long = text.char_indices().find(|(_, character)| {
-        twice += limit.twice(*character);
-        twice > twice_max
-    });
-    too_long.map_or(text.len(), |(at, _)| at)
+/// Returns the end of the last separator in a text, if it is in the second half.
+fn end_after(text: &str, separator: &str) -> Option<usize> {
+    let end = text.rfind(separator)? + separator.len();
+    (end >= text.len() / 2).then_some(end)
 }
 
 /// A checksum of the text and of how it is divided.
