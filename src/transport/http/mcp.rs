@@ -219,25 +219,19 @@ impl Asked<'_> {
     }
 
     /// The session that the client says it belongs to, if it says so.
-    fn session(&self) -> Result<Option<Arc<SessionId>>, Refusal> {
+    fn session(&self) -> Result<Option<SessionId>, Refusal> {
         let Some(id) = headers::identifier(self.headers, &headers::SESSION_ID) else {
             return Ok(None);
         };
-        let Exchange {
-            app,
-            client,
-            caller,
-        } = self.exchange;
-        let session = app
-            .sessions
-            .read(id, &owner(caller), sessions::now(), &client.peer.session);
+        let Exchange { app, caller, .. } = self.exchange;
+        let session = app.sessions.read(id, &owner(caller), sessions::now());
         let message = "this session has ended or does not exist; initialize a new one";
         session
             .map(Some)
             .ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, message))
     }
 
-    fn needed_session(&self) -> Result<Arc<SessionId>, Refusal> {
+    fn needed_session(&self) -> Result<SessionId, Refusal> {
         headers::check_version(self.headers)?;
         let message = "the header Mcp-Session-Id is missing; initialize sends it";
         self.session()?

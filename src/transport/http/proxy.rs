@@ -8,7 +8,6 @@
 use super::budget::Held;
 use super::half_requests::{HalfRequest, HalfRequests};
 use super::refusal::Refusal;
-use super::sessions::Verified;
 use crate::lock::lock;
 use crate::transport::tap::Tap;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -52,7 +51,6 @@ pub(super) struct Peer {
     pub(super) is_tls: bool,
     /// The number of the connection, from 1.
     pub(super) connection: u64,
-    pub(super) session: Verified,
     incoming: Mutex<Incoming>,
     /// Notified when the first byte of a WebSocket's message comes.
     message_begins: Notify,
@@ -76,7 +74,6 @@ impl Peer {
             address,
             is_tls,
             connection,
-            session: Verified::default(),
             incoming: Mutex::default(),
             message_begins: Notify::new(),
             half_requests,

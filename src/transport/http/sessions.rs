@@ -15,7 +15,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an id is valid.
@@ -105,8 +105,6 @@ fn of_owner(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
 pub struct SessionId {
     /// Identifies it.
     pub random: u128,
-    /// To whom it belongs.
-    owner: String,
     /// What `initialize` negotiated.
     pub version: &'static str,
     /// The name of the agent, if it is a known one.
@@ -114,10 +112,6 @@ pub struct SessionId {
     /// When it was made, in seconds since 1970.
     pub made: u64,
 }
-
-/// The last session id on a connection with a valid signature, and its session. To check it again
-/// would take 3 % of the time of a small request.
-pub type Verified = Mutex<Option<(String, Arc<SessionId>)>>;
 
 /// Makes and reads session ids.
 #[derive(Debug)]
@@ -167,28 +161,11 @@ impl Sessions {
     /// The session with this id; `None` if the id is forged, expired or deleted, or belongs to
     /// someone else. An id that seems to come from the future is valid: the clock may have been set
     /// back.
-    pub fn read(
-        &self,
-        id: &str,
-        owner: &str,
-        now: u64,
-        verified: &Verified,
-    ) -> Option<Arc<SessionId>> {
-        let mut verified = lock(verified);
-        let known = verified
-            .as_ref()
-            .filter(|(known, session)| known == id && session.owner == owner);
-        let session = match known {
-            Some((_, session)) => Arc::clone(session),
-            None => Arc::clone(
-                &verified
-                    .insert((id.to_owned(), Arc::new(self.verify(id, owner)?)))
-                    .1,
-            ),
-        };
-        let is_valid = now.saturating_sub(session.made) <= VALID.as_secs()
-            && !lock(&self.deleted).contains(&(session.made, session.random));
-        is_valid.then_some(session)
+    pub fn read(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
+        let session = self.verify(id, owner)?;
+        let is_expired = now.saturating_sub(session.made) > VALID.as_secs();
+        let is_deleted = lock(&self.deleted).contains(&(session.made, session.random));
+        (!is_expired && !is_deleted).then_some(session)
     }
 
     /// The session with this id, if it was signed for this owner.
@@ -205,7 +182,6 @@ impl Sessions {
         let (random, version, made, agent) = (part()?, part()?, part()?, part()?);
         Some(SessionId {
             random: u128::from_str_radix(random, 16).ok()?,
-            owner: owner.to_owned(),
             version: server::legacy_version(version)?,
             agent: (!agent.is_empty()).then(|| agent.to_owned()),
             made: made.parse().ok()?,
@@ -234,12 +210,6 @@ mod tests {
         Sessions::new(Keys::parse(keys).unwrap())
     }
 
-    fn read(sessions: &Sessions, id: &str, owner: &str, now: u64) -> Option<SessionId> {
-        sessions
-            .read(id, owner, now, &Verified::default())
-            .map(Arc::unwrap_or_clone)
-    }
-
     #[test]
     fn an_id_says_what_the_server_has_to_know_to_any_process_with_the_key() {
         let id = sessions(KEY)
@@ -247,7 +217,7 @@ mod tests {
             .unwrap();
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(!id.contains("ana"), "an id says nothing of its owner: {id}");
-        let session = read(&sessions(KEY), &id, "ana", 2_000).unwrap();
+        let session = sessions(KEY).read(&id, "ana", 2_000).unwrap();
         assert_eq!(
             (session.version, session.agent.as_deref(), session.made),
             ("2025-06-18", Some("codex"), 1_000)
@@ -256,7 +226,7 @@ mod tests {
             .make("2025-06-18", Some("codex"), "ana", 1_000)
             .unwrap();
         assert_ne!(
-            read(&sessions(KEY), &other, "ana", 2_000).unwrap().random,
+            sessions(KEY).read(&other, "ana", 2_000).unwrap().random,
             session.random
         );
     }
@@ -264,21 +234,18 @@ mod tests {
     #[test]
     fn an_id_is_valid_for_30_days_and_if_the_clock_was_set_back() {
         let sessions = sessions(KEY);
-        let (id, verified) = (
-            sessions.make("2025-11-25", None, "", 100 * DAY).unwrap(),
-            Verified::default(),
-        );
+        let id = sessions.make("2025-11-25", None, "", 100 * DAY).unwrap();
         for (now, is_valid) in [(100, true), (130, true), (131, false), (0, true)] {
             assert_eq!(
-                sessions.read(&id, "", now * DAY, &verified).is_some(),
+                sessions.read(&id, "", now * DAY).is_some(),
                 is_valid,
                 "day {now}"
             );
         }
         assert_eq!(
-            sessions.read(&id, "ana", 100 * DAY, &verified),
+            sessions.read(&id, "ana", 100 * DAY),
             None,
-            "of someone else, over the same connection"
+            "of someone else"
         );
     }
 
@@ -295,8 +262,7 @@ mod tests {
         ] {
             let signature = Keys::parse(KEY).unwrap().sign(text, "ana");
             assert_eq!(
-                read(
-                    &sessions,
+                sessions.read(
                     &format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)),
                     "ana",
                     1
@@ -311,13 +277,17 @@ mod tests {
     fn ids_of_the_old_key_stay_valid_while_it_is_on_the_second_line() {
         let [old, new] = [KEY, "fedcba9876543210"];
         let id = sessions(old).make("2025-11-25", None, "", 1).unwrap();
-        assert!(read(&sessions(&format!("{new}\n{old}\n")), &id, "", 1).is_some());
-        assert!(read(&sessions(new), &id, "", 1).is_none());
+        assert!(
+            sessions(&format!("{new}\n{old}\n"))
+                .read(&id, "", 1)
+                .is_some()
+        );
+        assert!(sessions(new).read(&id, "", 1).is_none());
         let id = sessions(&format!("{new}\n{old}\n"))
             .make("2025-11-25", None, "", 1)
             .unwrap();
         assert!(
-            read(&sessions(new), &id, "", 1).is_some(),
+            sessions(new).read(&id, "", 1).is_some(),
             "the first key signs"
         );
     }
@@ -325,18 +295,15 @@ mod tests {
     #[test]
     fn a_deleted_id_is_unknown_and_the_memory_of_deleted_ids_is_bounded() {
         let sessions = sessions(KEY);
-        let (id, verified) = (
-            sessions.make("2025-11-25", None, "", 1).unwrap(),
-            Verified::default(),
-        );
-        let session = sessions.read(&id, "", 1, &verified).unwrap();
+        let id = sessions.make("2025-11-25", None, "", 1).unwrap();
+        let session = sessions.read(&id, "", 1).unwrap();
         sessions.delete(&session);
         sessions.delete(&session);
-        assert_eq!(sessions.read(&id, "", 1, &verified), None);
+        assert_eq!(sessions.read(&id, "", 1), None);
         for random in 0..MAX_DELETED as u128 {
             sessions.delete(&SessionId {
                 random,
-                ..SessionId::clone(&session)
+                ..session.clone()
             });
         }
         assert_eq!(lock(&sessions.deleted).len(), MAX_DELETED);

@@ -1,8 +1,7 @@
-//! No text is the id of a session but one that was made with the key, for its owner; also over a
-//! connection that has shown another one.
+//! No text is the id of a session but one that was made with the key, for its owner.
 
 use prompt_expander::transport::http::Keys;
-use prompt_expander::transport::http::sessions::{Sessions, Verified};
+use prompt_expander::transport::http::sessions::Sessions;
 
 const KEY: &str = "the key of this property";
 const NOW: u64 = 1_800_000_000;
@@ -10,17 +9,16 @@ const NOW: u64 = 1_800_000_000;
 /// Tries a text as an id, and puts it into a valid id at the place that its first byte says.
 pub(super) fn check(text: &[u8]) {
     let sessions = Sessions::new(Keys::parse(KEY).unwrap());
-    let verified = Verified::default();
     let lossy = String::from_utf8_lossy(text);
-    assert_eq!(sessions.read(&lossy, "owner", NOW, &verified), None);
+    assert_eq!(sessions.read(&lossy, "owner", NOW), None);
     let valid = sessions
         .make("2025-06-18", Some("codex"), "owner", NOW)
         .unwrap();
     assert_eq!(
-        sessions.read(&valid, &lossy, NOW, &verified).is_some(),
+        sessions.read(&valid, &lossy, NOW).is_some(),
         lossy == "owner"
     );
-    assert!(sessions.read(&valid, "owner", NOW, &verified).is_some());
+    assert!(sessions.read(&valid, "owner", NOW).is_some());
     let Some((place, inserted)) = text.split_first() else {
         return;
     };
@@ -33,7 +31,7 @@ pub(super) fn check(text: &[u8]) {
         format!("{}{}", &valid[..place], &valid[end..]),
     ] {
         assert_eq!(
-            sessions.read(&changed, "owner", NOW, &verified).is_some(),
+            sessions.read(&changed, "owner", NOW).is_some(),
             changed == valid,
             "{changed}"
         );
