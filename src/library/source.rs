@@ -4,7 +4,7 @@
 use super::call::{BoundCall, Expansion, Join, joined};
 use super::caller::Caller;
 use crate::library::disk::reach::Reach;
-use crate::library::disk::rows::{Row, Rows};
+use crate::library::disk::rows::Rows;
 use crate::library::disk::watched::Watched;
 use crate::library::write::history::Version;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Prompt, Revision, Summary};
@@ -372,17 +372,6 @@ impl Info {
             size: bytes.len() as u64,
             modified,
         }
-    }
-
-    /// Returns the info of a row of a database whose summary is kept.
-    pub(crate) fn kept(row: &Row) -> Option<Info> {
-        let summary = serde_json::from_str(row.summary.as_ref()?).ok()?;
-        Some(Info {
-            summary: Ok(Arc::new(summary)),
-            revision: Some(Revision::of(row.text.as_bytes())),
-            size: row.text.len() as u64,
-            modified: Some(row.at),
-        })
     }
 
     /// Returns the info of a file that cannot be read.

@@ -225,7 +225,6 @@ fn row_of(text: String) -> Row {
         text: text.into(),
         number: 1,
         at: SystemTime::UNIX_EPOCH,
-        summary: None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::cache::{Cache, SETTLING, Trace};
 use super::include::Includes;
 use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
-use super::rows::{LIST, Row, Rows};
+use super::rows::{LIST, Rows};
 use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
 use crate::library::source::{About, Found, Handle, Info, Layer, Place};
@@ -296,20 +296,6 @@ impl FileHandle {
         }
     }
 
-    /// Returns the info. If it was made from one row alone, that row keeps it, and the cache does
-    /// not.
-    fn info_to_keep(&self, row: Option<Row>, trace: &mut Trace) -> Info {
-        let info = self.make_info(trace);
-        if let Some(row) = row
-            && let [seen] = &trace.rows[..]
-            && let Ok(summary) = &info.summary
-        {
-            seen.rows.keep(&seen.path, &row.text, summary);
-            trace.distrust();
-        }
-        info
-    }
-
     /// Returns whether a person may change the file: it is no copy, and not outside of what may be
     /// read.
     fn is_editable(&self) -> bool {
@@ -317,12 +303,6 @@ impl FileHandle {
             return false;
         }
         !self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok()
-    }
-
-    /// Returns the row that holds the file instead of the disk.
-    fn row(&self) -> Option<Row> {
-        let rows = self.files.rows.as_ref()?;
-        rows.get(&self.files.root.below(&self.file.path))
     }
 }
 
@@ -339,12 +319,8 @@ impl Handle for FileHandle {
         if self.draft.is_some() {
             return self.make_info(&mut Trace::default());
         }
-        let row = self.row();
-        if let Some(info) = row.as_ref().and_then(Info::kept) {
-            return info;
-        }
         let infos = &self.files.infos;
-        infos.get(&*self.file.path, |trace| self.info_to_keep(row, trace))
+        infos.get(&*self.file.path, |trace| self.make_info(trace))
     }
 
     fn text(&self) -> Result<String, Diagnostic> {

@@ -4,7 +4,6 @@
 #![cfg_attr(not(feature = "store"), allow(dead_code))] // nothing else fills it
 
 use crate::lock::lock;
-use crate::prompt::Summary;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -20,9 +19,6 @@ pub(crate) struct Row {
     pub(crate) number: i64,
     /// When that was.
     pub(crate) at: SystemTime,
-    /// What lists show of it, as JSON, which takes a fifth of the memory; once it was asked for,
-    /// and if no other file changes it.
-    pub(crate) summary: Option<Arc<str>>,
 }
 
 /// All files. Each read sees all of a write, or nothing of it.
@@ -41,18 +37,6 @@ struct Table {
 impl Rows {
     pub(crate) fn get(&self, path: &str) -> Option<Row> {
         lock(&self.0).files.get(path).cloned()
-    }
-
-    /// Keeps the summary of a file that has this text.
-    pub(crate) fn keep(&self, path: &str, text: &Arc<str>, summary: &Summary) {
-        let summary = serde_json::to_string(summary).ok().map(Into::into);
-        if let Some(row) = lock(&self.0)
-            .files
-            .get_mut(path)
-            .filter(|row| Arc::ptr_eq(&row.text, text))
-        {
-            row.summary = summary;
-        }
     }
 
     /// The number of what is at a path now; 0 if nothing is there. Of the [list](LIST) of paths,
@@ -122,7 +106,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn a_list_shows_what_the_rows_are_now_and_keeps_what_one_row_alone_decides() {
+    fn a_list_shows_what_the_rows_are_now() {
         let rows = Arc::new(Rows::default());
         let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
         let write = |number, path: &str, text: &str| {
@@ -130,7 +114,6 @@ mod tests {
                 text: text.into(),
                 number,
                 at: SystemTime::UNIX_EPOCH,
-                summary: None,
             };
             rows.apply(vec![(path.into(), number, Some(row))]);
         };
@@ -143,14 +126,7 @@ mod tests {
                 .map(|info| info.summary.unwrap().description.clone().unwrap())
                 .collect::<Vec<_>>()
         };
-        let kept = |path| rows.get(path).unwrap().summary.is_some();
-        for round in 0..2 {
-            assert_eq!(
-                (shown(), kept("alone.md"), kept("both.md")),
-                (vec!["One.".to_owned(); 2], true, false),
-                "{round}"
-            );
-        }
+        assert_eq!(shown(), ["One.", "One."]);
         write(4, "_part.md", "Two.");
         assert_eq!(shown(), ["One.", "Two."]);
         write(5, "alone.md", "Two.");

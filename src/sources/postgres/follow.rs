@@ -69,7 +69,6 @@ pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
             text: text.into(),
             number,
             at: row.get(3),
-            summary: None,
         });
         writes.push((path.into(), number, file));
     }

@@ -203,7 +203,6 @@ impl FolderTexts {
                 text: Arc::clone(text),
                 number: 1,
                 at: SystemTime::UNIX_EPOCH,
-                summary: None,
             };
             table.insert(Arc::clone(path), row);
         }
