@@ -4,7 +4,9 @@ mod passwords;
 
 pub(crate) use passwords::{without_password, without_passwords};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::path::Path;
 
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
@@ -13,13 +15,7 @@ const SHOWN: usize = 60;
 /// Shows a text in backticks, cut at 60 characters, visible and without a password. One that
 /// contains a backtick is in two, as in Markdown.
 pub(crate) fn quoted(text: &str) -> String {
-    let text = &without_password(text);
-    let cut = text.char_indices().nth(SHOWN).map(|(at, _)| &text[..at]);
-    let shown = format!(
-        "{}{}",
-        printable(cut.unwrap_or(text)),
-        if cut.is_some() { "…" } else { "" }
-    );
+    let shown = printable(&cut(&without_password(text), SHOWN));
     if shown.contains('`') {
         format!("`` {shown} ``")
     } else {
@@ -50,6 +46,14 @@ pub(crate) fn is_usual(character: char) -> bool {
     )
 }
 
+/// Returns the first `max` characters of a text, and `…` if there are more.
+pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
 /// A text of at most `max` characters: a longer one is cut after a word, and ends in `…`.
 pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max || text.char_indices().nth(max).is_none() {
@@ -63,6 +67,18 @@ pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
         text[..end].rfind(char::is_whitespace).unwrap_or(end)
     };
     format!("{}…", text[..cut].trim_end()).into()
+}
+
+/// Encodes a path for a URI: all characters except `/` and the unreserved ones of RFC 3986, section
+/// 2.3.
+pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~')
+        .remove(b'/');
+    utf8_percent_encode(path, ENCODED)
 }
 
 /// Returns a text that can be printed in one line: control characters and those that nobody sees
@@ -214,6 +230,12 @@ pub(crate) fn is_hex(text: &str, length: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_cut_ends_in_an_ellipsis() {
+        assert_eq!(cut("要約", 2), "要約");
+        assert_eq!(cut("要約する", 2), "要約…");
+    }
 
     #[test]
     fn a_shown_text_is_short_and_holds_no_control_characters() {

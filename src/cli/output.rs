@@ -7,7 +7,7 @@ mod rows;
 mod stream;
 mod text;
 
-pub(super) use crate::wording::full_path;
+pub(super) use crate::wording::{cut, full_path};
 #[cfg(feature = "http")]
 pub(super) use messages::lines;
 pub(super) use messages::{
@@ -20,6 +20,6 @@ pub(super) use stream::{
     print_json, print_json_line, print_verbatim, protocol_stream, styled,
 };
 pub(super) use text::{
-    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, one_line, print_lines,
-    problem_in_two_lines, shown, terminal_width, without_usage, wrapped,
+    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, one_line, print_lines, problem_in_two_lines,
+    shown, terminal_width, without_usage, wrapped,
 };

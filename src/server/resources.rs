@@ -11,9 +11,9 @@ use crate::jsonrpc::Json;
 use crate::library::{Found, Info};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name, Revision};
-use crate::wording::{named, quoted, shortened};
+use crate::wording::{encoded_path, named, quoted, shortened};
 use jiff::Timestamp;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 /// RFC 6570: `+` means that `/` is not encoded.
@@ -135,14 +135,6 @@ const SCHEME: &str = "prompt://";
 /// The longest URI of a prompt, in bytes: each byte of its name may be encoded as three.
 const MAX_URI: usize = SCHEME.len() + 3 * MAX_NAME;
 
-/// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
-
 /// The failure for a URI of no prompt.
 pub(super) fn not_found(uri: &str) -> Failure {
     let text = format!("no resource {}; resources/list shows all", quoted(uri));
@@ -151,16 +143,12 @@ pub(super) fn not_found(uri: &str) -> Failure {
 
 /// The URI of the prompt with this name.
 pub(super) fn uri(name: &str) -> String {
-    format!("{SCHEME}{}", utf8_percent_encode(name, ENCODED))
+    format!("{SCHEME}{}", encoded_path(name))
 }
 
 /// The URI of an attachment, in a message; it cannot be read by itself.
 pub(super) fn uri_of_attachment(prompt: &str, attachment: &str) -> String {
-    format!(
-        "{}?file={}",
-        uri(prompt),
-        utf8_percent_encode(attachment, ENCODED)
-    )
+    format!("{}?file={}", uri(prompt), encoded_path(attachment))
 }
 
 /// The names that a URI may identify: the decoded text, and the text itself, because a client that

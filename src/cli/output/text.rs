@@ -131,13 +131,6 @@ fn options<'i>(columns: usize) -> textwrap::Options<'i> {
         .break_words(false)
 }
 
-/// The beginning of a text; it ends in `…` if it was cut.
-pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
-    text.char_indices()
-        .nth(characters)
-        .map_or(text.into(), |(end, _)| format!("{}…", &text[..end]).into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,9 +147,5 @@ mod tests {
         assert_eq!(in_lines("a git-commit", 8), ["a", "git-commit"]);
         assert_eq!(in_lines("x", 0), ["x"]);
         assert_eq!(one_line(" a\n\tb\u{2028}  c "), "a b c");
-        assert_eq!(
-            (cut("要約", 2), cut("要約する", 2)),
-            ("要約".into(), "要約…".into())
-        );
     }
 }

@@ -7,8 +7,7 @@ use crate::sources::openapi::{
     ReplyLimits, SecretHeader, ServiceReply, bundled_certificates, client_config, exchange,
     exchange_error, read_secrets,
 };
-use crate::wording::{printable, shortened};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use crate::wording::{encoded_path, printable, shortened};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,14 +37,6 @@ const IDLE_CONNECTIONS: usize = 2;
 
 /// The media type of all that the API answers.
 const JSON: &str = "application/json";
-
-/// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
 
 /// The team's server.
 #[derive(Debug)]
@@ -93,7 +84,7 @@ impl Server {
     /// Returns an address at the server: `path`, and after that the name of a prompt, which may be
     /// empty.
     pub(super) fn address(&self, path: &str, name: &str) -> String {
-        format!("{}{path}{}", self.url, utf8_percent_encode(name, ENCODED))
+        format!("{}{path}{}", self.url, encoded_path(name))
     }
 
     /// Sends a request.
