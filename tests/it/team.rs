@@ -23,6 +23,14 @@ fn server(files: &[(&str, &str)]) -> HttpServer {
     HttpServer::start_with(home, &["--edit"])
 }
 
+/// A server with the prompt `review`, which the owner of a token in its file `tokens` may read.
+fn server_with_token_file() -> HttpServer {
+    let home = Client::new().prompt("review.md", "Review {{input}}");
+    let tokens = home.root().join("tokens");
+    write_secret(&tokens, "a-token-for-reading name=ana");
+    HttpServer::start_with(home, &["--token-file", tokens.to_str().unwrap()])
+}
+
 fn url(server: &HttpServer) -> String {
     format!("http://{}", server.address)
 }
@@ -368,10 +376,7 @@ fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_pe
 
 #[test]
 fn a_token_that_may_only_read_writes_nothing() {
-    let home = Client::new().prompt("review.md", "Review {{input}}");
-    write_secret(home.root().join("tokens"), "a-token-for-reading name=ana");
-    let tokens = home.root().join("tokens").display().to_string();
-    let server = HttpServer::start_with(home, &["--token-file", &tokens]);
+    let server = server_with_token_file();
     let person = person_with(&url(&server), "team-token-env = 'TEAM_TOKEN'")
         .variable("TEAM_TOKEN", "a-token-for-reading");
     person.words("expand review x").printed("Review x\n");
@@ -391,11 +396,7 @@ fn a_token_that_may_only_read_writes_nothing() {
 
 #[test]
 fn a_token_with_a_typing_error_deletes_nothing_from_the_cache() {
-    let home = Client::new().prompt("review.md", "Review {{input}}");
-    let tokens = home.root().join("tokens");
-    write_secret(&tokens, "a-token-for-reading name=ana");
-    let path = tokens.display().to_string();
-    let server = HttpServer::start_with(home, &["--token-file", &path]);
+    let server = server_with_token_file();
     let person = person_with(&url(&server), "team-token-file = 'secret'");
     let token = person.root().join(".config/prompt-expander/secret");
     write_secret(&token, "a-token-for-reading");
@@ -498,11 +499,7 @@ fn prompts_that_the_teams_server_renders_take_no_thread_from_others() {
 
 #[test]
 fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
-    let home = Client::new().prompt("review.md", "Review {{input}}");
-    let tokens = home.root().join("tokens");
-    write_secret(&tokens, "a-token-for-reading name=ana");
-    let path = tokens.display().to_string();
-    let server = HttpServer::start_with(home, &["--token-file", &path]);
+    let server = server_with_token_file();
     let person = person_with(&url(&server), "team-token-file = 'secret'");
     let token = person.root().join(".config/prompt-expander/secret");
     write_secret(&token, "a-token-for-reading\n");
@@ -514,7 +511,10 @@ fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
             .is_some()
     };
     assert!(is_kept());
-    write_secret(&tokens, "another-token-for-reading name=bo");
+    write_secret(
+        server.home.root().join("tokens"),
+        "another-token-for-reading name=bo",
+    );
     let authorization = [("Authorization", "Bearer a-token-for-reading")];
     while server.send("GET", "/api/me", &authorization, "").status != 401 {}
     let error = person.words("expand review x").stderr;

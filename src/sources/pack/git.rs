@@ -590,6 +590,31 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_leads_elsewhere_or_is_another_one_on_some_systems_is_refused() {
+        let leads_out = "is a path that leads out of the repository";
+        let is_doubled = "differ in case or accents only";
+        for (paths, reason) in [
+            (&["../../evil.md"][..], leads_out),
+            (&["/tmp/evil.md"], leads_out),
+            (&["./evil.md"], leads_out),
+            (&["a//evil.md"], leads_out),
+            (&["Read.md", "read.md"], is_doubled),
+            (&["e\u{301}.md", "\u{e9}.md"], is_doubled),
+        ] {
+            let mut files = PackFiles::default();
+            let mut errors = Vec::new();
+            for path in paths {
+                let file = ListedFile::parse(&format!("100644 blob {ANY}\t{path}")).unwrap();
+                errors.extend(files.add(&Pack::default(), &file).err());
+            }
+            let [error] = &errors[..] else {
+                panic!("{paths:?}: {errors:?}")
+            };
+            assert!(error.message.contains(reason), "{paths:?}: {error}");
+        }
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn waiting_for_a_passphrase_is_no_silence_and_helpers_end_with_git() {
         let folder = tempfile::tempdir().unwrap();

@@ -402,6 +402,7 @@ mod tests {
                 "not an address",
             ),
             ("https://a.example/x", "ext::sh -c x", "not an address"),
+            ("https://a.example/x", "ext::sh", "not an address"),
             (
                 "https://a.example/x",
                 "ext::https://a.example",
@@ -410,7 +411,7 @@ mod tests {
             (
                 "https://a.example/x",
                 "http://a.example/x",
-                "not an address",
+                "not an address with https, ssh, git or file",
             ),
             ("https://a.example/x", r"a\u001bb", "not an address"),
             (
@@ -455,11 +456,12 @@ mod tests {
         ] {
             assert_eq!(all.choose(path), FileChoice::Taken, "{path}");
         }
-        for path in ["run.sh", ".github/x.md"] {
+        for path in ["run.sh", ".github/x.md", ".git/hooks/evil.md"] {
             assert_eq!(all.choose(path), FileChoice::Ignored, "{path}");
         }
         for path in [
             "my prompt.md",
+            "a\u{1b}[2Jb.md",
             "../x.md",
             "/x.md",
             "a//x.md",
