@@ -60,7 +60,7 @@ mod version;
 use crate::prompt::COLONS;
 use crate::prompt::similar::closest;
 use crate::wording::named;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -563,7 +563,9 @@ fn usable_without_notes(source: &mut PromptSource) -> anyhow::Result<&PromptSour
     }
     #[cfg(feature = "store")]
     if let Some(store) = &source.opened {
-        store.wait().map_err(|problem| anyhow!("{problem}"))?;
+        store
+            .wait()
+            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
     }
     Ok(source)
 }
