@@ -244,12 +244,13 @@ fn has_too_many_values(text: &str) -> bool {
     for byte in [b'[', b'{', b','] {
         count += memchr::memchr_iter(byte, text.as_bytes()).count();
     }
-    // Some of them may be in strings, which takes longer to find out.
-    count > MAX_VALUES && count_values(text) > MAX_VALUES
+    // Some of these characters may be in strings, and to find those takes longer.
+    count > MAX_VALUES && count_outside_strings(text) > MAX_VALUES
 }
 
-/// Counts the brackets, braces and commas of JSON that are not in strings.
-fn count_values(text: &str) -> usize {
+/// Counts the opening brackets, opening braces and commas of JSON that are not in strings. JSON has
+/// at most one value more than these.
+fn count_outside_strings(text: &str) -> usize {
     let mut count = 0;
     let mut in_string = false;
     let mut is_escaped = false;

@@ -52,7 +52,7 @@ pub use binding::{Binding, Bound, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
 pub use division::{Origin, join_piped};
 pub use fields::{EditedFile, Fields, with_fields};
-pub use format::markdown::without_frontmatter;
+pub use format::markdown::with_only_include_key;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{FORMATS, FileName, Format, Parse};

@@ -12,8 +12,10 @@ use std::path::Path;
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
-/// Shows a text in backticks, cut at 60 characters, visible and without a password. One that
-/// contains a backtick is in two, as in Markdown.
+/// Returns a text in backticks for a message: `` `git:commit` ``.
+///
+/// The text is truncated to [`SHOWN`] characters, its password is replaced by `…`, and its
+/// invisible characters are escaped. Two backticks delimit a text that contains one.
 pub(crate) fn quoted(text: &str) -> String {
     let shown = printable(&cut(&without_password(text), SHOWN));
     if shown.contains('`') {
@@ -54,7 +56,7 @@ pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// A text of at most `max` characters: a longer one is cut after a word, and ends in `…`.
+/// Returns a text of at most `max` characters. A longer one is cut after a word, and ends in `…`.
 pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max || text.char_indices().nth(max).is_none() {
         return text.into();
@@ -81,8 +83,8 @@ pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
     utf8_percent_encode(path, ENCODED)
 }
 
-/// Returns a text that can be printed in one line: control characters and those that nobody sees
-/// are escaped, as in `\u{202e}`. [Usual](is_usual) ones stay.
+/// Returns a text that can be printed in one line. Control characters and invisible ones are
+/// escaped, as in `\n` and `\u{202e}`, but soft hyphens and the marks of right-to-left scripts stay.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -95,7 +97,7 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns a text that a terminal can show: as [`printable`], but tabs and ends of lines stay.
+/// Returns a text that a terminal can show, like [`printable`], but with its tabs and line ends.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(|character| character == '\r' || must_be_escaped(character)) {
         return text.into();
@@ -113,12 +115,15 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Returns JSON that can be printed: as [`visible`], in the notation of JSON.
+/// Returns JSON that a terminal can show. Like [`visible`], but it writes an escape as JSON does:
+/// `\u202e`.
 pub(crate) fn printable_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for character in json.chars() {
-        // Those of ASCII are escaped already, or between values.
-        if character.is_ascii() && character != '\u{7f}' || !must_be_escaped(character) {
+        // An ASCII control character is either escaped in JSON, or whitespace between values. Only
+        // U+007F is a control character that JSON does not escape.
+        let is_safe_ascii = character.is_ascii() && character != '\u{7f}';
+        if is_safe_ascii || !must_be_escaped(character) {
             shown.push(character);
             continue;
         }
@@ -129,7 +134,7 @@ pub(crate) fn printable_json(json: &str) -> String {
     shown
 }
 
-/// Returns whether a text has a character that may hide something, or control a terminal.
+/// Returns whether a character may hide something, or control a terminal.
 fn must_be_escaped(character: char) -> bool {
     is_invisible(character) && !is_usual(character)
 }
@@ -139,7 +144,7 @@ pub(crate) fn named(name: &str) -> String {
     format!("`{}`", printable(&without_password(name)))
 }
 
-/// A path for messages and questions: all of it.
+/// Returns a whole path for messages and questions, without backticks.
 pub(crate) fn full_path(path: &Path) -> String {
     printable(&without_password(&path.display().to_string()))
 }
@@ -149,16 +154,17 @@ pub(crate) fn named_path(path: &Path) -> String {
     named(&path.display().to_string())
 }
 
-/// Names: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
+/// Lists names as alternatives: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
 pub(crate) fn alternatives(names: &[impl AsRef<str>]) -> String {
     enumeration(names, "or")
 }
 
-/// Names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
+/// Lists all of the names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
 pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
     enumeration(names, "and")
 }
 
+/// Lists names in backticks, with the conjunction before the last one.
 fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
     let named: Vec<String> = names.iter().map(|name| named(name.as_ref())).collect();
     list_of(
@@ -167,7 +173,7 @@ fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
     )
 }
 
-/// Words: `a`, `a and b`, `a, b and c`.
+/// Lists words, with the conjunction before the last one: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list_of(words: &[&str], conjunction: &str) -> String {
     match words {
         [] => String::new(),
@@ -176,7 +182,7 @@ pub(crate) fn list_of(words: &[&str], conjunction: &str) -> String {
     }
 }
 
-/// A number with commas: `1,234`.
+/// Returns a number with commas: `1,234`.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let groups = digits
@@ -187,7 +193,7 @@ pub(crate) fn thousands(number: usize) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// A length in bytes: `4 MiB`, or `4,194,305 bytes`.
+/// Returns a length in the largest unit that gives a whole number: `4 MiB`, `4,194,305 bytes`.
 pub(crate) fn in_bytes(length: usize) -> String {
     let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")]
         .into_iter()
@@ -198,7 +204,7 @@ pub(crate) fn in_bytes(length: usize) -> String {
     )
 }
 
-/// What is wrong with what has more bytes than it may have, as a clause after `is`.
+/// Returns the clause after `it is` for something too long: `5 MiB long, the limit is 4 MiB`.
 pub(crate) fn too_long(length: usize, limit: usize) -> String {
     format!(
         "{} long, the limit is {}",
@@ -207,7 +213,7 @@ pub(crate) fn too_long(length: usize, limit: usize) -> String {
     )
 }
 
-/// One `thing`, 1,000 `thing`s.
+/// Returns a number with its noun: `1 line`, `1,000 lines`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!(
         "{} {thing}{}",

@@ -2,7 +2,7 @@
 
 use super::types::{Fields, File, Filter, IncludedText, Listed, Range, Shown};
 use crate::library::{Found, Layer, Selection, View};
-use crate::prompt::{Diagnostic, Format, Included, Prompt, Revision, without_frontmatter};
+use crate::prompt::{Diagnostic, Format, Included, Prompt, Revision, with_only_include_key};
 use serde::Serializer;
 use std::ops;
 
@@ -123,7 +123,7 @@ fn included_text(view: &View, included: &Included) -> IncludedText {
     let text = if is_seen(view, included) {
         included.text.to_string()
     } else {
-        without_frontmatter(&included.text)
+        with_only_include_key(&included.text)
     };
     IncludedText {
         path: included.file.name.clone(),

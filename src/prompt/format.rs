@@ -1,5 +1,5 @@
-//! The formats of prompt files: a row for each program whose files are read where they are. What is
-//! known of a format is in its row and in the file of its parser.
+//! The formats of prompt files: a row for each program whose files are read in place. The row and
+//! the file of the parser have all that this program knows of a format.
 
 pub(super) mod claude;
 pub(super) mod codex;
@@ -23,16 +23,18 @@ use std::path::Path;
 /// How files of a program are written, and where they are.
 #[derive(Debug)]
 pub struct Format {
-    /// The word for it, in `--prompts FORMAT:DIR` and in JSON.
+    /// The word for the format in `--prompts FORMAT:DIR` and in JSON.
     pub name: &'static str,
-    /// What it is called in a text.
+    /// The name of the format in a sentence.
     pub title: &'static str,
-    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read.
-    /// They are in byte order. Of several files with the same name, the first wins; if several ends
-    /// fit a path, such as `.md` and `.prompt.md`, the longest counts.
+    /// The suffixes of the paths of prompt files, in byte order, each with the function that reads
+    /// such a file. A path is the name of the prompt and a suffix: `git/commit.md`.
+    ///
+    /// Of several files with the same name, the first wins. If several suffixes fit a path, such as
+    /// `.md` and `.prompt.md`, the longest counts.
     pub files: &'static [(&'static str, Parse)],
-    /// The ends of the paths of folders in this format. One that begins with a dot is below a home
-    /// directory or a project.
+    /// The suffixes of the paths of folders in this format. A suffix that begins with a dot is the
+    /// path of a folder that agents read, below the home directory or in a project.
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
@@ -153,7 +155,7 @@ pub static FORMATS: &[Format] = &[
         ..row(
             "pi",
             "pi",
-            &[(".md", codex::pi)],
+            &[(".md", codex::parse_pi)],
             &[".pi/agent/prompts", ".pi/prompts"],
         )
     },
@@ -200,46 +202,49 @@ impl PartialEq for Format {
 
 impl Eq for Format {}
 
-/// The end of the path of a prompt file, after the prompt's name, and how such a file is read.
+/// The suffix of the path of a prompt file, and the function that reads such a file.
 ///
-/// It is a suffix such as `.md`, or a file in a folder of that name, such as `/SKILL.md`.
+/// The suffix follows the prompt's name: `.md`, or `/SKILL.md` if the prompt is a folder.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
-    /// With its `.` or `/`.
-    pub end: &'static str,
+    /// The suffix with its `.` or `/`.
+    pub suffix: &'static str,
     parse: Parse,
 }
 
 impl FileName {
     /// The Markdown files of this program.
     pub const OWN: FileName = FileName {
-        end: ".md",
+        suffix: ".md",
         parse: markdown::parse,
     };
 
-    /// Returns the end in every spelling, in byte order: letter case makes no difference in `md`.
+    /// Returns the suffix in every spelling that a file may have, in byte order: `.MD`, `.Md`,
+    /// `.mD` and `.md`.
     ///
-    /// On systems whose file names ignore letter case, one spelling finds all files.
+    /// A file in a folder, such as `/SKILL.md`, has one spelling.
     pub fn spellings(self) -> impl Iterator<Item = String> {
+        // Where file names ignore letter case, one spelling finds the files in all spellings.
+        let file_names_have_case = !cfg!(any(windows, target_os = "macos"));
         let mut spellings = Vec::new();
-        if !cfg!(any(windows, target_os = "macos"))
+        if file_names_have_case
             && !self.is_in_folder()
-            && let Some(start) = self.end.strip_suffix("md")
+            && let Some(before_md) = self.suffix.strip_suffix("md")
         {
-            spellings.extend(["MD", "Md", "mD"].map(|md| format!("{start}{md}")));
+            spellings.extend(["MD", "Md", "mD"].map(|md| format!("{before_md}{md}")));
         }
-        spellings.push(self.end.to_owned());
+        spellings.push(self.suffix.to_owned());
         spellings.into_iter()
     }
 
     /// Returns whether the prompt is a folder, and this file in it has its text.
     pub fn is_in_folder(self) -> bool {
-        self.end.starts_with('/')
+        self.suffix.starts_with('/')
     }
 
     /// Returns whether the file is Markdown of this program.
     pub fn is_own(self) -> bool {
-        self.end == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
+        self.suffix == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
     }
 
     /// Reads the whole file of a prompt. [`Prompt::warnings`] has the mistakes in the frontmatter.
@@ -247,8 +252,8 @@ impl FileName {
     /// Without a reader, lines that include another file stay as written.
     ///
     /// # Errors
-    /// The file is not a prompt: longer than [`MAX_FILE`](super::limits::MAX_FILE), not UTF-8, or
-    /// with a frontmatter that is never closed or beyond one of the [limits](super::limits); a file
+    /// Fails if the file is longer than [`MAX_FILE`](super::limits::MAX_FILE) or not UTF-8, if its
+    /// frontmatter is never closed or exceeds one of the [limits](super::limits), or if a file
     /// cannot be included.
     pub fn parse(
         self,
@@ -265,10 +270,10 @@ impl FileName {
 }
 
 impl Prompt {
-    /// Reads a file of this program's own format, without those that it includes.
+    /// Reads a file of this program's own format, without the files that it includes.
     ///
     /// # Errors
-    /// Those of [`FileName::parse`].
+    /// Fails if the file is not a prompt, as [`FileName::parse`] does.
     pub fn parse(name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
         markdown::parse(&name, text_of(bytes)?)
     }
@@ -290,7 +295,7 @@ impl Format {
     /// The format of prompts that a service renders.
     pub const OPENAPI: &'static Format = &OPENAPI;
 
-    /// Returns whether its files are written by this program.
+    /// Returns whether this is the format of this program.
     pub fn is_own(&self) -> bool {
         self == Format::OWN
     }
@@ -303,7 +308,7 @@ impl Format {
             .find(|format| format.name == name)
     }
 
-    /// Returns the format and the path in `FORMAT:DIR`, as `--prompts` takes it. There is no format
+    /// Returns the format and the path in `FORMAT:DIR`, the value of `--prompts`. There is no format
     /// if the text is a path alone, such as `C:\\x`.
     pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
         if let Some((name, path)) = text.split_once(':')
@@ -314,28 +319,31 @@ impl Format {
         (None, text)
     }
 
-    /// Returns the format of the prompts in a folder, by the end of its path. Nothing is read.
+    /// Returns the format of the prompts in a folder, by the suffix of its path. Reads nothing.
     pub fn of_folder(path: &Path) -> &'static Format {
         FORMATS
             .iter()
-            .find(|format| format.folders.iter().any(|end| path.ends_with(end)))
+            .find(|format| format.folders.iter().any(|suffix| path.ends_with(suffix)))
             .unwrap_or(Format::OWN)
     }
 
-    /// Returns the folders that agents read, below the home directory or in a project, each with
-    /// its format.
+    /// Returns the path of each folder that agents read, such as `.claude/commands`, with its
+    /// format. The paths are relative to the home directory or to a project.
     pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
         FORMATS
             .iter()
-            .flat_map(|format| format.folders.iter().map(move |end| (format, *end)))
-            .filter(|(_, end)| end.starts_with('.'))
+            .flat_map(|format| format.folders.iter().map(move |path| (format, *path)))
+            // Only a folder of an agent begins with a dot. Others, such as `fabric/patterns`, may
+            // be below any folder.
+            .filter(|(_, path)| path.starts_with('.'))
     }
 
-    /// Returns the ends of the paths of its files.
+    /// Returns the suffixes of the paths of prompt files, each with the way to read such a file.
     pub fn file_names(&self) -> impl Iterator<Item = FileName> + use<> {
-        self.files
-            .iter()
-            .map(|(end, parse)| FileName { end, parse: *parse })
+        self.files.iter().map(|(suffix, parse)| FileName {
+            suffix,
+            parse: *parse,
+        })
     }
 
     /// Returns the name of the prompt in a file, and how the file is read; `None` if the file is not a
@@ -349,19 +357,20 @@ impl Format {
             return None;
         }
         self.file_names()
-            .filter_map(|file| Some((without_end(path, file.end)?, file)))
-            .max_by_key(|(_, file)| file.end.len())
+            .filter_map(|file| Some((without_suffix(path, file.suffix)?, file)))
+            .max_by_key(|(_, file)| file.suffix.len())
     }
 
-    /// Returns whether a path ends with a suffix that has a meaning of its own, such as `/SKILL.md`;
-    /// the plain `.md` has none. Letter case and invisible characters are ignored, because some file
-    /// systems ignore them.
-    pub fn has_special_end(&self, path: &str) -> bool {
+    /// Returns whether the suffix of a path, on any system, has a special meaning, as `/SKILL.md`
+    /// and `.agent.md` have. Some systems ignore letter case and invisible characters in the names
+    /// of files.
+    pub fn has_special_suffix(&self, path: &str) -> bool {
         let path = in_any_case(path);
-        let own_ends = self.files.iter().map(|(end, _)| *end);
-        own_ends
-            .chain(OTHER_PURPOSES.map(|(end, _)| end))
-            .any(|end| end != FileName::OWN.end && path.ends_with(&in_any_case(end)))
+        let own_suffixes = self.files.iter().map(|(suffix, _)| *suffix);
+        own_suffixes
+            .chain(OTHER_PURPOSES.map(|(suffix, _)| suffix))
+            .filter(|suffix| *suffix != FileName::OWN.suffix)
+            .any(|suffix| path.ends_with(&in_any_case(suffix)))
     }
 
     /// Returns the suffix of a file for another purpose, such as `.instructions.md`, and what such
@@ -369,7 +378,7 @@ impl Format {
     pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
         OTHER_PURPOSES
             .into_iter()
-            .find(|(end, _)| without_end(path, end).is_some())
+            .find(|(suffix, _)| without_suffix(path, suffix).is_some())
     }
 }
 
@@ -382,32 +391,35 @@ fn in_any_case(path: &str) -> String {
         .replace(['\u{200c}', '\u{200d}'], "")
 }
 
-/// Returns the part of a path before the end of a prompt file, if the path has this end and a name
-/// before it. Letter case makes no difference in the suffix `md`.
-fn without_end<'p>(path: &'p str, end: &str) -> Option<&'p str> {
-    let name_length = path.len().checked_sub(end.len())?;
-    let (name, path_end) = path.split_at_checked(name_length)?;
-    let fits = if end.starts_with('/') {
-        path_end == end
+/// Returns the name of a prompt from the path of its file: `git/commit` of `git/commit.MD`, if the
+/// suffix is `.md`. Returns `None` if the path has another suffix, or no name before it.
+fn without_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
+    let name_length = path.len().checked_sub(suffix.len())?;
+    let (name, path_suffix) = path.split_at_checked(name_length)?;
+    let is_in_folder = suffix.starts_with('/'); // `/SKILL.md`, which has only this spelling
+    let fits = if is_in_folder {
+        path_suffix == suffix
     } else {
-        is_same_suffix(path_end, end)
+        is_same_suffix(path_suffix, suffix)
     };
     (fits && !name.is_empty() && !name.ends_with('/')).then_some(name)
 }
 
-fn is_same_suffix(path_end: &str, end: &str) -> bool {
-    match end.strip_suffix("md") {
-        Some(start) => path_end
-            .strip_prefix(start)
-            .is_some_and(|rest| rest.eq_ignore_ascii_case("md")),
-        None => path_end == end,
+/// Returns whether the suffix of a path is the expected one. A final `md` matches in any letter
+/// case, so `.MD` is the suffix `.md`.
+fn is_same_suffix(path_suffix: &str, expected: &str) -> bool {
+    match expected.strip_suffix("md") {
+        Some(before_md) => path_suffix
+            .strip_prefix(before_md)
+            .is_some_and(|md| md.eq_ignore_ascii_case("md")),
+        None => path_suffix == expected,
     }
 }
 
 #[cfg(test)]
 mod tests;
 
-/// For the tests of the parsers.
+/// Helpers for the tests of the parsers.
 #[cfg(test)]
 pub(super) mod testing {
     use super::{Diagnostic, Name, Parse, Prompt};
@@ -418,7 +430,7 @@ pub(super) mod testing {
         parse(&Name::new("p").unwrap(), file).unwrap_or_else(|error| panic!("{file:?}: {error}"))
     }
 
-    /// What a file expands to for a text.
+    /// Checks what a file expands to for a text.
     #[track_caller]
     pub(crate) fn check(parse: Parse, file: &str, text: &str, want: &str) {
         let expansion = parsed(parse, file)
@@ -431,7 +443,7 @@ pub(super) mod testing {
         );
     }
 
-    /// Why a file is not a prompt.
+    /// Checks the error about a file that is not a prompt.
     #[track_caller]
     pub(crate) fn refused(parse: Parse, file: &str, want: &str) {
         assert_eq!(
@@ -441,7 +453,7 @@ pub(super) mod testing {
         );
     }
 
-    /// All warnings about a file.
+    /// Checks all warnings about a file.
     #[track_caller]
     pub(crate) fn warned(parse: Parse, file: &str, want: &[&str]) {
         assert_eq!(

@@ -111,7 +111,7 @@ fn write_and_compare(prompt: &Prompt) -> Option<String> {
 
 /// Returns what is different in the imported file, in the order of the original.
 fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
-    let mut notes = prompt.lenient.clone();
+    let mut notes = prompt.lenient_warnings.clone();
     for message in &prompt.messages {
         notes.extend(prompt.foreign_marks(message));
     }

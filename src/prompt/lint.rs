@@ -18,7 +18,7 @@ impl Prompt {
     /// Returns all warnings about the file, in its order: mistakes that were read leniently, and
     /// what works but is probably a mistake.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let mut warnings = self.lenient.clone();
+        let mut warnings = self.lenient_warnings.clone();
         warnings.extend(space_in_name(&self.name));
         warnings.extend(accidental_mention(self));
         warnings.extend(unedited_description(self));

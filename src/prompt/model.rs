@@ -39,7 +39,7 @@ pub struct Prompt {
     /// The files and addresses that follow the messages. The library reads them at each request.
     pub attachments: Vec<AttachmentPath>,
     /// Warnings about mistakes in the frontmatter that were read leniently.
-    pub(super) lenient: Vec<Diagnostic>,
+    pub(super) lenient_warnings: Vec<Diagnostic>,
     /// The keys of the file that have no meaning here.
     pub(super) other_keys: Vec<OtherKey>,
     /// How its placeholders are written.
@@ -196,7 +196,7 @@ impl Prompt {
             metadata: Metadata::default(),
             messages: Vec::new(),
             attachments: Vec::new(),
-            lenient: Vec::new(),
+            lenient_warnings: Vec::new(),
             other_keys: Vec::new(),
             syntax,
             append: Append::Paragraph,

@@ -94,7 +94,7 @@ fn check_reading(name: &str) -> Result<(), String> {
     }
     let file = format!("{name}.md");
     match Format::OWN.prompt_file(&file) {
-        Some((read, _)) if read == name && !Format::OWN.has_special_end(&file) => Ok(()),
+        Some((read, _)) if read == name && !Format::OWN.has_special_suffix(&file) => Ok(()),
         _ => Err("a file of this name is not read as this prompt".to_owned()),
     }
 }

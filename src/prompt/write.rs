@@ -410,7 +410,7 @@ mod tests {
             prop_assert_eq!(prompt.title, Some(title(&name)));
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             prop_assert_eq!(words(&prompt.description.unwrap_or_default()), words(&description));
-            prop_assert!(prompt.lenient.is_empty(), "{:?}", prompt.lenient);
+            prop_assert!(prompt.lenient_warnings.is_empty(), "{:?}", prompt.lenient_warnings);
         }
     }
 }

@@ -29,8 +29,10 @@ const SCHEMES: [&str; 8] = [
     "socks5:",
 ];
 
-/// Returns a text in which `…` stands for each password of an address, and for each value of
-/// `password=`. An address ends at a blank or, if a quote precedes it, at the next one.
+/// Returns a text in which `…` replaces each password of an address, and each value of
+/// `password=`.
+///
+/// An address ends at the next blank or quote. After an opening quote, it ends at the closing one.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     let text = without_password_values(text, is_gap);
     if !text.contains('@') {
@@ -49,7 +51,7 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Returns an address with `…` for its password, and for each value of `password=`.
+/// Returns an address in which `…` replaces its password, and each value of `password=`.
 pub(crate) fn without_password(address: &str) -> String {
     let mut shown = without_password_values(address, char::is_whitespace).into_owned();
     if let Some(password) = password_range(&shown) {
@@ -58,40 +60,52 @@ pub(crate) fn without_password(address: &str) -> String {
     shown
 }
 
-/// Returns whether a character is before or after an address.
+/// Returns whether a character separates an address from other text: a blank or a quote.
 fn is_gap(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\'' | '"' | '`')
 }
 
-/// Returns where the address ends that a text begins with, and that follows this gap. Blanks and
-/// quotes in its password belong to it.
+/// Returns the length of the address at the start of `text`. `gap` is what precedes the address.
+///
+/// A password may contain blanks and quotes, as in `https://me:p w'x@host`.
 fn address_end(gap: &str, text: &str) -> usize {
-    let before = gap.chars().next_back();
-    let end = match before.filter(|character| !character.is_whitespace()) {
-        Some(quote) => text.find([quote, '\n']),
-        None => text.find(is_gap),
+    let end = match gap.chars().next_back() {
+        Some(quote) if !quote.is_whitespace() => text.find([quote, '\n']),
+        _ => text.find(is_gap),
     };
     let end = end.unwrap_or(text.len());
-    if !has_open_password(&text[..end]) {
+    if !ends_within_password(&text[..end]) {
         return end;
     }
-    let line = text[end..].split('\n').next().unwrap_or_default();
-    line.rfind('@').map_or(end, |at| end + at + 1)
+    // The password goes on up to an `@`. It may contain an `@` itself, so the last one counts.
+    let rest_of_line = text[end..].split('\n').next().unwrap_or_default();
+    rest_of_line.rfind('@').map_or(end, |at| end + at + 1)
 }
 
-/// Returns whether a part of an address ends within a password: its login has a colon, what follows
-/// is no port, and no line and column as in `git:commit.md:3:1:`, and there is no `@`.
-fn has_open_password(address: &str) -> bool {
-    let start = login_start(address).filter(|start| *start > 0);
-    let Some((_, password)) = start.and_then(|start| address[start..].split_once(':')) else {
+/// Returns whether the end of an address is missing, because its password contains a blank or a
+/// quote: `https://me:p` of `https://me:p w@host`.
+///
+/// All of this must be true:
+/// - A scheme, slashes or a folder precedes the login. A word such as `note:` is not a login.
+/// - The login has a colon, and neither a port nor the line and column of a message follows it:
+///   `https://host:8080/x` and `git:3:1:` are complete.
+/// - No `@` follows the colon: `https://me:pw@host` is complete.
+fn ends_within_password(address: &str) -> bool {
+    let Some(start) = login_start(address) else {
         return false;
     };
-    let number = password.split('/').next().unwrap_or_default();
-    let is_number = number.chars().all(|c| c.is_ascii_digit() || c == ':');
-    !is_number && !password.contains('@')
+    if start == 0 {
+        return false;
+    }
+    let Some((_, password_or_port)) = address[start..].split_once(':') else {
+        return false;
+    };
+    let port = password_or_port.split('/').next().unwrap_or_default();
+    let is_port = port.chars().all(|c| c.is_ascii_digit() || c == ':');
+    !is_port && !password_or_port.contains('@')
 }
 
-/// Returns where the password of an address is.
+/// Returns the range of the password in an address: `pw` of `https://me:pw@host`.
 fn password_range(address: &str) -> Option<Range<usize>> {
     let end = address.rfind('@')?;
     let start = login_start(address)?;
@@ -101,7 +115,7 @@ fn password_range(address: &str) -> Option<Range<usize>> {
     }
     let encoded = || login.to_ascii_lowercase().find("%3a");
     let colon = login.find(':').or_else(encoded)?;
-    // GitHub takes a token as the user, with this password or none.
+    // GitHub accepts a token as the user, with this password or none. The token is the secret.
     let is_token = matches!(&login[colon..], ":" | ":x-oauth-basic");
     let hidden = if is_token { 0 } else { colon + 1 };
     Some(start + hidden..end)
@@ -114,8 +128,8 @@ fn is_sentence(text: &str) -> bool {
     user.contains(char::is_whitespace) || password.starts_with(char::is_whitespace)
 }
 
-/// Returns where the login of an address may begin; see the table above. `None`: it is the path of
-/// a file.
+/// Returns the offset at which the login of an address may begin; see the table above. `None` means
+/// that the address is the path of a file.
 fn login_start(address: &str) -> Option<usize> {
     if let Some(at) = address.find("://") {
         let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");
@@ -130,16 +144,17 @@ fn login_start(address: &str) -> Option<usize> {
     Some(0)
 }
 
-/// Returns where a known scheme ends, with the slashes after it, that begins an address or a part
-/// of a path.
+/// Returns the offset after the first known scheme and its slashes: 7 for `https:/me:pw@host`.
+///
+/// The scheme must begin the address, or one of its path segments as in `/tmp/https:/me:pw@host`.
 fn scheme_end(address: &str) -> Option<usize> {
-    let mut part_start = 0;
-    for part in address.split_inclusive(['/', '\\']) {
-        if let Some(scheme) = SCHEMES.iter().find(|scheme| part.starts_with(**scheme)) {
-            let login = address[part_start + scheme.len()..].trim_start_matches('/');
-            return Some(address.len() - login.len());
+    let mut segment_start = 0;
+    for segment in address.split_inclusive(['/', '\\']) {
+        if let Some(scheme) = SCHEMES.iter().find(|scheme| segment.starts_with(**scheme)) {
+            let after_scheme = address[segment_start + scheme.len()..].trim_start_matches('/');
+            return Some(address.len() - after_scheme.len());
         }
-        part_start += part.len();
+        segment_start += segment.len();
     }
     None
 }
@@ -151,8 +166,12 @@ fn is_path(address: &str) -> bool {
     is_absolute || is_on_a_drive || address.starts_with(['.', '~', '\\'])
 }
 
-/// Returns where a login may begin in the path of a file. A path with one colon, such as
-/// `/tmp/a:b@c`, has none.
+/// Returns the offset at which a login may begin in the path of a file:
+///
+/// - In `/tmp/x+https:/me:pw@host`, it begins after `:/`.
+/// - In `/tmp/me:pw@host:x.git`, which has two colons and an `@`, it begins after the slash before
+///   the first colon.
+/// - A path with one colon, such as `/tmp/a:b@c`, has no login.
 fn login_start_in_path(path: &str) -> Option<usize> {
     if let Some(at) = path.find(":/") {
         return Some(at + ":/".len());
@@ -166,8 +185,8 @@ fn login_start_in_path(path: &str) -> Option<usize> {
     Some(slash.map_or(0, |at| at + 1))
 }
 
-/// Returns a text in which `…` stands for each value of `password=`, with or without quotes, up to
-/// `&` or to an end.
+/// Returns a text in which `…` replaces each value of `password=`, as in `host=h password='x'` or
+/// `?password=x&sslmode=require`. A value without quotes ends at `&`, or where `is_end` says so.
 fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains('=') {
         return text.into();
@@ -179,7 +198,7 @@ fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str>
             continue;
         };
         if value.start < copied {
-            continue; // it is within a value
+            continue; // the key is part of a value that is replaced already
         }
         shown += &text[copied..value.start];
         shown += "…";
@@ -189,16 +208,19 @@ fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str>
     shown.into()
 }
 
-/// Returns where the value of a key is that ends at this byte.
+/// Returns the range of the value that follows the key ending at `key_end`, with its quotes: `'x'`
+/// of `password='x'`, or `x` of `?password=x&sslmode=require`. `None` if no `=` follows the key.
+///
+/// `is_end` says which characters end a value without quotes, besides `&`.
 fn value_range(text: &str, key_end: usize, is_end: fn(char) -> bool) -> Option<Range<usize>> {
-    let after = text[key_end..].trim_start_matches(' ');
-    let value = after.strip_prefix('=')?.trim_start_matches(' ');
-    let start = text.len() - value.len();
+    let after_key = text[key_end..].trim_start_matches(' ');
+    let value = after_key.strip_prefix('=')?.trim_start_matches(' ');
+    let value_start = text.len() - value.len();
     let length = match value.strip_prefix('\'') {
-        Some(quoted) => quoted.find('\'').map(|end| end + 2),
+        Some(after_quote) => after_quote.find('\'').map(|inside| inside + "''".len()),
         None => value.find(|character| character == '&' || is_end(character)),
     };
-    Some(start..start + length.unwrap_or(value.len()))
+    Some(value_start..value_start + length.unwrap_or(value.len()))
 }
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ impl Root {
         let mut files = Vec::new();
         for kind in self.format.file_names() {
             if kind.is_in_folder() {
-                files.extend(self.look_at_file(folder.join(&kind.end[1..]), trace));
+                files.extend(self.look_at_file(folder.join(&kind.suffix[1..]), trace));
             }
         }
         files
@@ -464,7 +464,7 @@ impl Root {
                 "to use it as a prompt, copy it to a file that ends in `.md` alone",
             );
         }
-        let ends: Vec<&str> = self.format.file_names().map(|kind| kind.end).collect();
+        let ends: Vec<&str> = self.format.file_names().map(|kind| kind.suffix).collect();
         let ends = alternatives(&ends);
         if !self.is_read_only() {
             return Diagnostic::new(

@@ -34,35 +34,38 @@ const OPENCODE_SYNTAX: Syntax = Syntax {
     ..Syntax::OWN
 };
 
-/// The characters for which Claude Code puts a value in quotes if YAML refuses the frontmatter.
-const QUOTED: [char; 13] = [
+/// If YAML refuses the frontmatter, Claude Code puts quotes around each value that contains one of
+/// these characters, and reads it again.
+const CHARACTERS_THAT_CLAUDE_CODE_QUOTES: [char; 13] = [
     '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
 ];
 
 /// Reads a command of Claude Code.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn command(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
     prompt
-        .lenient
+        .lenient_warnings
         .retain(|warning| !is_repaired_by_claude_code(warning, text));
     Ok(prompt)
 }
 
-/// Returns whether a warning is about a line such as `argument-hint: [file] [options]`, which is
-/// fine for Claude Code, because it puts the value in quotes itself.
-fn is_repaired_by_claude_code(warning: &Diagnostic, text: &str) -> bool {
+/// Returns whether a warning is about a line of the file that Claude Code repairs. It reads
+/// `argument-hint: [file] [options]`, which is not YAML, as `argument-hint: "[file] [options]"`.
+fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
     let Some(position) = warning.position else {
         return false;
     };
-    let line = text.lines().nth(position.line - 1).unwrap_or_default();
-    line.split_once(':')
-        .is_some_and(|(_, value)| value.contains(QUOTED))
+    let line = file_text.lines().nth(position.line - 1).unwrap_or_default();
+    let Some((_, value)) = line.split_once(':') else {
+        return false;
+    };
+    value.contains(CHARACTERS_THAT_CLAUDE_CODE_QUOTES)
 }
 
-/// Reads a command or a skill.
+/// Reads a command or a skill of Claude Code.
 fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
     prompt.has_words = prompt.messages.iter().any(has_dollar_placeholder);
@@ -79,7 +82,8 @@ fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
 /// Reads a skill. Other programs read skills, too, and repair nothing, so all warnings stay.
 ///
 /// # Errors
-/// Those of the frontmatter; or it has no text.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or says `engine: jinja`, or if
+/// the skill has no text.
 pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
     let has_text = prompt
@@ -100,7 +104,7 @@ pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Reads a command of opencode.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
     prompt.marks = &OPENCODE;
@@ -110,18 +114,18 @@ pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Reads a command of Cursor.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
     prompt.marks = &CURSOR;
     Ok(prompt)
 }
 
-/// Reads a workflow of Antigravity or Windsurf. They replace nothing in it; what a user types after
-/// its name goes beside the text.
+/// Reads a workflow of Antigravity or Windsurf. These programs replace nothing in it; what a user
+/// types after its name is not part of the text.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
     prompt.marks = &NONE;

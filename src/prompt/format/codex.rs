@@ -1,14 +1,14 @@
 //! Prompts of Codex: Markdown in which `$1` to `$9` are words of the text and `$ARGUMENTS` is all
-//! of it, or `$NAME` is the value that is given as `NAME=…`. And those of pi, in which `$@` is all
-//! of the text, too.
+//! of it, or `$NAME` is the value that is given as `NAME=…`. Prompt templates of pi are similar; in
+//! them, `$@` is all of the text, too.
 //!
-//! Codex takes every `$NAME` for an argument, `$PATH` in an example too, and then refuses any other
-//! text. Here only those that the `argument-hint` mentions are arguments; the others are text.
+//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then refuses any other
+//! text. Here only the names that the `argument-hint` mentions are arguments; the others are text.
 
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::marks::NONE;
+use crate::prompt::marks;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax};
@@ -39,7 +39,7 @@ const PI_SYNTAX: Syntax = Syntax {
 /// Reads a prompt file of Codex.
 ///
 /// # Errors
-/// The frontmatter is invalid.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // Codex has no such key.
@@ -52,21 +52,21 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.has_words = !has_names;
-    prompt.marks = &NONE;
+    prompt.marks = &marks::NONE;
     Ok(prompt)
 }
 
-/// Reads a template of pi.
+/// Reads a prompt template of pi.
 ///
 /// # Errors
-/// Those of the frontmatter.
-pub(crate) fn pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
+pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
-    source.frontmatter.arguments.clear(); // This is no key of pi.
+    source.frontmatter.arguments.clear(); // pi has no such key.
     declare_words(&mut source, &PI_SYNTAX)?;
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.has_words = true;
-    prompt.marks = &NONE;
+    prompt.marks = &marks::NONE;
     Ok(prompt)
 }
 
@@ -103,17 +103,17 @@ fn is_argument(word: &str) -> bool {
         && word != "ARGUMENTS"
 }
 
-/// Declares `$1` to `$9`, up to the highest one that the body has.
+/// Declares `$1` to `$9`, up to the highest one in the body: `$1` and `$2` for `Translate $2`.
 ///
 /// # Errors
-/// There would be too many arguments.
+/// Fails if the prompt would have too many arguments.
 fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
+    // This declares only those that the body uses.
     source.declare(syntax, numbered_arguments(9))?;
-    // The second word goes to `$2`, whether there is a `$1` or not.
-    if let Some(last) = source.frontmatter.arguments.last() {
-        let count = last.name.parse().unwrap_or_default();
-        source.frontmatter.arguments = numbered_arguments(count);
-    }
+    let used_numbers = source.frontmatter.argument_names();
+    let highest = used_numbers.filter_map(|name| name.parse().ok()).max();
+    // Words count from the first: the second word goes to `$2`, whether there is a `$1` or not.
+    source.frontmatter.arguments = numbered_arguments(highest.unwrap_or(0));
     Ok(())
 }
 
@@ -201,13 +201,13 @@ mod tests {
     #[test]
     fn in_pi_digits_are_words_and_an_at_sign_is_the_whole_text() {
         check(
-            super::pi,
+            super::parse_pi,
             "Create $1 with: $@",
             "Button \"a b\" c",
             "Create Button with: Button \"a b\" c",
         );
-        check(super::pi, "Fix $ARGUMENTS", "a  b", "Fix a  b");
-        check(super::pi, "Look, $@x", "", "Look, x");
-        check(super::pi, "Look.", "a", "Look.\n\na");
+        check(super::parse_pi, "Fix $ARGUMENTS", "a  b", "Fix a  b");
+        check(super::parse_pi, "Look, $@x", "", "Look, x");
+        check(super::parse_pi, "Look.", "a", "Look.\n\na");
     }
 }

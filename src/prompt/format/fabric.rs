@@ -1,7 +1,7 @@
 //! Patterns of fabric: a `system.md` without frontmatter. The input goes to `{{input}}`, else into
 //! the next line after the text.
 //!
-//! fabric takes every `{{name}}` for a variable and refuses to run without its value. Patterns
+//! fabric treats every `{{name}}` as a variable and refuses to run without its value. Patterns
 //! about other templates are full of such texts; so here a variable without a value stays as
 //! written.
 
@@ -26,7 +26,7 @@ const SYNTAX: Syntax = Syntax {
 /// Reads a pattern of fabric.
 ///
 /// # Errors
-/// It has too many variables.
+/// Fails if the pattern has too many variables.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = Source::new(Frontmatter::default(), text, 1);
     let variables = variables_in(&source.body);

@@ -9,18 +9,18 @@ use crate::wording::{quoted, too_long};
 /// The text of a file, divided at the lines that open and close its frontmatter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Split<'t> {
-    /// The text between the two lines, which begins in line 2. `None` if line 1 is not `---`.
+    /// The text between these two lines, which begins in line 2. `None` if line 1 is not `---`.
     pub(crate) yaml: Option<&'t str>,
-    /// The text after them.
+    /// The text after the closing line.
     pub(crate) body: &'t str,
-    /// The line that the body begins in, from 1.
+    /// The line of the file in which the body begins, counted from 1.
     pub(crate) body_line: usize,
     /// A warning about a closing line that is not `---`.
     pub(crate) warning: Option<Diagnostic>,
 }
 
 impl Split<'_> {
-    /// Returns a text without frontmatter.
+    /// Returns the split of a text that has no frontmatter: all of it is the body.
     pub(crate) fn body_only(text: &str) -> Split<'_> {
         Split {
             yaml: None,
@@ -37,7 +37,7 @@ impl Split<'_> {
 /// closes the frontmatter, too, if a key is above it ([`is_similar_to_fence`]).
 ///
 /// # Errors
-/// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
+/// Fails if the frontmatter is never closed, or is longer than [`MAX_FRONTMATTER`].
 pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnostic> {
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
@@ -132,11 +132,14 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns whether a text begins with a known key, and a line closes the frontmatter that no line
-/// has opened.
+/// Returns whether the `---` that opens the frontmatter seems to be missing: the text begins with a
+/// known key, and a line `---` follows the keys.
 fn has_unopened_keys(text: &str) -> bool {
-    let first = text.lines().next().and_then(lenient::key_of);
-    if !first.is_some_and(|(key, _)| KEYS.contains(&key)) {
+    let first_line = text.lines().next().unwrap_or_default();
+    let Some((first_key, _)) = lenient::key_of(first_line) else {
+        return false;
+    };
+    if !KEYS.contains(&first_key) {
         return false;
     }
     for line in text.lines() {

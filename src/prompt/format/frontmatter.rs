@@ -84,11 +84,13 @@ const ARGUMENT_KEYS: [&str; 7] = [
 
 /// Reads frontmatter, and adds the warnings about its mistakes to `warnings`.
 ///
-/// Returns `None` if no line has a key of one word: then it is text between two rules.
+/// Returns `None` if no line has a key of one word, because then the lines are text between two
+/// rules.
 ///
 /// # Errors
-/// Its YAML aliases make it larger than [`MAX_WEIGHT`], there are more than [`MAX_ARGUMENTS`] or
-/// [`MAX_ATTACHMENTS`], or the body is in it ([`swallowed::refuse_body`]).
+/// Fails if YAML aliases make the frontmatter larger than [`MAX_WEIGHT`], if it has more than
+/// [`MAX_ARGUMENTS`] or [`MAX_ATTACHMENTS`], or if it contains the body of the prompt
+/// ([`swallowed::refuse_body`]).
 pub(crate) fn read(
     yaml: &str,
     dialect: Dialect,
@@ -174,17 +176,19 @@ struct MapReader<'w> {
 }
 
 impl MapReader<'_> {
+    /// Takes a key and its value out of the map.
     fn take(&mut self, key: &str) -> Option<Field> {
         let index = self.fields.iter().rposition(|field| field.key == key)?;
         Some(self.fields.swap_remove(index))
     }
 
-    /// Returns where a key is.
+    /// Returns the position of a key, which stays in the map.
     fn position(&self, key: &str) -> Option<Position> {
         let field = self.fields.iter().rfind(|field| field.key == key)?;
         Some(field.position)
     }
 
+    /// Adds a warning.
     fn warn(&mut self, position: Position, message: impl Into<String>, fix: impl Into<String>) {
         self.warnings
             .push(Diagnostic::warning(Some(position), message, fix));
@@ -208,7 +212,7 @@ impl MapReader<'_> {
 
     /// Returns the value of a key as a text that is not empty.
     ///
-    /// A list or a map is read as the YAML of it, with a warning.
+    /// A list or a map is read as its YAML in one line, with a warning.
     fn text(&mut self, key: &str) -> Option<String> {
         let node = self.take(key)?.node;
         let text = match node.value {
@@ -224,7 +228,7 @@ impl MapReader<'_> {
                     "{} is a list or a map to YAML; it is read as text",
                     quoted(key)
                 );
-                self.warn(node.position, message, lenient::quote_it(key, &text));
+                self.warn(node.position, message, lenient::quoting_fix(key, &text));
                 text
             }
         };
@@ -277,8 +281,8 @@ impl MapReader<'_> {
         distinct(texts)
     }
 
-    /// Returns the texts in a list, or the one text that is there instead of a list. What is not
-    /// text is left out, with a warning.
+    /// Returns the texts in a list, or the one text that is there instead of a list. An item that is
+    /// not text is left out, with a warning.
     fn items(&mut self, field: Field) -> Vec<ListItem> {
         let nodes = match field.node.value {
             Value::Null(_) => return Vec::new(),
@@ -305,7 +309,7 @@ impl MapReader<'_> {
     /// Returns the paths and addresses in `attachments`.
     ///
     /// # Errors
-    /// There are more than [`MAX_ATTACHMENTS`].
+    /// Fails if there are more than [`MAX_ATTACHMENTS`].
     fn attachments(&mut self) -> Result<Vec<AttachmentPath>, Diagnostic> {
         let Some(field) = self.take("attachments") else {
             return Ok(Vec::new());
@@ -330,7 +334,7 @@ impl MapReader<'_> {
         Ok(attachments)
     }
 
-    /// Returns where `engine: jinja` is written.
+    /// Returns the position of `engine: jinja`, if the frontmatter has it.
     fn jinja(&mut self) -> Option<Position> {
         let field = self.take("engine")?;
         let is_jinja =
@@ -342,7 +346,7 @@ impl MapReader<'_> {
     /// warning.
     ///
     /// # Errors
-    /// There are more than [`MAX_ARGUMENTS`].
+    /// Fails if there are more than [`MAX_ARGUMENTS`].
     fn arguments(&mut self) -> Result<Vec<Argument>, Diagnostic> {
         let mut arguments: Vec<Argument> = Vec::new();
         for (index, node) in self.argument_nodes().into_iter().enumerate() {
@@ -450,9 +454,10 @@ impl MapReader<'_> {
         argument
     }
 
-    /// Returns the keys without a meaning here, in the order of the file.
+    /// Returns the keys that this program does not know, in the order of the file.
     fn into_other_keys(mut self) -> Vec<OtherKey> {
-        // A known key is left if it appears twice, or has no meaning to another program.
+        // Some known keys remain in the fields: the first of two equal keys, and a key such as
+        // `include` in a file of another program, which ignores it.
         self.fields.retain(|field| !is_known(field));
         self.fields.sort_by_key(|field| field.position);
         self.fields
@@ -508,7 +513,7 @@ fn is_near(key: &str, known: &str) -> bool {
     key.chars().count().abs_diff(known.len()) <= 1 && matches!(distance(key, known), Some(0 | 1))
 }
 
-/// Returns what YAML 1.1 takes a text for: `true`, `false`, or neither.
+/// Returns the truth value that a text has in YAML 1.1, such as `true` for `yes`, or `None`.
 fn truth(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),

@@ -30,7 +30,7 @@ const WRITE_PROMPT: &str = "write `prompt = '''…'''` with the instructions";
 /// Reads a command of Gemini CLI.
 ///
 /// # Errors
-/// It is not TOML, or its `prompt` is missing, empty or not a text.
+/// Fails if the file is not TOML, or if its `prompt` is missing, empty or not a text.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let document = Document::parse(text).map_err(|error| invalid_toml(text, &error))?;
     let Some(item) = document.get("prompt") else {

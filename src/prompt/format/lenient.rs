@@ -5,8 +5,8 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_WEIGHT;
 use crate::wording::quoted;
 
-/// The longest line that a fix repeats, in bytes.
-const MAX_REPEATED: usize = 200;
+/// The length in bytes of the longest value that a fix shows.
+const MAX_LENGTH_IN_FIX: usize = 200;
 
 /// The keys that begin a line, each with the lines that belong to it, so that a mistake in one
 /// costs no other. A value that YAML refuses is read as text. What is wrong is added to `warnings`.
@@ -111,7 +111,7 @@ fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> S
         warnings.push(Diagnostic::warning(
             Some(position),
             message,
-            quote_it(key, raw),
+            quoting_fix(key, raw),
         ));
         repaired += &format!(
             "{}{key}: {}\n",
@@ -164,8 +164,11 @@ pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
     Some((key, line[colon + 1..].trim()))
 }
 
-/// Returns where the colon is that ends the key of a line: the first one if a plain word is before
-/// it, else the first one that a blank or nothing follows.
+/// Returns the offset of the colon that ends the key of a line:
+///
+/// - The first colon, if a plain word precedes it, as in `title:a: b`. A colon in an address or a
+///   path, as in `https://…`, `std::vec` or `C:\…`, ends no key.
+/// - Otherwise, the first colon before a blank or the end of the line, as in `my key: value`.
 fn key_end(line: &str) -> Option<usize> {
     let first = line.find(':')?;
     let rest = &line[first + 1..];
@@ -218,10 +221,11 @@ fn in_quotes(text: &str) -> String {
     }
 }
 
-/// The fix: the line with its value in quotes.
-pub(super) fn quote_it(key: &str, raw: &str) -> String {
-    if raw.is_empty() || raw.len() > MAX_REPEATED || [key, raw].concat().contains(char::is_control)
-    {
+/// Returns a fix that shows the line with its value in quotes, such as `` write `title: "a: b"` ``.
+/// If the value cannot be shown, the fix is general advice.
+pub(super) fn quoting_fix(key: &str, raw: &str) -> String {
+    let has_control = key.contains(char::is_control) || raw.contains(char::is_control);
+    if raw.is_empty() || raw.len() > MAX_LENGTH_IN_FIX || has_control {
         return "put the value in quotes".to_owned();
     }
     format!("write `{key}: {}`", in_quotes(unquoted(raw)))

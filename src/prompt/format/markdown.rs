@@ -22,7 +22,8 @@ use std::ops::Range;
 /// Reads a file of this program's own format. Lines that include a file stay as written.
 ///
 /// # Errors
-/// Those of the frontmatter and of the messages.
+/// Fails if the frontmatter or a message is invalid, as when an argument or a message is one too
+/// many.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let source = read(Dialect::Own, text)?;
     source.into_own_prompt(name, Origins::default())
@@ -31,7 +32,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Reads a file of this program's own format with the files that it includes.
 ///
 /// # Errors
-/// Those of the frontmatter, of the includes and of the messages.
+/// Fails if the frontmatter or a message is invalid, or if a file cannot be included.
 pub(super) fn parse_with_includes(
     name: &Name,
     text: &str,
@@ -68,38 +69,41 @@ fn parse_jinja(
     Diagnostic::first_of(errors)
 }
 
-/// Returns a text that gives the same as this one when a prompt includes it, but whose frontmatter
-/// says nothing else. It is empty if the text cannot be included.
-pub fn without_frontmatter(text: &str) -> String {
+/// Returns the text of a file with `include` as the only key of its frontmatter, which is all that
+/// matters to a prompt that includes the file: a `title` is gone, and `include: false` is added.
+///
+/// The result is empty if the file cannot be included.
+pub fn with_only_include_key(text: &str) -> String {
     match read_part(text) {
         Ok(Part { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
         Err(_) => String::new(),
     }
 }
 
-/// Returns what a prompt includes of a file of this program.
+/// Returns the part of a file of this program that a prompt includes.
 fn read_part(text: &str) -> Result<Part, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
     Ok(source.take_part())
 }
 
-/// What a file says, before its body is searched for placeholders.
+/// A file whose body has not been searched for placeholders yet.
 pub(crate) struct Source {
     pub(crate) frontmatter: Frontmatter,
-    /// See [`MessageTemplate::body`].
+    /// The text without the frontmatter; see [`MessageTemplate::body`].
     pub(crate) body: String,
     pub(crate) place: Place,
     /// The warnings about mistakes that were read leniently.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// Reads the frontmatter, and finds the body.
+/// Reads the frontmatter of a file, and finds its body.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), if a file of this program
+/// does not close it, or if a file of another program says `engine: jinja`.
 pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
     let split = match fences::split(text, dialect) {
-        // The other programs take such a frontmatter for text.
+        // Other programs treat a frontmatter that is never closed as text.
         Err(_) if dialect != Dialect::Own => Split::body_only(text),
         result => result?,
     };
@@ -124,7 +128,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
         ));
     }
     if !matches!(dialect, Dialect::Own | Dialect::Claude) {
-        // The other programs read their files as leniently, and the file is right for them.
+        // The other programs are just as lenient, so the file is valid for them.
         warnings.clear();
     }
     warnings.extend(split.warning);
@@ -134,17 +138,20 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
     })
 }
 
-/// Returns the source of a file that begins with lines between two `---`, of which none has a key.
-/// This program and Cursor take these lines for text, the others leave them out.
-fn read_without_keys(dialect: Dialect, text: &str, split: &Split) -> Source {
-    let (mut source, consequence);
-    if matches!(dialect, Dialect::Own | Dialect::Cursor) {
-        source = Source::new(Frontmatter::default(), text, 1);
-        consequence = "part of the prompt's text";
+/// Returns the source of a file whose frontmatter has no key at all, such as text between two rules
+/// `---`. This program and Cursor treat these lines as text; other programs drop them.
+fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> Source {
+    let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
+    let mut source = if is_text {
+        Source::new(Frontmatter::default(), file_text, 1)
     } else {
-        source = Source::new(Frontmatter::default(), split.body, split.body_line);
-        consequence = "left out";
-    }
+        Source::new(Frontmatter::default(), split.body, split.body_line)
+    };
+    let consequence = if is_text {
+        "part of the prompt's text"
+    } else {
+        "left out"
+    };
     source.warnings.push(Diagnostic::warning(
         Some(Position::START),
         format!("the lines between the first two `---` have no key such as `description:`; they are {consequence}"),
@@ -154,7 +161,8 @@ fn read_without_keys(dialect: Dialect, text: &str, split: &Split) -> Source {
 }
 
 impl Source {
-    /// Returns a source whose body begins in this line of the file.
+    /// Returns a source with the `text` as its body, which begins in this line of the file. Empty
+    /// lines at both ends are dropped, and each `\r\n` becomes `\n`.
     pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> Source {
         let text = if text.contains('\r') {
             Cow::Owned(text.replace("\r\n", "\n"))
@@ -180,11 +188,11 @@ impl Source {
         }
     }
 
-    /// Declares those of the arguments that the body has a placeholder for, and that are not
-    /// declared yet.
+    /// Declares the arguments that have a placeholder in the body and are not declared yet. The
+    /// others are ignored.
     ///
     /// # Errors
-    /// There would be more than [`MAX_ARGUMENTS`].
+    /// Fails if the prompt would have more than [`MAX_ARGUMENTS`].
     pub(crate) fn declare(
         &mut self,
         syntax: &Syntax,
@@ -215,14 +223,14 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the messages of the body, in which no placeholder has been found yet. The body is
-    /// empty afterwards.
+    /// Takes the messages of the body, whose placeholders are not found yet. The body is empty
+    /// afterwards.
     ///
-    /// Markers divide the body if the frontmatter says so. If it does not, and there is a marker,
-    /// a warning says that it is text.
+    /// If the frontmatter says `messages: true`, markers such as `<!-- user -->` divide the body. If
+    /// it does not, a warning says that the first marker is text.
     ///
     /// # Errors
-    /// There would be more than [`MAX_MESSAGES`].
+    /// Fails if there would be more than [`MAX_MESSAGES`].
     fn take_messages(&mut self, origins: &Origins) -> Result<Vec<MessageTemplate>, Diagnostic> {
         let body = std::mem::take(&mut self.body);
         let mut markers = markers(&body);
@@ -256,12 +264,12 @@ impl Source {
         } else {
             MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
         }
-        let mut prompt = self.into_prompt_of(messages, name, &Syntax::OWN);
+        let mut prompt = self.into_prompt_with(messages, name, &Syntax::OWN);
         prompt.origins = origins;
         Ok(prompt)
     }
 
-    /// Returns the prompt whose one message is the body.
+    /// Returns the prompt, whose only message is the body.
     pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static Syntax) -> Prompt {
         let body = std::mem::take(&mut self.body);
         let mut messages = [MessageTemplate::new(Role::User, body, self.place)];
@@ -270,11 +278,12 @@ impl Source {
             &mut messages,
             self.frontmatter.argument_names(),
         );
-        self.into_prompt_of(messages.into(), name, syntax)
+        self.into_prompt_with(messages.into(), name, syntax)
     }
 
-    /// Returns the prompt with these messages.
-    fn into_prompt_of(
+    /// Returns the prompt with these messages. If the frontmatter has no title or description, they
+    /// are derived from the first message.
+    fn into_prompt_with(
         self,
         messages: Vec<MessageTemplate>,
         name: &Name,
@@ -292,7 +301,7 @@ impl Source {
             other_keys: frontmatter.other_keys,
             has_words: frontmatter.has_words,
             forbids_mentions: frontmatter.forbids_mentions,
-            lenient: self.warnings,
+            lenient_warnings: self.warnings,
             ..Prompt::new(name.clone(), syntax)
         };
         if prompt.title.is_none() || prompt.description.is_none() {
@@ -302,7 +311,7 @@ impl Source {
     }
 }
 
-/// Takes the title or the description, if the prompt has none, from its first message.
+/// Derives the title and the description of a prompt from its first message, if they are missing.
 fn add_outline(prompt: &mut Prompt) {
     let Some(first) = prompt.messages.first() else {
         return;
@@ -319,6 +328,7 @@ fn add_outline(prompt: &mut Prompt) {
     }
 }
 
+/// Returns whether a heading contains a placeholder, which no title can show.
 fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
     if prompt.is_jinja() && heading.contains("{{") {
         return true;
@@ -327,10 +337,10 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
     template.placeholders().next().is_some()
 }
 
-/// Divides a body into messages. What is before the first marker is from the user.
+/// Divides a body into messages at its markers. The text before the first marker is from the user.
 ///
 /// # Errors
-/// There would be more than [`MAX_MESSAGES`].
+/// Fails if there would be more than [`MAX_MESSAGES`].
 fn divide(
     body: &str,
     markers: Vec<Marker>,
@@ -371,7 +381,7 @@ fn divide(
 /// A message whose end has not been found yet.
 struct OpenMessage {
     role: Role,
-    /// The line of the file in which it begins.
+    /// The line of the file in which the message begins.
     first_line: usize,
     text: String,
 }
@@ -401,7 +411,7 @@ pub(crate) struct Marker {
     /// The whole line, as a range of the body.
     pub(crate) line: Range<usize>,
     role: Role,
-    /// Whether the line is text, of which the backslash at its beginning is dropped.
+    /// Whether the line is text, because a backslash precedes the comment. The backslash is dropped.
     is_escaped: bool,
 }
 
@@ -414,7 +424,7 @@ impl Marker {
         }
     }
 
-    /// Returns the byte of the body at which the line begins, after spaces.
+    /// Returns the offset in the body at which the line begins, after its spaces.
     pub(crate) fn text_start(&self, body: &str) -> usize {
         let text = body[self.line.clone()].trim_start();
         self.line.end - text.len()

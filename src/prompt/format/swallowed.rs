@@ -1,13 +1,13 @@
 //! Finds the lines of a prompt's body that a frontmatter has swallowed, because no `---` closes it
 //! where it was meant to end.
 //!
-//! YAML takes many of them: a heading is a comment, and `First: read it.` is a key.
+//! YAML accepts many of them: a heading is a comment, and `First: read it.` is a key.
 
 use super::lenient::{has_key, key_of};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
 
-/// What a line of a frontmatter is, as far as the line alone and the [`KeyStyle`] say.
+/// The kind of a line of a frontmatter, which only the line and the [`KeyStyle`] determine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineKind {
     Empty,
@@ -15,9 +15,9 @@ enum LineKind {
     /// A heading, or a comment that looks like one.
     Heading,
     Key,
-    /// It is capitalized, and the first key is not: `Note: read it.`.
+    /// A capitalized key, if the first key is not capitalized: `Note: read it.`.
     CapitalizedKey,
-    /// It may belong to the key above it.
+    /// A line that may belong to the key above it.
     Continuation,
     Fence,
     Text,
@@ -30,10 +30,11 @@ enum KeyStyle {
     Capitalized,
 }
 
-/// Refuses a frontmatter with a line that only the body of a prompt has. It has at least one key.
+/// Refuses a frontmatter that contains the beginning of the prompt's body, because its closing
+/// `---` was forgotten. The `yaml` of the frontmatter must have at least one key.
 ///
 /// # Errors
-/// There is such a line.
+/// Fails if a line belongs to a body; see [`body_start`].
 pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnostic> {
     let lines: Vec<&str> = yaml.lines().collect();
     let Some(index) = body_start(&lines) else {
@@ -143,7 +144,7 @@ fn is_heading(line: &str) -> bool {
     matches!(line.len() - after.len(), 1..=6) && after.starts_with(' ')
 }
 
-/// Returns whether a heading is no ordinary comment, such as `# end` or `# model: fast`.
+/// Returns whether a heading is a title, unlike a comment such as `# end` or `# model: fast`.
 fn is_title(heading: &str) -> bool {
     let text = heading.trim_start_matches('#').trim();
     !text.is_empty() && !text.starts_with(char::is_lowercase) && !has_key(text)

@@ -1,6 +1,6 @@
 //! Prompt files of VS Code: Markdown in which `${input:name:hint}` asks for a value. VS Code leaves
-//! that to the model; here it is an optional argument, and stays as written without a value;
-//! `${input:name|default}` has one. `${file}`, `${selection}` and the like always stay.
+//! that to the model. Here it is an optional argument, which stays as written without a value;
+//! `${input:name|default}` has a default. `${file}`, `${selection}` and the like always stay.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -27,7 +27,8 @@ const SYNTAX: Syntax = Syntax {
 /// Reads a prompt file of VS Code.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or says `engine: jinja`, or if
+/// the body has too many inputs.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     let arguments = arguments_in(&source.body);

@@ -107,7 +107,7 @@ pub(crate) fn parse_within(
     }
 }
 
-/// Refuses control characters. The parser would take NUL for the end of the text.
+/// Refuses control characters. The parser would treat NUL as the end of the text.
 fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), Refusal> {
     for (offset, character) in yaml.char_indices() {
         if character.is_control() && !"\n\r\t".contains(character) {
@@ -353,7 +353,11 @@ pub(crate) fn as_key(key: &str) -> String {
     }
 }
 
-/// Returns whether a text without quotes is the same to YAML, also within brackets.
+/// Returns whether YAML reads the text without quotes as the same string, even in a list such as
+/// `[a, b]`.
+///
+/// The rule is stricter than that of YAML: a text may contain `-`, but it may not begin with it,
+/// because `- x` is an item of a list.
 fn is_plain(text: &str) -> bool {
     text.starts_with(|first: char| first.is_alphanumeric() || "_./($+".contains(first))
         && !text.ends_with(' ')
