@@ -68,7 +68,9 @@ impl<'c> BoundCall<'c> {
             return unused;
         }
         for bound in &self.binding.arguments {
-            if !bound.value.is_empty() && self.is_given(bound) && !self.has_placeholder(bound.name)
+            if !bound.value.is_empty()
+                && self.is_lost_without_placeholder(bound)
+                && !self.has_placeholder(bound.name)
             {
                 unused.push(UnusedValue {
                     argument: bound.name.to_owned(),
@@ -80,9 +82,10 @@ impl<'c> BoundCall<'c> {
         unused
     }
 
-    /// Returns whether a value comes from the caller, and is not in the expansion by itself:
-    /// without any placeholder, the whole text of a call follows the body.
-    fn is_given(&self, bound: &Bound<'_>) -> bool {
+    /// Returns whether a value comes from the caller, and would be lost without a placeholder. A part
+    /// of a text is not lost if the prompt has no placeholder at all, because then the whole text
+    /// follows the body.
+    fn is_lost_without_placeholder(&self, bound: &Bound<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,
             Origin::Pair | Origin::Word | Origin::Rest => {

@@ -20,7 +20,7 @@ use std::time::SystemTime;
 /// A place that prompts come from: a folder, the plugins of an agent, an OpenAPI document, a
 /// database, a team's server. What is on disk is read when somebody asks for it.
 pub trait Source: Debug + Send + Sync {
-    /// Returns what never changes of the source.
+    /// Returns the facts about the source that never change.
     fn about(&self) -> &About;
 
     /// Returns the prompt with exactly this name, whose file may be broken. No file is opened.
@@ -215,7 +215,7 @@ impl Found {
         self.pack_version.as_deref().map(str::to_owned)
     }
 
-    /// Returns what a call of the prompt comes to. `prompt` is the prompt that was read from it.
+    /// Expands a call of the prompt. `prompt` is what [`Handle::prompt`] returned.
     ///
     /// # Errors
     /// Those of [`Handle::messages`].
@@ -223,7 +223,7 @@ impl Found {
         self.expand_bound(BoundCall::new(prompt, call), &joined)
     }
 
-    /// Returns what a bound call of the prompt comes to. `join` makes the text of each message.
+    /// Expands a bound call of the prompt. `join` makes the text of each message.
     ///
     /// # Errors
     /// Those of [`Handle::messages`].
@@ -274,7 +274,7 @@ pub trait Handle: Debug + Send + Sync {
     /// Returns where the prompt is.
     fn place(&self) -> Place;
 
-    /// Returns what lists show of the prompt. Its file is read, unless that is kept.
+    /// Returns what lists show of the prompt. The file is read, unless its info is kept.
     fn info(&self) -> Info;
 
     /// Returns the whole text of the file, which may be broken.
@@ -289,9 +289,9 @@ pub trait Handle: Debug + Send + Sync {
     /// The file is broken.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
 
-    /// Returns what a model gets for a bound call, with the attachments, which are read now. A
+    /// Returns the messages that a model gets for a bound call. Attachments are read for it, and a
     /// service that renders the prompt is called, which may take several seconds. `join` makes the
-    /// text of a message from its pieces.
+    /// text of each message from its pieces.
     ///
     /// # Errors
     /// The prompt cannot be called like this; an attachment cannot be used; the service does not
@@ -429,7 +429,8 @@ impl Listing {
         self
     }
 
-    /// Returns why files and folders cannot be read that may have further prompts.
+    /// Returns the problems because of which prompts may be missing from the list: files and folders
+    /// that cannot be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
         self.problems.iter().filter(|problem| {
             matches!(

@@ -56,7 +56,7 @@ impl Library {
         self.with_shared(Arc::new(source))
     }
 
-    /// Adds a source that others may hold, too.
+    /// Adds a source, and keeps the sources sorted by their layers.
     fn with_shared(mut self, source: Arc<dyn Source>) -> Library {
         let sources = Arc::make_mut(&mut self.sources);
         sources.push(source);
@@ -119,9 +119,9 @@ impl Library {
         self.project.as_ref()?.absence()
     }
 
-    /// Returns where the prompts of a layer are written: in the project's folder, in the user's
-    /// first that is not another program's, or on the team's server. `None` if there is no such
-    /// place, for example without a home directory.
+    /// Returns where the prompts of a layer are written: the project's folder, the user's first folder
+    /// in the format of this program, or the team's server. `None` if there is no such place, for
+    /// example without a home directory.
     pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         self.sources
             .iter()
@@ -146,7 +146,8 @@ impl Library {
         self.changes.tell(change);
     }
 
-    /// Watches for changes from now on. `warn` receives why changes are noticed late.
+    /// Watches for changes from now on. `warn` is called with the reason if files have to be polled,
+    /// so that changes are noticed late.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
         let look = Box::new(move |watched: &mut Watched| {
@@ -309,8 +310,8 @@ impl View {
         hidden.find_map(|source| source.find(name))
     }
 
-    /// Returns a text that is not saved, as the prompt of this name in the user's folder. `None` if
-    /// there is no such folder.
+    /// Returns a text that is not saved as a prompt of this name in the user's folder; `None` if there
+    /// is no such folder.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
         let store = self
             .sources()
@@ -418,9 +419,8 @@ impl View {
         paths
     }
 
-    /// Returns the prompt in a file, which may be in one of the folders or elsewhere. Elsewhere,
-    /// the end of a folder's path says how the file is read, as in `.claude/commands/x.md`. `path`
-    /// is absolute.
+    /// Returns the prompt in a file, which may be in a folder of the library or elsewhere. Elsewhere,
+    /// the path says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.
@@ -455,8 +455,8 @@ impl View {
         Some(parsed.err()?.in_file(path))
     }
 
-    /// Returns how far a partial may lead: outside of the known folders, nothing says that it is
-    /// the user's own.
+    /// Returns what a partial may include. In a folder of the library, that is anything. A partial
+    /// elsewhere may be somebody else's, so it is confined to its own project.
     fn reach_of_partial(&self, path: &Path) -> Reach {
         let mut folders = self
             .sources()

@@ -66,7 +66,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Returns a trace of nothing. A stamp that is younger than `settling` is not reliable.
+    /// Returns an empty trace. A stamp of a file that changed less than `settling` ago is not reliable.
     fn new(settling: Duration) -> Trace {
         Trace {
             paths: Vec::new(),
@@ -201,8 +201,8 @@ impl<V: Clone> Cache<V> {
         made
     }
 
-    /// Keeps a value instead of the one that is kept for this key, or drops only that one if the
-    /// value cannot be kept.
+    /// Replaces the value that is kept for a key. A value that cannot be trusted is not kept, but the
+    /// old one is still dropped. If the cache is full, everything in it is dropped.
     fn replace(&self, key: &OsStr, made: &Arc<Traced<V>>) {
         let weight = (self.weigh)(&made.value);
         let mut kept = lock(&self.kept);

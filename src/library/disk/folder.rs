@@ -32,7 +32,7 @@ impl Folder {
         Folder::of(Files::new(root, about))
     }
 
-    /// Returns the source of the copies of a pack, such as `acme@0123456789ab`.
+    /// Returns the source of a pack's prompts, which were copied from the version `acme@0123456789ab`.
     pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
         let about = About {
             pack_version: Some(version.into()),
@@ -87,12 +87,12 @@ impl Source for Folder {
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let root = &self.files.root;
-        let around = Root::around(path);
-        let is_in_between = around.is_read_only() && !root.path.starts_with(&around.path);
-        // A file in a hidden folder, for example, has no name in the folder of a user, and may be
-        // named all the same.
+        let nearest = Root::around(path);
+        let is_in_nearer_folder = nearest.is_read_only() && !root.path.starts_with(&nearest.path);
+        // A file that can have no name here, such as one in a hidden folder, is read by its path
+        // alone.
         let has_name = self.files.is_of_others() || !matches!(root.name_of(path), Some(Err(_)));
-        let is_own = path.starts_with(&root.path) && !is_in_between && has_name;
+        let is_own = path.starts_with(&root.path) && !is_in_nearer_folder && has_name;
         is_own.then(|| self.files.found_at(path))
     }
 

@@ -27,8 +27,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Confines what was named, a folder or a file, to its repository; outside of a repository, to
-    /// the folder itself. What is in a folder of an agent in the home directory is the user's own.
+    /// Returns the reach of a file or folder that a person has named: its repository or, outside of a
+    /// repository, its folder. The folders of agents in the home directory are the user's own.
     pub(crate) fn of_named(path: &Path) -> Reach {
         if is_of_agent_at_home(path) {
             return Reach::Own;
@@ -73,7 +73,8 @@ impl Reach {
         }
     }
 
-    /// Refuses a path, all links resolved, that may not be read.
+    /// Refuses a resolved path that may not be read: a file of the system, or one that is neither in the
+    /// folder of prompts nor in its repository.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());
@@ -148,8 +149,8 @@ fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     repository_of(&real, home).unwrap_or(real)
 }
 
-/// Returns whether an absolute path, or a link on the way, leads into a folder, all links resolved.
-/// The end of the path may be missing.
+/// Returns whether an absolute path, resolved step by step, passes through a folder, whose own path is
+/// resolved already. The end of the path may be missing.
 pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     let mut real = PathBuf::new();
     for step in path.components() {
@@ -177,7 +178,8 @@ pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBu
     root.map(Path::to_owned)
 }
 
-/// Returns whether a path is in a folder such as `~/.claude/commands`.
+/// Returns whether a path is in a folder that an agent has in the home directory, such as
+/// `~/.claude/commands`. A path with `..` may lead elsewhere, so it is not.
 fn is_of_agent_at_home(path: &Path) -> bool {
     let Some(home) = std::env::home_dir() else {
         return false;

@@ -125,7 +125,7 @@ impl FolderChain {
         self.0.truncate(depth + 1);
     }
 
-    /// Goes on to a folder in the last one.
+    /// Adds a folder that is in the last one, with its links resolved.
     pub(crate) fn enter(&mut self, folder: &Path, is_link: bool) {
         let mut resolved = self.resolve(folder);
         if is_link {
@@ -140,7 +140,8 @@ impl FolderChain {
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder to which a symlink in the last folder leads back, if it is a cycle.
+    /// Returns the folder of the chain to which a symlink in the last folder leads back; `None` if it
+    /// leads elsewhere, so that there is no cycle.
     pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.0[0];
@@ -156,8 +157,8 @@ impl FolderChain {
 }
 
 impl Root {
-    /// Returns a folder that may be missing, whose prompts have no prefix, and whose texts are all
-    /// served.
+    /// Returns a folder that may be missing, without a prefix for the names of its prompts, and without
+    /// a guard, so that every text in it is served.
     pub(crate) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
         Root {
             path,
@@ -169,7 +170,7 @@ impl Root {
         }
     }
 
-    /// Returns the folder of which a file is, or would be, a prompt, by the path alone.
+    /// Guesses, from its path alone, the folder of prompts that a file belongs to.
     ///
     /// For `~/.claude/commands/git/x.md` it is `~/.claude/commands`. If no folder in the path is
     /// known to belong to an agent, it is the folder of the file, or the one above for a file such
@@ -248,8 +249,7 @@ impl Root {
         None
     }
 
-    /// Returns the ends of the paths that a file with this name may have, in the order in which
-    /// they win.
+    /// Returns the suffixes that the file of this name may have, in the order in which they win.
     pub(crate) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = PathEnd> + use<'n> {
         let format = self.format;
         let ends = format
@@ -302,9 +302,10 @@ impl Root {
         Err(Diagnostic::new(Kind::NotWritable, message, fix))
     }
 
-    /// Returns the folder that the file of a name is in, or `None` if nothing in it is read.
+    /// Returns the folder that has the file of a prompt; `None` if no prompt can be in that folder.
     ///
-    /// A change in one of the folders that are looked at can make the name that of another file.
+    /// Each folder on the way is added to the trace, because a change in it can give the name to
+    /// another file.
     fn folder_of(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
         let mut parent = ParentFolder {
             path: self.path.clone(),
@@ -363,8 +364,8 @@ impl Root {
         (!is_folder).then_some(SeenFile { path, is_link })
     }
 
-    /// Records what a symlink points to. Whether that is outside of a project may change without a
-    /// trace in any stamp.
+    /// Records what a symlink points to. Whether the target is outside of a project can change while
+    /// every stamp stays the same, so in a project nothing that was reached this way is kept.
     pub(crate) fn look_through(&self, link: &Path, trace: &mut Trace) {
         trace.look(link);
         if self.reach.is_confined() {
@@ -385,11 +386,11 @@ impl Root {
         below(&self.path, path)
     }
 
-    /// Returns the folder of names that a change of a file or folder concerns, such as `git/`. If
-    /// it is empty, the change concerns all names.
+    /// Returns what the names of all prompts that a change at a path may concern begin with, such as
+    /// `git/`; an empty text if it may concern all prompts.
     ///
-    /// It is the path itself. If a name in the path begins with `_`, it is the folder in which that
-    /// name is, as the prompts there and below may include the file.
+    /// A part of the path that begins with `_` is a partial, which all prompts of its folder may
+    /// include: a change of `git/_parts/x.md` concerns `git/`.
     pub(crate) fn names_around(&self, path: &Path) -> String {
         let mut folder = self.prefix.clone();
         for step in self.below(path).split('/') {
@@ -494,8 +495,8 @@ fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
     None
 }
 
-/// Returns the folder that a file of this program is in, or the one above if the folder itself is
-/// the prompt, as with `NAME/SKILL.md`.
+/// Returns the folder of prompts that a file in the format of this program belongs to: the folder of
+/// the file or, for a file such as `NAME/SKILL.md`, the folder above.
 fn own_folder(file: &Path) -> FormatFolder<'_> {
     let format = Format::OWN;
     let mut path = file.parent().unwrap_or(file);
@@ -508,8 +509,7 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     FormatFolder { path, format }
 }
 
-/// Returns the folder in a folder of plugins that has the prompts of one plugin, such as its
-/// `commands`.
+/// Returns the folder with the prompts of one plugin, such as `PLUGIN/commands`, if a file is in one.
 fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
     for path in file.ancestors().skip(1) {
         if path == plugins.path {

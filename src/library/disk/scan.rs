@@ -127,8 +127,8 @@ impl<'f> Scan<'f> {
         listing
     }
 
-    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has
-    /// no name.
+    /// Reports an error if the folder that the user named is itself a prompt, such as a skill, because
+    /// a prompt gets its name from the folder above.
     fn refuse_prompt(&mut self) {
         let root = &self.files.root;
         for file in root.files_of_prompt(&root.path, self.trace) {
@@ -310,7 +310,7 @@ impl<'f> Scan<'f> {
         }
         let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
         if is_test_file(path) {
-            self.test_paths.push(path.to_owned()); // reading it says if it leads outside
+            self.test_paths.push(path.to_owned()); // where it leads is checked when it is read
         } else if is_bare && !is_linked {
             self.listing.bare.push(path.to_owned());
         }
@@ -359,7 +359,8 @@ impl<'f> Scan<'f> {
         if is_broken {
             return; // it was deleted after its folder was read
         }
-        // Too many open files, no memory, a failing disk: no stamp shows when that ends.
+        // Too many open files, no memory, a failing disk: no stamp shows when that ends, so the list is
+        // not kept.
         self.trace.distrust();
         let Some(error) = error else {
             let message = "cannot be read: for an unknown reason";

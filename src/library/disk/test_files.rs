@@ -88,6 +88,7 @@ impl TestFile {
         })
     }
 
+    /// Reads the file: from the rows of a database, or from the disk if its path may lead there.
     fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         if let Some(rows) = &self.rows
             && let Some(row) = rows.get(&self.below)

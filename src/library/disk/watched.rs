@@ -28,7 +28,7 @@ impl Change {
         Change::of_folder(String::new())
     }
 
-    /// Only these prompts.
+    /// Returns a change of these prompts only.
     pub fn of_prompts(prompts: BTreeSet<Name>) -> Change {
         Change {
             prompts,
@@ -36,7 +36,7 @@ impl Change {
         }
     }
 
-    /// Anything in a folder, which ends in a slash.
+    /// Returns a change of anything in a folder, which is written with a slash at its end: `git/`.
     pub fn of_folder(folder: String) -> Change {
         Change {
             folders: BTreeSet::from([folder]),
@@ -106,7 +106,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Adds what a list of the prompts of a folder was made from.
+    /// Watches everything that was looked at when the prompts of a folder were listed: each folder, and
+    /// each symlink on the way to it.
     pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
         self.add_way(&root.path, &Change::of_folder(root.prefix.clone()));
         for path in trace.paths() {
@@ -220,7 +221,7 @@ fn target_of(link: &Path) -> Option<PathBuf> {
 /// Returns what an event at a path in a folder of prompts may have changed.
 fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
     match root.name_of(path) {
-        // The folder becomes a prompt, or is none any more.
+        // `SKILL.md` came or went, so the folder became a prompt, or ceased to be one.
         Some(Ok(file)) if event.moves && file.kind.is_in_folder() => {
             Change::of_folder(root.names_around(folder))
         }

@@ -113,7 +113,7 @@ impl<'t> Compared<'t> {
         &self.new[self.equal_start..self.new.len() - self.equal_end]
     }
 
-    /// Returns a hunk in which all lines between the equal ones differ.
+    /// Returns one hunk that replaces everything between the common beginning and the common end.
     fn whole_difference(&self) -> Hunk<'t> {
         let before = self.equal_start.min(CONTEXT);
         let after = self.equal_end.min(CONTEXT);
@@ -138,7 +138,8 @@ impl<'t> Compared<'t> {
         }
     }
 
-    /// Returns a hunk of a patch, with the lines of these texts.
+    /// Converts a hunk of diffy. Its lines are those of the texts that are compared, which live longer
+    /// than the patch.
     fn hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
         let starts = [hunk.old_range().start(), hunk.new_range().start()];
         let mut old = self.old.iter().skip(starts[0].saturating_sub(1));

@@ -38,7 +38,7 @@ pub(crate) struct FileStore {
 }
 
 impl FileStore {
-    /// Returns the store of a folder, in which the history is, too.
+    /// Returns the store of a folder. The history is in the same folder.
     pub(crate) fn new(files: Arc<Files>) -> FileStore {
         let history = History {
             root: files.root.path.clone(),
@@ -171,8 +171,8 @@ impl FileStore {
         self.root().path_for_new(request.name)
     }
 
-    /// Returns the path of a deleted prompt that its history has. Somebody may have changed the
-    /// history, so it counts only if a file there has the name of the prompt.
+    /// Returns the path that the history of a deleted prompt records. Somebody may have changed the
+    /// history, so the path counts only if a file there would have the name of the prompt.
     fn recorded_path(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
         let below = versions.iter().find_map(|version| version.path.as_ref())?;
         let path = self.root().path.join(below);
@@ -182,8 +182,9 @@ impl FileStore {
         }
     }
 
-    /// Refuses to write outside of the folder for a caller who is not at this machine, and outside
-    /// of the folder of their prefix for a caller with one.
+    /// Checks that a caller may write the file that a path leads to: a caller with a prefix in the
+    /// folder of that prefix, any other caller with a token in the folder of the store, and the user of
+    /// this machine everywhere.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
         let root = &self.root().path;
         let folder = match &caller.prefix {
@@ -227,7 +228,7 @@ impl FileStore {
         let last_time = self.keep_text(name, &plan.state, plan.metadata.as_ref())?;
         let version = Version::by_hand(plan.revision, time_after(last_time, None));
         if let Some(text) = plan.request.action.text() {
-            // What is acknowledged is in the history and in the file.
+            // The history comes first, so that an acknowledged text is never in the file alone.
             self.history
                 .add_text(name, &version, text.as_bytes(), plan.access())?;
         }
@@ -249,8 +250,8 @@ impl FileStore {
         Ok(plan.revision)
     }
 
-    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of
-    /// the newest version.
+    /// Adds the current text of a prompt to its history, unless it is the newest version there. Returns
+    /// the time of the newest version.
     fn keep_text(
         &self,
         name: &Name,
@@ -447,8 +448,8 @@ impl Store for FileStore {
     }
 }
 
-/// Returns the file that a new prompt of this name would get. If it would get none there, the path
-/// is only for messages.
+/// Returns the file that a new prompt of this name would get. If no file can be created there, the
+/// path is only for messages.
 fn new_file(root: &Root, name: &Name) -> PromptFile {
     let path = match root.path_for_new(name) {
         Ok(path) => path,
@@ -461,7 +462,8 @@ fn new_file(root: &Root, name: &Name) -> PromptFile {
     }
 }
 
-/// Returns the revision that a prompt had, if it was deleted by the same write before.
+/// Returns the revision that a prompt had before the same deletion was carried out earlier; `None` if
+/// it was not.
 fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
     if state.file.is_some() {
         return None;

@@ -50,8 +50,8 @@ pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, 
     }
 }
 
-/// Returns a folder with the rules for its prompts. The folder need not be a source of the library
-/// (`new --dir` takes any), so its name decides whether the rules for projects hold.
+/// Returns the root for a folder that the user has named. It need not be a source of the library
+/// (`new --dir` takes any folder), so its name says whether it is confined like that of a project.
 fn root_of(folder: &Path) -> Root {
     let is_project = folder
         .file_name()

@@ -337,8 +337,8 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns what the names of the files in a folder say of its versions, the oldest first; nothing
-/// if the folder is missing.
+/// Returns the ids of the versions in a folder, read from the names of the files, the oldest first;
+/// none if the folder is missing.
 fn version_ids(folder: &Path) -> io::Result<BTreeSet<VersionId>> {
     let mut ids = BTreeSet::new();
     let files = match fs::read_dir(folder) {
@@ -400,7 +400,8 @@ fn obstacle(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Refuses a file, and a symlink: writing through one would change what is not part of the prompts.
+/// Checks that a path is a folder, or missing. A symlink is refused, since writing through it would
+/// change what is not part of the prompts.
 fn check_folder(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),

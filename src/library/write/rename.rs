@@ -116,7 +116,10 @@ impl FileStore {
         Ok(file)
     }
 
-    /// Returns the path that a file gets, at which there is nothing yet.
+    /// Returns the new path of a file that is renamed.
+    ///
+    /// # Errors
+    /// There is a prompt or a test file of the new name already.
     fn path_after_rename(
         &self,
         old: &PromptFile,
