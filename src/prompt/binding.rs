@@ -377,7 +377,7 @@ fn values_by_name<'v>(
     given
 }
 
-/// Returns the error about an input, beside values by name, that the expansion would not contain.
+/// Returns an error if values are given by name and the expansion would lose the input.
 ///
 /// An input whose words are all in the values is fine: some callers pass the whole text, and its
 /// parts by name.

@@ -232,7 +232,7 @@ pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v>
     values
 }
 
-/// Returns what the words of a shell and the text from a pipe give to the arguments of a prompt.
+/// Assigns the words of a shell and the text from a pipe to the arguments of a prompt.
 pub(super) fn divide_words<'v>(prompt: &Prompt, words: &[InputPart<'v>]) -> GivenValues<'v> {
     let mut values = assign(prompt, InputByPairs::of_words(prompt, words));
     if input_is_whole_text(prompt) {

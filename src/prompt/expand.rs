@@ -31,11 +31,11 @@ impl Prompt {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Returns the messages that [`Prompt::expand`] returns, but `join` makes the text of each message
-    /// from its pieces, and may change them.
+    /// Returns messages like [`Prompt::expand`], but `join` builds the text of each message from
+    /// its pieces, and may alter them.
     ///
     /// # Errors
-    /// Those of [`Prompt::expand`].
+    /// Fails if [`Prompt::expand`] would fail.
     pub fn expand_with(
         &self,
         call: Call<'_>,

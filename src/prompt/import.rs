@@ -51,10 +51,10 @@ pub struct Imported {
     pub notes: Vec<Diagnostic>,
 }
 
-/// Writes a prompt as a Markdown file of this program that expands to the same.
+/// Writes a prompt as a Markdown file of this program that expands to the same text.
 ///
 /// # Errors
-/// No Markdown file says what the prompt says.
+/// Fails if the prompt cannot be expressed as a single Markdown file.
 pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
     let notes = notes(prompt);
     let prompt = without_derived_texts(prompt);
@@ -71,8 +71,8 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
     }
 }
 
-/// Returns a prompt without the title and the description that come from its text. The imported
-/// text gives its own.
+/// Returns a prompt without a title and a description that were derived from its body. Reading the
+/// imported file derives them again.
 fn without_derived_texts(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
     if let [message] = prompt.messages.as_slice() {

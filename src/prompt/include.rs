@@ -333,7 +333,7 @@ impl Assembly<'_> {
     }
 }
 
-/// Returns an error about a file as a whole, and not about the line that includes it.
+/// Attributes an error to the included file instead of the line that includes it.
 fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
     Diagnostic {
         file: Some(file.path.as_path().into()),

@@ -220,10 +220,13 @@ impl TagScan {
         Ok(scan)
     }
 
+    /// Rewrites `for x in y` to `for x in (y)|lines`, so that a loop is over the lines of a text,
+    /// and notes the name of each block tag.
     fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
         self.token_count += 1;
         self.index_in_tag += 1;
         match token {
+            // In `{{ if }}`, the first word is no tag, so its index is not 1.
             Token::VariableStart => self.index_in_tag = 1,
             Token::TemplateData(_) | Token::BlockStart => self.index_in_tag = 0,
             Token::Ident(word) if self.index_in_tag == 1 => self.add_tag(word, range),
@@ -341,7 +344,7 @@ impl Fence<'_> {
         match expression {
             Expr::Const(constant) => {
                 if constant.value.as_str().is_some() {
-                    self.count_value(constant.span());
+                    self.meter_value(constant.span());
                 }
             }
             Expr::Var(variable) => self.check_variable(variable.id, variable.span()),
@@ -366,7 +369,7 @@ impl Fence<'_> {
     fn check_comparison(&mut self, comparison: &Spanned<Compare<'_>>) {
         self.check_expression(&comparison.expr);
         for compared in &comparison.ops {
-            if is_equality(&compared.op) {
+            if is_supported_comparison(&compared.op) {
                 self.check_expression(&compared.expr);
             } else {
                 self.refuse(comparison.span(), UNSUPPORTED);
@@ -394,6 +397,8 @@ impl Fence<'_> {
         matches!(expression, Expr::Var(variable) if variable.id == "loop") && !self.items.is_empty()
     }
 
+    /// Notes the placeholder of a name, reports a name that is not declared, and appends the filter
+    /// that counts the value. Loop variables are no placeholders.
     fn check_variable(&mut self, name: &str, span: Span) {
         if !self.items.iter().any(|item| item == name) {
             self.mistakes
@@ -403,11 +408,11 @@ impl Fence<'_> {
                 range: range_of(span),
             });
         }
-        self.count_value(span);
+        self.meter_value(span);
     }
 
-    /// Adds the filter that counts a value.
-    fn count_value(&mut self, span: Span) {
+    /// Appends the filter that counts a value against the budget when the value is rendered.
+    fn meter_value(&mut self, span: Span) {
         self.added.push(Addition {
             at: range_of(span).end,
             text: "|read",
@@ -427,7 +432,8 @@ fn is_supported(operator: &BinOpKind) -> bool {
     )
 }
 
-fn is_equality(operator: &CompareOpKind) -> bool {
+/// Returns whether a comparison is supported: `==`, `!=`, `in` or `not in`.
+fn is_supported_comparison(operator: &CompareOpKind) -> bool {
     matches!(
         operator,
         CompareOpKind::Eq | CompareOpKind::Ne | CompareOpKind::In | CompareOpKind::NotIn

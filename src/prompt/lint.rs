@@ -161,7 +161,7 @@ fn invisible_in_frontmatter(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, DELETE_INVISIBLE))
 }
 
-/// Returns what agents read of a prompt in a list.
+/// Returns the texts of a prompt that an agent sees when it lists prompts.
 fn listed_texts(prompt: &Prompt) -> Vec<&String> {
     let mut texts = Vec::new();
     texts.extend(&prompt.title);
@@ -317,7 +317,7 @@ fn is_letter_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// Finds known names that too few braces follow: `{{input}`.
+/// Finds known names with an incomplete closing, such as `{{input}`.
 fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for opened in opened_words(body) {

@@ -25,11 +25,11 @@ fn new_name(stripped: &str) -> Result<Name, String> {
     for part in name.split('/') {
         check_part(part)?;
     }
-    check_reading(&name)?;
+    check_round_trip(&name)?;
     Name::new(&name)
 }
 
-/// Checks that a chat takes a colon and this text for a command.
+/// Checks that a chat recognises `:name` as a command.
 fn check_typing(stripped: &str) -> Result<(), String> {
     if stripped.is_empty() {
         return Err("it is empty; write a word, such as `standup`".to_owned());
@@ -44,7 +44,7 @@ fn check_typing(stripped: &str) -> Result<(), String> {
         let code = u32::from(character);
         return Err(format!("it has an invisible character, U+{code:04X}"));
     }
-    // The next check has a better reason for a name such as `a//b`.
+    // `check_part` reports a name such as `a//b` with a better message.
     let has_empty_part = stripped.contains("//") && !stripped.contains("://");
     if !has_empty_part && let Some(kind) = not_a_command(&format!(":{stripped}")) {
         return Err(format!("after a colon it looks like {kind}"));
@@ -87,8 +87,8 @@ fn is_device(part: &str) -> bool {
     digit.is_some_and(|digit| matches!(digit.as_bytes(), [b'0'..=b'9']))
 }
 
-/// Checks that a file of this name is read as the prompt of this name.
-fn check_reading(name: &str) -> Result<(), String> {
+/// Checks that `<name>.md` would be loaded as a prompt called `name`.
+fn check_round_trip(name: &str) -> Result<(), String> {
     if let Some((stem, _)) = Format::OWN.prompt_file(name) {
         return Err(format!("the name has no suffix; write {}", named(stem)));
     }

@@ -79,7 +79,8 @@ impl Notes {
         self.first_lines.entry(note).or_insert(self.line);
     }
 
-    /// Adds a line of a code fence with commands of a shell.
+    /// Notes a line as a command if it is in a code fence of a shell. Also tracks where such a
+    /// fence opens and closes.
     fn add_fenced_command(&mut self, line: &str) {
         let line = line.trim_start_matches([' ', '\t', '>', '-', '*']);
         if let Some(language) = fence_language(line) {
@@ -138,8 +139,8 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{2800}'
 }
 
-/// Returns the language that a line names, in lower case, if it begins or ends a code fence. The
-/// end of a fence names an empty one.
+/// Returns the language of a line that opens or closes a code fence, in lower case: `sh` for
+/// ```` ```sh ````. A closing fence has an empty language.
 fn fence_language(line: &str) -> Option<String> {
     if !line.starts_with("```") && !line.starts_with("~~~") {
         return None;

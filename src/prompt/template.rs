@@ -55,8 +55,9 @@ impl Place {
         }
     }
 
-    /// Returns the place of a body that is not in the file as it is, and begins in this line.
-    pub(super) fn made_at_line(line: usize) -> Place {
+    /// Returns the place of a body that was derived from the file and begins in this line. Columns
+    /// and later lines of such a body do not match the file.
+    pub(super) fn derived_at_line(line: usize) -> Place {
         Place {
             is_verbatim: false,
             ..Place::at_line(line)
@@ -302,8 +303,7 @@ impl MessageTemplate {
     }
 }
 
-/// Returns the bytes of a body for this program at which a placeholder begins, with or without a
-/// backslash before it.
+/// Returns the offsets at which a file of this program would have a placeholder, escaped or not.
 ///
 /// `has_input` is whether a placeholder such as `{{input}}` stands for the input somewhere in the
 /// prompt.
@@ -366,8 +366,10 @@ struct Splitter<'s> {
 }
 
 impl Splitter<'_> {
-    /// Adds the placeholder that begins with a run, and the text before it. If the run is escaped,
-    /// it begins a text, and the character that escapes it is dropped.
+    /// Adds the placeholder that begins with a run such as `{{`, and the text before it.
+    ///
+    /// If the run is escaped, as in `\{{x}}`, `\$1` or `$$`, it begins a text, and the character
+    /// that escapes it is dropped.
     fn add_opening(&mut self, run: &Range<usize>) {
         let bytes = self.body.as_bytes();
         let open = run.start;

@@ -28,7 +28,11 @@ impl Prompt {
         None
     }
 
-    /// Returns texts that may give these values, the best first.
+    /// Returns candidates for a text that gives these values, the best first. The caller verifies
+    /// each of them.
+    ///
+    /// If `lang` is required and `tone` is not, they are `de tone=kind Hello`, `tone=kind de Hello`
+    /// and `lang=de tone=kind Hello`.
     fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let requires_none = self.arguments.iter().all(|argument| !argument.required);
         let takes_all = requires_none && !self.input_is_slot();

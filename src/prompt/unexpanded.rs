@@ -42,8 +42,8 @@ pub enum Reason {
 }
 
 impl Prompt {
-    /// Returns what in double braces or angle brackets is not a placeholder, in the order of the
-    /// text.
+    /// Returns the texts in `{{…}}` or `<<…>>` that stay unexpanded, in order. Messages that are
+    /// Jinja templates are skipped.
     pub fn unexpanded(&self) -> Vec<Unexpanded> {
         let mut all = Vec::new();
         for message in &self.messages {
@@ -55,6 +55,9 @@ impl Prompt {
     }
 }
 
+/// Adds the texts of a message that stay unexpanded, in order. The reason of each is `Escaped` if a
+/// backslash precedes it, `Unknown` if it looks like the name of an argument, and `Foreign`
+/// otherwise.
 fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
     // Only the first of several equal texts is among the lookalikes.

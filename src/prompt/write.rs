@@ -139,10 +139,10 @@ pub(super) fn list_key(key: &str, texts: &[String]) -> String {
     format!("{key}: [{}]\n", items.join(", "))
 }
 
-/// Returns a file of a frontmatter and a body.
+/// Joins a frontmatter and a body to the text of a Markdown file.
 ///
-/// A body that begins with `---` gets a frontmatter even if that is empty, because its beginning
-/// would be read as one.
+/// A body that begins with `---` gets a frontmatter, even an empty one. Otherwise, its beginning
+/// would be read as the frontmatter.
 pub(super) fn file(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() && !body.starts_with("---") {
         return format!("{body}\n");

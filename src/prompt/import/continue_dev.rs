@@ -121,7 +121,7 @@ fn move_system_to_front(source: &mut Source) {
     let mut texts = vec![system.trim(), before.trim(), after.trim()];
     texts.retain(|text| !text.is_empty());
     source.body = texts.join("\n\n");
-    source.place = Place::made_at_line(1);
+    source.place = Place::derived_at_line(1);
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ fn invalid_line(number: usize, message: String) -> Diagnostic {
     )
 }
 
-/// Returns the arguments of a line. Without a value, an optional one stays as it is written.
+/// Returns the arguments of a line. An optional argument defaults to its own placeholder, such as
+/// `{{name}}`, so that it stays in the text if no value is given.
 fn declared_arguments(line_arguments: Vec<LineArgument>) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for LineArgument {
@@ -150,7 +151,7 @@ fn message_templates(
         let text = content.text.replace("\r\n", "\n");
         let body = without_empty_ends(&text).text;
         if !body.is_empty() {
-            let place = Place::made_at_line(number);
+            let place = Place::derived_at_line(number);
             messages.push(MessageTemplate::new(role, body.to_owned(), place));
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         body += "\n\n$input";
     }
     let mut source = Source::new(keys.frontmatter, &body, 1);
-    source.place = Place::made_at_line(keys.first_line);
+    source.place = Place::derived_at_line(keys.first_line);
     source.warnings = keys.warnings;
     source.declare(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))
