@@ -307,7 +307,11 @@ impl MessageTemplate {
 ///
 /// `has_input` is whether a placeholder such as `{{input}}` stands for the input somewhere in the
 /// prompt.
-pub(super) fn marks_in(body: &str, names: &BTreeSet<&str>, has_input: bool) -> Vec<usize> {
+pub(super) fn placeholder_offsets(
+    body: &str,
+    names: &BTreeSet<&str>,
+    has_input: bool,
+) -> Vec<usize> {
     let syntax = &Syntax::OWN;
     let fallback = if has_input {
         None

@@ -6,7 +6,7 @@ use super::format::frontmatter::Dialect;
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::DRAFT_BODY;
-use super::template::marks_in;
+use super::template::placeholder_offsets;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{Append, Argument, Prompt};
@@ -226,7 +226,7 @@ fn body(prompt: &Prompt) -> String {
         .map(|argument| argument.name.as_str())
         .collect();
     // Whatever looks like a placeholder and was not written as one above.
-    let mut escapes = marks_in(&body.text, &names, body.has_input);
+    let mut escapes = placeholder_offsets(&body.text, &names, body.has_input);
     escapes.retain(|start| !body.placeholders.contains(start));
     escapes.extend(body.markers_to_escape());
     body.finish(escapes)
