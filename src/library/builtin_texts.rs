@@ -1,13 +1,14 @@
 //! The texts of the built-in prompts: the files of `prompts/`, compiled in. Prompts may include
 //! them.
 
+/// Makes a list of names and texts from names: `files!["plan"]` reads `prompts/plan.md`.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*]
     };
 }
 
-/// Names and texts, sorted by name. A test compares the list with the folder.
+/// The names and the texts of the built-in prompts, sorted by name. A test compares the list with the folder.
 pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
     "commit",
     "critique",
@@ -25,10 +26,9 @@ pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
     "test",
 ];
 
-/// Returns the text of the file of a built-in prompt.
+/// Returns the text of the file of a built-in prompt, if there is one of this name.
 pub(crate) fn builtin_text(name: &str) -> Option<&'static str> {
-    BUILTIN_TEXTS
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
+    let mut texts = BUILTIN_TEXTS.iter();
+    let (_, text) = texts.find(|(known, _)| *known == name)?;
+    Some(text)
 }

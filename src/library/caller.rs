@@ -1,4 +1,4 @@
-//! Who uses the library: what they may do, and which prompts there are for them.
+//! Who uses the library: what a caller may do, and which prompts exist for them.
 
 use crate::prompt::Name;
 use std::path::Path;
@@ -16,28 +16,28 @@ pub const TEAM_HEADER: &str = "x-prompt-expander-team";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The token that they have; `None` for the user of this machine.
+    /// The token of the caller; `None` for the user of this machine.
     pub token: Option<Token>,
-    /// What they may do.
+    /// What the caller may do.
     pub role: Role,
-    /// Which prompts there are for them; `None`: all.
+    /// Which prompts exist for the caller; `None` if all do.
     pub prefix: Option<Prefix>,
-    /// Whether the prompts of the team are there for them, which are asked for with the token of
-    /// the user of this machine.
+    /// Whether the prompts of the team exist for the caller. They are fetched with the token of the
+    /// user of this machine.
     pub sees_team: bool,
 }
 
-/// Which token somebody has, without the token.
+/// Says which token somebody has, without the token itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token {
     /// The first half of the SHA-256 of the token: the same after a restart, and on every server
     /// with this token.
     pub id: [u8; 16],
-    /// For logs and people.
+    /// The name of the token, for logs and people.
     pub name: Arc<str>,
 }
 
-/// The name alone: with the id, a weak token can be guessed.
+/// Writes the name alone: with the id, a weak token can be guessed.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)
@@ -51,16 +51,16 @@ impl fmt::Debug for Token {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// List, read and expand prompts.
+    /// To list, read and expand prompts.
     Read,
-    /// Change prompts, too.
+    /// To change prompts, too.
     Write,
-    /// Operate the server, too.
+    /// To operate the server, too.
     Admin,
 }
 
 impl Caller {
-    /// The user of this machine, for whom all prompts exist and who may do everything.
+    /// Returns the user of this machine, for whom all prompts exist and who may do everything.
     pub fn local() -> Caller {
         Caller {
             token: None,
@@ -75,7 +75,7 @@ impl Role {
     /// All roles, the least first.
     pub const ALL: [Role; 3] = [Role::Read, Role::Write, Role::Admin];
 
-    /// Its name in a token file.
+    /// Returns the name of the role in a token file.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Read => "read",
@@ -95,36 +95,40 @@ impl Role {
 pub struct Prefix(Arc<str>);
 
 impl Prefix {
+    /// Parses a prefix such as `team-a/`.
+    ///
     /// # Errors
     /// The text is not a folder of prompts with a slash after it. The reason is a clause for a
     /// person.
     pub fn new(text: &str) -> Result<Prefix, &'static str> {
-        match text.strip_suffix('/') {
-            Some(folder) if Name::new(folder).is_ok() => Ok(Prefix(text.into())),
-            Some(_) => Err("must be a folder of prompts, such as `team-a/`"),
-            // `team` would include `team-b/` and `teamwork`, which is hardly meant.
-            None => Err("must end in a slash, such as `team-a/`"),
+        // Without a slash, `team` would include `team-b/` and `teamwork`, which is hardly meant.
+        let Some(folder) = text.strip_suffix('/') else {
+            return Err("must end in a slash, such as `team-a/`");
+        };
+        if Name::new(folder).is_err() {
+            return Err("must be a folder of prompts, such as `team-a/`");
         }
+        Ok(Prefix(text.into()))
     }
 
-    /// Whether the prompt of this name exists for the caller.
+    /// Returns whether the prompt of this name exists for the caller.
     pub fn contains(&self, name: &str) -> bool {
         name.starts_with(&*self.0)
     }
 
-    /// Whether prompts of a folder, such as `team-a/git/`, may exist for the caller: it is in this
-    /// one, or this one is in it.
+    /// Returns whether prompts of a folder, such as `team-a/git/`, may exist for the caller: the
+    /// folder is in that of the prefix, or the other way round.
     pub(crate) fn overlaps(&self, folder: &str) -> bool {
         folder.starts_with(&*self.0) || self.0.starts_with(folder)
     }
 
-    /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path
-    /// without symlinks.
+    /// Returns whether a file of a prompts folder is in the folder of this prefix. `target` is the
+    /// path of the file without symlinks.
     pub(crate) fn has_file(&self, folder: &Path, target: &Path) -> bool {
         fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
     }
 
-    /// The folder, without the slash after it.
+    /// Returns the folder, without the slash after it.
     pub(crate) fn folder(&self) -> &str {
         self.0.trim_end_matches('/')
     }

@@ -1,4 +1,4 @@
-//! What a view asks of the prompts of a project, which are served only if the user trusts them.
+//! What a view asks the prompts of a project, which are served only if the user trusts the project.
 
 use super::source::Found;
 use crate::prompt::Name;
@@ -35,6 +35,7 @@ pub(crate) trait ProjectPrompts: Debug + Send + Sync {
 pub(crate) struct ProjectText {
     /// Its path below the root, `/`-separated.
     pub(crate) path: String,
+    /// What the file holds.
     pub(crate) bytes: Vec<u8>,
     /// The prompt, unless the text is only there to be included or attached.
     pub(crate) prompt: Option<Found>,
@@ -43,9 +44,12 @@ pub(crate) struct ProjectText {
 /// The texts of a trusted repository that have changed since they were shown.
 #[derive(Debug)]
 pub(crate) struct ChangedTexts {
+    /// The root of the repository.
     pub(crate) root: PathBuf,
+    /// The texts that have changed, or were never shown.
     pub(crate) texts: Vec<ProjectText>,
-    /// False if only an older version of this program, which showed nothing, has trusted it.
+    /// Whether any text was ever shown. An older version of this program trusted a repository
+    /// without showing its texts.
     pub(crate) was_ever_shown: bool,
 }
 

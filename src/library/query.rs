@@ -1,12 +1,12 @@
-//! Which prompts a list shows: all, or those that match a query, best first.
+//! Selects which prompts a list shows: all, or those that match a query, the best first.
 
-use super::source::{Found, Info, Listing};
+use super::source::{Found, Info};
 use super::view::View;
 use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
 use memchr::memmem::Finder;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 use unicode_normalization::UnicodeNormalization;
 
 /// The longest query that is used, in characters; the rest is ignored.
@@ -14,11 +14,11 @@ const MAX_QUERY: usize = 200;
 
 /// How many prompts are read at once: what lists show of 100,000 takes more memory than what is
 /// kept of them.
-const PART: usize = 1_000;
+const CHUNK: usize = 1_000;
 
 /// The least number of prompts that two threads share: to start one takes as long as to look at
 /// some 50 files.
-const SHARED: usize = 200;
+const MIN_SHARED: usize = 200;
 
 /// The longest word that may be misspelled, in characters.
 const MAX_MISSPELLED: usize = 64;
@@ -26,8 +26,8 @@ const MAX_MISSPELLED: usize = 64;
 /// The prompts that match a query and a tag.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The best first; those that match equally well by name. Of broken files, only the names are
-    /// matched.
+    /// The prompts, the best first; those that match equally well are sorted by name. Of a broken
+    /// file, only the name is matched.
     pub found: Vec<Found>,
     /// The files and folders that were skipped, and the broken files that were
     /// [read](Selection::read).
@@ -35,7 +35,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// What lists show of the prompts. They are read meanwhile, and the broken ones become
+    /// Returns what lists show of the prompts. They are read meanwhile, and the broken ones become
     /// problems.
     pub fn read(&mut self) -> impl Iterator<Item = (&Found, Arc<Summary>, Info)> {
         let Selection { found, problems } = self;
@@ -56,221 +56,298 @@ impl View {
     /// Selects the prompts that match all words of a query and have a tag; without query and tag,
     /// all. Letter case and a leading `#` of the tag make no difference.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
-        let Listing {
-            mut found,
-            mut problems,
-            ..
-        } = self.list();
-        problems.retain(|problem| problem.severity() == Severity::Error);
+        let mut listing = self.list();
+        listing
+            .problems
+            .retain(|problem| problem.severity() == Severity::Error);
         if query.is_some() || tag.is_some() {
-            let has_tag = |summary: &Summary| tag.is_none_or(|tag| has_tag(summary, tag));
-            // One text, of more than it takes: many small ones would leave holes in memory.
-            let (mut texts, mut ends, mut tagged) = (
-                String::with_capacity(512 * found.len()),
-                vec![0],
-                Vec::new(),
-            );
-            for (found, info) in
-                infos(&found).filter(|(_, info)| info.summary.as_deref().map_or(true, has_tag))
-            {
-                texts += &search_text(&found.name, info.summary.as_deref().ok());
-                ends.push(texts.len());
-                tagged.push(found.clone());
-            }
-            let texts: Vec<&str> = ends
-                .windows(2)
-                .map(|ends| &texts[ends[0]..ends[1]])
-                .collect();
-            let costs = costs(query.unwrap_or_default(), &texts, or_misspelled)
-                .into_iter()
-                .zip(tagged);
-            let mut matching: Vec<_> = costs
-                .filter_map(|(cost, found)| Some((cost?, found)))
-                .collect();
-            matching.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
-            found = matching.into_iter().map(|(_, found)| found).collect();
+            listing.found = matching_prompts(&listing.found, query.unwrap_or_default(), tag);
         }
-        Selection { found, problems }
+        Selection {
+            found: listing.found,
+            problems: listing.problems,
+        }
     }
+}
+
+/// Returns the prompts that match a query and have a tag, the best first. A broken file may have
+/// any tag.
+fn matching_prompts(found: &[Found], query: &str, tag: Option<&str>) -> Vec<Found> {
+    let mut texts = SearchTexts::for_prompts(found.len());
+    let mut tagged = Vec::new();
+    for (found, info) in infos(found) {
+        let summary = info.summary.as_deref().ok();
+        if let (Some(summary), Some(tag)) = (summary, tag)
+            && !has_tag(summary, tag)
+        {
+            continue;
+        }
+        texts.push(&search_text(&found.name, summary));
+        tagged.push(found.clone());
+    }
+    let mut matching = Vec::new();
+    let costs = costs(query, &texts.slices(), misspelling_costs);
+    for (cost, found) in costs.into_iter().zip(tagged) {
+        if let Some(cost) = cost {
+            matching.push((cost, found));
+        }
+    }
+    matching.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
+    matching.into_iter().map(|(_, found)| found).collect()
+}
+
+/// The search texts of many prompts, in one text: many small ones would leave holes in memory.
+struct SearchTexts {
+    all: String,
+    /// Where each text ends, and before them 0.
+    ends: Vec<usize>,
+}
+
+impl SearchTexts {
+    /// Returns an empty text, with room for the texts of this many prompts.
+    fn for_prompts(count: usize) -> SearchTexts {
+        SearchTexts {
+            all: String::with_capacity(512 * count),
+            ends: vec![0],
+        }
+    }
+
+    /// Adds the text of a prompt.
+    fn push(&mut self, text: &str) {
+        self.all += text;
+        self.ends.push(self.all.len());
+    }
+
+    /// Returns the text of each prompt.
+    fn slices(&self) -> Vec<&str> {
+        let ranges = self.ends.windows(2);
+        ranges.map(|ends| &self.all[ends[0]..ends[1]]).collect()
+    }
+}
+
+/// Reads what lists show of these prompts.
+fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
+    let chunks = found.chunks(CHUNK);
+    chunks.flat_map(|chunk| chunk.iter().zip(read_infos(chunk)))
 }
 
 /// Reads what lists show of these prompts. Two threads share many: with two idle cores, the first
 /// list of 1,000 prompts takes 12 ms instead of 19, most of them in the parser.
-fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
-    found.chunks(PART).flat_map(|part| {
-        let (half, other_half) = part.split_at(if part.len() < SHARED {
-            part.len()
-        } else {
-            part.len() / 2
-        });
-        let read = |half: &[Found]| half.iter().map(|found| found.info()).collect::<Vec<Info>>();
-        let infos = thread::scope(|scope| {
-            let start = || {
-                thread::Builder::new()
-                    .spawn_scoped(scope, || read(other_half))
-                    .ok()
-            };
-            let thread = if other_half.is_empty() { None } else { start() };
-            let mut infos = read(half);
-            let join = |thread: ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| resume_unwind(panic))
-            };
+fn read_infos(found: &[Found]) -> Vec<Info> {
+    if found.len() < MIN_SHARED {
+        return read_each_info(found);
+    }
+    let (half, other_half) = found.split_at(found.len() / 2);
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, || read_each_info(other_half));
+        let mut infos = read_each_info(half);
+        infos.extend(match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
             // The system may refuse another thread.
-            infos.extend(thread.map_or_else(|| read(other_half), join));
-            infos
+            Err(_) => read_each_info(other_half),
         });
-        part.iter().zip(infos)
+        infos
     })
 }
 
-/// Whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
-pub(crate) fn has_tag(prompt: &Summary, tag: &str) -> bool {
-    let bare = |tag: &str| tag.trim().trim_start_matches('#').to_lowercase();
-    let tag = bare(tag);
-    prompt.tags.iter().any(|own| bare(own) == tag)
+/// Reads what lists show of these prompts, on this thread.
+fn read_each_info(found: &[Found]) -> Vec<Info> {
+    found.iter().map(|found| found.info()).collect()
 }
 
-/// The texts of a prompt in which words are searched, in the form of [`plain`]: the name, the tags,
-/// the title and the description. Each ends with a line break, which no word contains, and a NUL is
-/// between two fields. They are one string, because 10,000 prompts are searched at each key. A
-/// broken file, or one that is not read yet, has only its name.
-pub fn search_text(name: &str, prompt: Option<&Summary>) -> String {
-    let lines = |field: &[String]| {
-        field
-            .iter()
-            .map(|text| plain(text) + "\n")
-            .collect::<String>()
+/// Returns whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
+pub(crate) fn has_tag(summary: &Summary, tag: &str) -> bool {
+    let tag = bare_tag(tag);
+    summary.tags.iter().any(|other| bare_tag(other) == tag)
+}
+
+/// Returns the form in which all spellings of a tag are equal.
+fn bare_tag(tag: &str) -> String {
+    tag.trim().trim_start_matches('#').to_lowercase()
+}
+
+/// Returns the text of a prompt in which words are searched: its name, tags, title and description.
+///
+/// Letter case, accents and full-width forms make no difference in it. Each part ends with a line
+/// break, which no word contains, and a NUL is between two fields. They are one text, because
+/// 10,000 prompts are searched at each key. A broken file, or one that is not read yet, has only
+/// its name.
+pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
+    let mut text = normalized(name) + "\n";
+    let Some(summary) = summary else {
+        return text;
     };
-    let fields = prompt.map(|prompt| {
-        [
-            &*prompt.tags,
-            prompt.title.as_slice(),
-            prompt.description.as_slice(),
-        ]
-    });
-    fields
-        .into_iter()
-        .flatten()
-        .fold(plain(name) + "\n", |texts, field| {
-            texts + "\0" + &lines(field)
-        })
+    let fields = [
+        &*summary.tags,
+        summary.title.as_slice(),
+        summary.description.as_slice(),
+    ];
+    for field in fields {
+        text.push('\0');
+        for part in field {
+            text += &normalized(part);
+            text.push('\n');
+        }
+    }
+    text
 }
 
-/// The rank of the name.
-const NAME: usize = 0;
+/// Returns a text in which letter case, accents and full-width forms make no difference.
+fn normalized(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let letters = text.nfkd().filter(|letter| !is_accent(*letter));
+    letters.nfc().collect::<String>().to_lowercase()
+}
 
-/// How well a word matches a text, the best first: after the rank of the field, it decides the
-/// order of the matches.
-#[derive(Clone, Copy)]
-enum Kind {
+/// Returns whether a character is an accent that belongs to the letter before it.
+fn is_accent(character: char) -> bool {
+    matches!(character, '\u{300}'..='\u{36f}')
+}
+
+/// The rank of the name among the fields of a search text.
+const NAME_RANK: usize = 0;
+
+/// How well a word matches a text, the best first. Between matches in the same field, this decides
+/// the order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum MatchKind {
+    /// It is a word of the text.
     Whole,
+    /// A word of the text begins with it.
     Prefix,
-    /// A part of a name that is not at the beginning of a word.
+    /// It is elsewhere in the text. Only a name matches like this.
     Substring,
+    /// It is almost in the text.
     Misspelled,
 }
 
-/// The name in the text of a prompt.
+impl MatchKind {
+    /// How many kinds there are.
+    const COUNT: u32 = 4;
+}
+
+/// Returns the name in the search text of a prompt.
 fn name(prompt: &str) -> &str {
-    prompt.split_once('\n').map_or(prompt, |(name, _)| name)
+    match prompt.split_once('\n') {
+        Some((name, _)) => name,
+        None => prompt,
+    }
 }
 
-/// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the
-/// field of this rank.
-fn cost(prompt: &str, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<u32> {
-    // What matches in one field costs less than any match in the next.
-    prompt.split('\0').enumerate().find_map(|(rank, texts)| {
-        texts
-            .lines()
-            .filter_map(|text| Some(4 * rank as u32 + kind(rank, text)? as u32))
-            .min()
-    })
+/// Returns the least cost of a match in the search text of a prompt; `None` if there is no match.
+/// `kind_in` returns how a word matches a part of the field with this rank.
+fn cost(prompt: &str, kind_in: impl Fn(usize, &str) -> Option<MatchKind>) -> Option<u32> {
+    for (rank, field) in prompt.split('\0').enumerate() {
+        let kinds = field.lines().filter_map(|part| kind_in(rank, part));
+        if let Some(best) = kinds.min() {
+            // What matches in one field costs less than any match in the next.
+            return Some(MatchKind::COUNT * rank as u32 + best as u32);
+        }
+    }
+    None
 }
 
-/// The indices of the prompts that match a query while it is typed, the best first; equal matches
-/// keep their order.
+/// Returns the indices of the prompts that match a query while it is typed, the best first; equal
+/// matches keep their order. `prompts` are their search texts.
 ///
-/// A word matches as in a list, but for one that is in no prompt: its letters may be scattered in a
-/// name (`gco` is `git/commit`), and a misspelling is looked for in names only, since that is done
-/// at each key.
+/// A word matches as in a list, except for one that is in no prompt: its letters may be scattered
+/// in a name (`gco` is `git/commit`), and a misspelling is looked for in names only, since that is
+/// done at each key.
 pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
-    let costs = costs(query, &prompts, |word, prompts| {
-        let of_names = |is_match: &dyn Fn(&str) -> bool| -> Vec<Option<u32>> {
-            prompts
-                .iter()
-                .map(|prompt| is_match(name(prompt)).then_some(Kind::Misspelled as u32))
-                .collect()
-        };
-        let scattered = of_names(&|name| is_scattered(word, name));
-        if scattered.iter().any(Option::is_some) {
-            scattered
-        } else {
-            of_names(&misspelled(word))
+    let costs = costs(query, &prompts, similar_name_costs);
+    let mut matching = Vec::new();
+    for (index, cost) in costs.into_iter().enumerate() {
+        if let Some(cost) = cost {
+            matching.push((cost, index));
         }
-    });
-    let mut matching: Vec<(u32, usize)> = costs
-        .into_iter()
-        .enumerate()
-        .filter_map(|(index, cost)| Some((cost?, index)))
-        .collect();
+    }
     matching.sort_unstable();
     matching.into_iter().map(|(_, index)| index).collect()
 }
 
-/// Whether a text has these letters in their order.
-fn is_scattered(letters: &str, text: &str) -> bool {
-    let mut rest = text.chars();
-    letters
-        .chars()
-        .all(|letter| rest.any(|other| other == letter))
+/// Returns the cost of each prompt for a word that is in no prompt: its letters may be scattered in
+/// a name or, if no name has them, the word may be a misspelling of a name.
+fn similar_name_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
+    let scattered = name_costs(prompts, |name| is_scattered(word, name));
+    if has_match(&scattered) {
+        return scattered;
+    }
+    let misspelling = Misspelling::of(word);
+    name_costs(prompts, |name| misspelling.is_of(name))
 }
 
-/// What each prompt costs as an answer to a query; the best match costs least. `None` if a prompt
-/// does not match all words.
+/// Returns the cost of each prompt for a word that is almost in its name.
+fn name_costs(prompts: &[&str], is_similar: impl Fn(&str) -> bool) -> Vec<Option<u32>> {
+    let cost = MatchKind::Misspelled as u32;
+    let costs = prompts.iter();
+    costs
+        .map(|prompt| is_similar(name(prompt)).then_some(cost))
+        .collect()
+}
+
+/// Returns whether a text has these letters in their order.
+fn is_scattered(letters: &str, text: &str) -> bool {
+    let mut following = text.chars();
+    letters
+        .chars()
+        .all(|letter| following.any(|other| other == letter))
+}
+
+/// A word of a query.
+enum QueryWord {
+    /// The beginning of a name, from a word with a colon such as `:re`.
+    NamePrefix(String),
+    /// A word in any field.
+    Anywhere(String),
+}
+
+impl QueryWord {
+    /// Parses the words of a query, without the punctuation around them.
+    fn parse_all(query: &str) -> Vec<QueryWord> {
+        let query: String = query.chars().take(MAX_QUERY).collect();
+        let mut words = Vec::new();
+        for typed in query.split_whitespace() {
+            if typed.starts_with(COLONS) {
+                words.push(QueryWord::NamePrefix(normalized(&fold(typed))));
+                continue;
+            }
+            let word = normalized(typed);
+            let word = word.trim_start_matches('#').trim_matches(PUNCTUATION);
+            if !word.is_empty() {
+                words.push(QueryWord::Anywhere(word.to_owned()));
+            }
+        }
+        words
+    }
+}
+
+/// What is ignored around a word of a query.
+const PUNCTUATION: [char; 7] = ['"', '\'', ',', '.', ';', '?', '!'];
+
+/// Returns what each prompt costs as an answer to a query; the best match costs least. `None` if a
+/// prompt does not match all words.
 ///
 /// A word matches as it is written, anywhere in a name and from the beginning of a word in the
-/// other fields. For a word that is in no prompt at all, `otherwise` gives the costs. A word that
-/// begins with a colon is the beginning of a name.
+/// other fields. For a word that is in no prompt at all, `similar_costs` returns the costs.
 fn costs(
     query: &str,
     prompts: &[&str],
-    otherwise: impl Fn(&str, &[&str]) -> Vec<Option<u32>>,
+    similar_costs: impl Fn(&str, &[&str]) -> Vec<Option<u32>>,
 ) -> Vec<Option<u32>> {
-    let end = query
-        .char_indices()
-        .nth(MAX_QUERY)
-        .map_or(query.len(), |(at, _)| at);
     let mut sums = vec![Some(0); prompts.len()];
-    for word in query[..end].split_whitespace() {
-        let costs: Vec<Option<u32>> = if word.starts_with(COLONS) {
-            let beginning = plain(&fold(word));
-            prompts
-                .iter()
-                .map(|prompt| {
-                    name(prompt)
-                        .replace(':', "/")
-                        .starts_with(&beginning)
-                        .then_some(0)
-                })
-                .collect()
-        } else {
-            let word = plain(word);
-            let word = word
-                .trim_start_matches('#')
-                .trim_matches(['"', '\'', ',', '.', ';', '?', '!']);
-            if word.is_empty() {
-                continue;
-            }
-            let finder = Finder::new(word);
-            let exact = |prompt: &&str| {
-                finder.find(prompt.as_bytes())?;
-                cost(prompt, |rank, text| exact(word, &finder, rank, text))
-            };
-            let exact: Vec<_> = prompts.iter().map(exact).collect();
-            match exact.iter().any(Option::is_some) {
-                true => exact,
-                false => otherwise(word, prompts),
+    for word in QueryWord::parse_all(query) {
+        let costs = match word {
+            QueryWord::NamePrefix(prefix) => prefix_costs(&prefix, prompts),
+            QueryWord::Anywhere(word) => {
+                let costs = exact_costs(&word, prompts);
+                if has_match(&costs) {
+                    costs
+                } else {
+                    similar_costs(&word, prompts)
+                }
             }
         };
         for (sum, cost) in sums.iter_mut().zip(costs) {
@@ -280,49 +357,82 @@ fn costs(
     sums
 }
 
-/// The costs of a word that is in no prompt: a misspelling is assumed.
-fn or_misspelled(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
-    let misspelled = misspelled(word);
-    prompts
-        .iter()
-        .map(|prompt| {
-            cost(prompt, |_, text| {
-                misspelled(text).then_some(Kind::Misspelled)
-            })
-        })
-        .collect()
+/// Returns whether any prompt matches a word.
+fn has_match(costs: &[Option<u32>]) -> bool {
+    costs.iter().any(Option::is_some)
 }
 
-/// A text in which letter case, accents and full-width forms make no difference.
-fn plain(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+/// Returns the cost of each prompt for the beginning of a name: nothing if the name begins with it.
+fn prefix_costs(prefix: &str, prompts: &[&str]) -> Vec<Option<u32>> {
+    let mut costs = Vec::with_capacity(prompts.len());
+    for prompt in prompts {
+        let is_match = name(prompt).replace(':', "/").starts_with(prefix);
+        costs.push(is_match.then_some(0));
     }
-    let is_accent = |letter: &char| matches!(letter, '\u{300}'..='\u{36f}');
-    text.nfkd()
-        .filter(|letter| !is_accent(letter))
-        .nfc()
-        .collect::<String>()
-        .to_lowercase()
+    costs
 }
 
-/// How a word is contained in a text, if it is.
-fn exact(word: &str, finder: &Finder<'_>, rank: usize, text: &str) -> Option<Kind> {
-    let kinds = finder.find_iter(text.as_bytes()).map(|at| {
-        let (before, after) = (&text[..at], &text[at + word.len()..]);
-        match is_boundary(before.chars().next_back(), word.chars().next()) {
-            true if is_boundary(word.chars().next_back(), after.chars().next()) => Kind::Whole,
-            true => Kind::Prefix,
-            false => Kind::Substring,
+/// Returns the cost of each prompt for a word that is in it as it is written.
+fn exact_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
+    let exact = ExactWord {
+        word,
+        finder: Finder::new(word),
+    };
+    prompts.iter().map(|prompt| exact.cost_in(prompt)).collect()
+}
+
+/// Returns the cost of each prompt for a word that is in no prompt: a misspelling is assumed.
+fn misspelling_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
+    let misspelling = Misspelling::of(word);
+    let mut costs = Vec::with_capacity(prompts.len());
+    for prompt in prompts {
+        costs.push(cost(prompt, |_, part| {
+            misspelling.is_of(part).then_some(MatchKind::Misspelled)
+        }));
+    }
+    costs
+}
+
+/// A word that is searched as it is written.
+struct ExactWord<'w> {
+    word: &'w str,
+    /// Searches the bytes of the word, prepared once for all prompts.
+    finder: Finder<'w>,
+}
+
+impl ExactWord<'_> {
+    /// Returns the cost of a prompt; `None` if the word is not in its search text.
+    fn cost_in(&self, prompt: &str) -> Option<u32> {
+        self.finder.find(prompt.as_bytes())?;
+        cost(prompt, |rank, part| self.kind_in(rank, part))
+    }
+
+    /// Returns how the word matches a part of the field with this rank.
+    fn kind_in(&self, rank: usize, part: &str) -> Option<MatchKind> {
+        let places = self.finder.find_iter(part.as_bytes());
+        places
+            .map(|start| self.kind_at(part, start))
+            .filter(|kind| rank == NAME_RANK || *kind != MatchKind::Substring)
+            .min()
+    }
+
+    /// Returns how the word matches at its place in a text.
+    fn kind_at(&self, text: &str, start: usize) -> MatchKind {
+        let before = text[..start].chars().next_back();
+        if !is_boundary(before, self.word.chars().next()) {
+            return MatchKind::Substring;
         }
-    });
-    kinds
-        .filter(|kind| rank == NAME || !matches!(kind, Kind::Substring))
-        .min_by_key(|kind| *kind as usize)
+        let after = text[start + self.word.len()..].chars().next();
+        if is_boundary(self.word.chars().next_back(), after) {
+            MatchKind::Whole
+        } else {
+            MatchKind::Prefix
+        }
+    }
 }
 
-/// Whether a word begins or ends between two characters. In Japanese and other scripts without
-/// spaces it may do so anywhere.
+/// Returns whether a word begins or ends between two characters. In Japanese and other scripts
+/// without spaces it may do so anywhere.
 fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
     let (Some(before), Some(after)) = (before, after) else {
         return true;
@@ -333,8 +443,8 @@ fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
         || is_unspaced(after)
 }
 
-/// Whether a letter is of a script that writes no spaces between words: Thai, Lao, Burmese, Khmer,
-/// kana and Han.
+/// Returns whether a letter is of a script that writes no spaces between words: Thai, Lao, Burmese,
+/// Khmer, kana and Han.
 fn is_unspaced(letter: char) -> bool {
     matches!(
         letter,
@@ -349,32 +459,54 @@ fn is_unspaced(letter: char) -> bool {
     )
 }
 
-/// Whether a text, or a word of it, is a misspelling of a word: with one edit in a word of 4 to 7
-/// letters, two in a longer one. A misspelled number would be another number, so numbers match only
-/// exactly.
-fn misspelled(word: &str) -> impl Fn(&str) -> bool {
-    let length = word.chars().count();
-    let allowed = match length {
-        _ if word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter)) => 0,
-        4..=7 => 1,
-        8..=MAX_MISSPELLED => 2,
-        _ => 0,
-    };
-    move |text| {
-        let is_near = |known: &str| {
-            known.chars().count().abs_diff(length) <= allowed
-                && strsim::osa_distance(word, known) <= allowed
+/// A word that may be misspelled.
+struct Misspelling<'w> {
+    word: &'w str,
+    /// How many characters the word has.
+    length: usize,
+    /// The most edits between the word and the one that was meant. An edit adds, drops or changes a
+    /// letter, or swaps two neighbors.
+    max_edits: usize,
+}
+
+impl Misspelling<'_> {
+    /// Allows one edit in a word of 4 to 7 letters, and two in a longer one. A misspelled number
+    /// would be another number, so a word with a digit matches only exactly.
+    fn of(word: &str) -> Misspelling<'_> {
+        let length = word.chars().count();
+        let is_exact = word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter));
+        let max_edits = match length {
+            4..=7 if !is_exact => 1,
+            8..=MAX_MISSPELLED if !is_exact => 2,
+            _ => 0,
         };
-        // An edit adds or changes one letter. So few texts are left for the distance, which takes
-        // far longer.
-        let has_letters = || {
-            word.chars()
-                .filter(|letter| !text.contains(*letter))
-                .count()
-                <= allowed
-        };
-        let words = || text.split(|letter: char| !letter.is_alphanumeric());
-        allowed > 0 && has_letters() && words().chain([text]).any(is_near)
+        Misspelling {
+            word,
+            length,
+            max_edits,
+        }
+    }
+
+    /// Returns whether the word is a misspelling of a text, or of a word in it.
+    fn is_of(&self, text: &str) -> bool {
+        if self.max_edits == 0 || !self.has_letters_in(text) {
+            return false;
+        }
+        let mut words = text.split(|letter: char| !letter.is_alphanumeric());
+        words.any(|known| self.is_near(known)) || self.is_near(text)
+    }
+
+    /// Returns whether a text has nearly all letters of the word, since an edit adds or changes one
+    /// letter. It leaves few texts for the number of edits, which takes far longer to find out.
+    fn has_letters_in(&self, text: &str) -> bool {
+        let missing = self.word.chars().filter(|letter| !text.contains(*letter));
+        missing.count() <= self.max_edits
+    }
+
+    /// Returns whether the word is at most [`max_edits`](Misspelling::max_edits) away from another.
+    fn is_near(&self, known: &str) -> bool {
+        known.chars().count().abs_diff(self.length) <= self.max_edits
+            && strsim::osa_distance(self.word, known) <= self.max_edits
     }
 }
 
@@ -383,46 +515,55 @@ mod tests {
     use super::*;
     use crate::prompt::{Name, Prompt};
 
-    /// The names that match, best first.
+    /// The prompts of [`found`].
+    const FILES: [TestPrompt; 7] = [
+        ("café", "description: Where to drink"),
+        (
+            "decide",
+            "description: Get it done, weighing the options in turn\ntitle: Decide",
+        ),
+        (
+            "git/commit",
+            "title: Commit message\ndescription: Write a message for the staged changes",
+        ),
+        ("legit", "description: Tell whether a digital offer is real"),
+        (
+            "research",
+            "description: Research a topic in primary sources",
+        ),
+        (
+            "review",
+            "description: Review a change and get its defects\ntags: [quality, git]",
+        ),
+        (
+            "要約",
+            "description: 長い文章を短くまとめるガイド。PDFも可。",
+        ),
+    ];
+
+    /// The name and the frontmatter of a prompt.
+    type TestPrompt = (&'static str, &'static str);
+
+    /// Returns the names of the prompts of [`FILES`] that match a query, the best first.
     fn found(query: &str) -> Vec<&'static str> {
-        let files = [
-            ("café", "---\ndescription: Where to drink\n---\n"),
-            (
-                "decide",
-                "---\ndescription: Get it done, weighing the options in turn\ntitle: Decide\n---\n",
-            ),
-            (
-                "git/commit",
-                "---\ntitle: Commit message\ndescription: Write a message for the staged changes\n---\n",
-            ),
-            (
-                "legit",
-                "---\ndescription: Tell whether a digital offer is real\n---\n",
-            ),
-            (
-                "research",
-                "---\ndescription: Research a topic in primary sources\n---\n",
-            ),
-            (
-                "review",
-                "---\ndescription: Review a change and get its defects\ntags: [quality, git]\n---\n",
-            ),
-            (
-                "要約",
-                "---\ndescription: 長い文章を短くまとめるガイド。PDFも可。\n---\n",
-            ),
-        ];
-        let parse =
-            |name, file: &str| Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
-        let prompts =
-            files.map(|(name, file)| search_text(name, Some(&parse(name, file).summary())));
-        let prompts = prompts.each_ref().map(String::as_str);
-        let costs = costs(query, &prompts, or_misspelled)
-            .into_iter()
-            .zip(files.map(|(name, _)| name));
-        let mut found: Vec<_> = costs
-            .filter_map(|(cost, name)| Some((cost?, name)))
-            .collect();
+        found_in(&FILES, query)
+    }
+
+    /// Returns the names of the prompts that match a query, the best first.
+    fn found_in(files: &[TestPrompt], query: &str) -> Vec<&'static str> {
+        let mut texts = SearchTexts::for_prompts(files.len());
+        for (name, frontmatter) in files {
+            let file = format!("---\n{frontmatter}\n---\nB");
+            let prompt = Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
+            texts.push(&search_text(name, Some(&prompt.summary())));
+        }
+        let costs = costs(query, &texts.slices(), misspelling_costs);
+        let mut found = Vec::new();
+        for (cost, (name, _)) in costs.iter().zip(files) {
+            if let Some(cost) = cost {
+                found.push((cost, *name));
+            }
+        }
         found.sort();
         found.into_iter().map(|(_, name)| name).collect()
     }
@@ -475,24 +616,8 @@ mod tests {
             ("xyzw", ""),
             ("f/xyz", ""),
         ];
-        let fields = files.map(|(name, frontmatter)| {
-            let file = format!("---\n{frontmatter}\n---\nB");
-            search_text(
-                name,
-                Some(
-                    &Prompt::parse(Name::new(name).unwrap(), file.as_bytes())
-                        .unwrap()
-                        .summary(),
-                ),
-            )
-        });
-        let mut found: Vec<_> = costs("xyz", &fields.each_ref().map(String::as_str), or_misspelled)
-            .into_iter()
-            .zip(files.map(|(name, _)| name))
-            .collect();
-        found.sort();
         assert_eq!(
-            found.iter().map(|(_, name)| *name).collect::<Vec<_>>(),
+            found_in(&files, "xyz"),
             ["f/xyz", "xyzw", "wxyz", "e", "d", "a", "b", "c"]
         );
     }

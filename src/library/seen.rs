@@ -9,9 +9,12 @@ use crate::wording::quoted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A prompt as a caller with a prefix sees it.
 #[derive(Debug)]
 struct SeenWithPrefix {
+    /// The prompt as its source has it.
     found: Found,
+    /// The prefix of the caller.
     prefix: Prefix,
 }
 
@@ -28,11 +31,11 @@ impl SeenWithPrefix {
     /// Returns the same error, unless it is in a file that the caller may not see.
     fn shown(&self, error: Diagnostic) -> Diagnostic {
         let own = self.found.place().path();
-        if error
-            .file
-            .as_deref()
-            .is_none_or(|file| self.is_visible(file, &own))
-        {
+        let is_shown = match &error.file {
+            Some(file) => self.is_visible(file, &own),
+            None => true,
+        };
+        if is_shown {
             let further = error.further.into_iter();
             let further = further.map(|error| self.shown(error)).collect();
             return Diagnostic { further, ..error };
@@ -43,6 +46,8 @@ impl SeenWithPrefix {
         Diagnostic::new(error.kind, message, fix).in_file(own)
     }
 
+    /// Returns whether the caller may see a file: it is the prompt's `own`, or in the folder of the
+    /// prefix above that.
     fn is_visible(&self, file: &Path, own: &Path) -> bool {
         let mut above = own.ancestors();
         let folder = above.find(|folder| folder.ends_with(self.prefix.folder()));
