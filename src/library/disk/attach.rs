@@ -1,7 +1,7 @@
 //! Reads the attachments of a prompt, at each request: files next to the prompt's file, and never
 //! one that is outside of the folder of the library, after all links are resolved.
 
-use super::include::read_named;
+use super::include::read_neighbor;
 use super::root::Root;
 use crate::library::caller::Prefix;
 use crate::prompt::{
@@ -64,12 +64,12 @@ impl AttachmentReader<'_> {
         };
         let path = self.file.parent().unwrap_or(&root.path);
         let path = path.join(&attachment.path);
-        let (path, bytes) = read_named(root, &path, MAX_ATTACHMENT, self.prefix)
+        let file = read_neighbor(root, &path, MAX_ATTACHMENT, self.prefix)
             .map_err(|error| unreadable_error(attachment, &error))?;
-        self.count(attachment, bytes.len())?;
+        self.count(attachment, file.bytes.len())?;
         Ok(Attachment {
             name: self.name_of(attachment).to_owned(),
-            content: attachment.content(bytes, path.to_string_lossy().into_owned())?,
+            content: attachment.content(file.bytes, file.path.to_string_lossy().into_owned())?,
         })
     }
 
@@ -132,7 +132,9 @@ pub(crate) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(
     let mut files = Vec::new();
     for attachment in &prompt.attachments {
         let path = folder.join(&attachment.path);
-        files.extend(read_named(root, &path, MAX_ATTACHMENT, None));
+        if let Ok(file) = read_neighbor(root, &path, MAX_ATTACHMENT, None) {
+            files.push((file.path, file.bytes));
+        }
     }
     files
 }

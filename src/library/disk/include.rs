@@ -2,7 +2,7 @@
 //! resolved, and the built-in prompts. `prompt/include.rs` says which lines include a file.
 
 use super::cache::Trace;
-use super::open;
+use super::open::{open, read_opened, unreadable};
 use super::reach::path_of_open_file;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
@@ -15,13 +15,14 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// What the name of a built-in prompt follows.
+/// The beginning of the path of a built-in prompt, as in `builtin:review`.
 const BUILTIN: &str = "builtin:";
 
-const FIX: &str =
+/// The fix for a path that leads to no file that may be included.
+const CORRECT_PATH: &str =
     "write a path from the folder of this file, or from the prompts folder with `/` before it";
 
-/// The files that one prompt includes.
+/// Reads the files that one prompt includes.
 pub(crate) struct Includes<'f> {
     pub(crate) root: &'f Root,
     /// What holds the files instead of the disk.
@@ -30,173 +31,17 @@ pub(crate) struct Includes<'f> {
     pub(crate) own: &'f Path,
     /// Whether built-in prompts may be included.
     pub(crate) takes_builtin: bool,
-    /// No other file of the folder may be included.
+    /// If there is a prefix, no other file of the folder may be included.
     pub(crate) prefix: Option<&'f Prefix>,
     /// Gets the stamps of the files that are included.
     pub(crate) trace: &'f mut Trace,
 }
 
-impl Includes<'_> {
-    /// The bytes of a file of the prompts folder.
-    fn read_file(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        if let Some(rows) = self.rows {
-            return self.read_row(rows, path);
-        }
-        self.trace.look(path);
-        let (path, bytes) =
-            read_named(self.root, path, MAX_FILE, self.prefix).map_err(|why| match why.kind {
-                Kind::Missing => Diagnostic {
-                    fix: FIX.to_owned(),
-                    ..why
-                },
-                _ => why,
-            })?;
-        let name = self.root.below(&path);
-        if Path::new(&name)
-            .iter()
-            .any(|segment| is_hidden(Path::new(segment)))
-        {
-            let message = "it is hidden, because a name in its path begins with a dot";
-            return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
-        }
-        Ok((IncludedFile { name, path }, bytes))
-    }
-
-    /// The same of a file in memory.
-    fn read_row(
-        &mut self,
-        rows: &Arc<Rows>,
-        path: &Path,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        let mut steps = Vec::new();
-        for step in path
-            .strip_prefix(&self.root.path)
-            .unwrap_or(path)
-            .components()
-        {
-            match step {
-                Component::ParentDir if steps.pop().is_none() => return Err(missing(self.prefix)),
-                Component::Normal(step) => steps.push(step.to_string_lossy()),
-                _ => {}
-            }
-        }
-        let name = steps.join("/");
-        self.trace.look_at(rows, &name);
-        let row = rows
-            .get(&name)
-            .filter(|_| self.prefix.is_none_or(|prefix| prefix.contains(&name)));
-        let row = row.ok_or_else(|| missing(self.prefix))?;
-        let path = self.root.path.join(&name);
-        Ok((IncludedFile { name, path }, row.text.as_bytes().to_vec()))
-    }
-
-    fn read_any(
-        &mut self,
-        path: &str,
-        from: &IncludedFile,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        if let Some(name) = path.strip_prefix(BUILTIN) {
-            if !self.takes_builtin {
-                let message = "a prompt of a pack includes only files of the pack";
-                return Err(Diagnostic::new(Kind::Escapes, message, FIX));
-            }
-            let fix = "choose one from `prompt-expander list`";
-            let text = builtin_text(name).ok_or_else(|| {
-                Diagnostic::new(Kind::Missing, "there is no such built-in prompt", fix)
-            })?;
-            return Ok((
-                IncludedFile {
-                    name: path.to_owned(),
-                    path: path.into(),
-                },
-                text.as_bytes().to_vec(),
-            ));
-        }
-        let end = if path.to_ascii_lowercase().ends_with(".md") {
-            ""
-        } else {
-            ".md"
-        };
-        let folder = match path.starts_with('/') {
-            true => &*self.root.path,
-            false => from.path.parent().unwrap_or(&self.root.path),
-        };
-        let below = path.trim_start_matches('/');
-        let whole = folder.join(format!("{below}{end}"));
-        let is_other = self.prefix.is_none()
-            && !end.is_empty()
-            && !whole.exists()
-            && folder.join(below).is_file();
-        if is_other {
-            let fix = "copy its text to a file that ends in `.md`, and include that; or list the file in `attachments`";
-            return Err(Diagnostic::new(
-                Kind::Invalid,
-                "only files that end in `.md` can be included",
-                fix,
-            ));
-        }
-        self.read_file(&whole)
-    }
-}
-
-/// Reads a file that a prompt includes or attaches: its path in the folder, after all links are
-/// resolved, and its bytes. With a prefix, no other file of the folder may be read.
-///
-/// # Errors
-/// It is outside of the folder, or in the history; in a pack, it is another file than when the pack
-/// was added; it cannot be read, or is longer than `max` bytes.
-pub(crate) fn read_named(
-    root: &Root,
-    path: &Path,
-    max: usize,
-    prefix: Option<&Prefix>,
-) -> Result<(PathBuf, Vec<u8>), Diagnostic> {
-    let target = fs::canonicalize(path);
-    if let Some(prefix) = prefix
-        && !target
-            .as_ref()
-            .is_ok_and(|target| prefix.has_file(&root.path, target))
-    {
-        return Err(missing(Some(prefix)));
-    }
-    let target = target.map_err(|error| open::unreadable(path, &error))?;
-    let real_root =
-        fs::canonicalize(&root.path).map_err(|error| open::unreadable(&root.path, &error))?;
-    let outside = || {
-        let fix = format!(
-            "copy the file into {}",
-            quoted(&root.path.display().to_string())
-        );
-        Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
-    };
-    let path = root
-        .path
-        .join(target.strip_prefix(&real_root).map_err(|_| outside())?);
-    if path.starts_with(root.path.join(HISTORY)) {
-        let message = format!("it is in {HISTORY}, whose files are no part of a prompt");
-        return Err(Diagnostic::new(
-            Kind::Invalid,
-            message,
-            "copy it to another folder",
-        ));
-    }
-    let file = open::open(&target)?;
-    root.reach.check_open_file(&file)?;
-    // A folder of the path may have been replaced with a link since.
-    if path_of_open_file(&file).is_some_and(|now| !now.starts_with(&real_root)) {
-        return Err(outside());
-    }
-    let bytes = open::read_opened(file, &target, max)?;
-    root.check_text(&path, &bytes)?;
-    Ok((path, bytes))
-}
-
-/// The error does not say whether there is such a file elsewhere.
-fn missing(prefix: Option<&Prefix>) -> Diagnostic {
-    let place = prefix
-        .map(|prefix| format!(" in {}", quoted(&prefix.to_string())))
-        .unwrap_or_default();
-    Diagnostic::new(Kind::Missing, format!("there is no such file{place}"), FIX)
+/// A file of a prompts folder that a prompt names.
+pub(super) struct NeighborFile {
+    /// Its path in the folder, without the symlinks below the folder.
+    pub(super) path: PathBuf,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl IncludeReader for Includes<'_> {
@@ -221,4 +66,170 @@ impl IncludeReader for Includes<'_> {
             Diagnostic { message, ..error }
         })
     }
+}
+
+impl Includes<'_> {
+    fn read_any(
+        &mut self,
+        path: &str,
+        from: &IncludedFile,
+    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        if let Some(name) = path.strip_prefix(BUILTIN) {
+            return self.read_builtin(path, name);
+        }
+        let path = self.whole_path(path, from)?;
+        match self.rows {
+            Some(rows) => self.read_row(rows, &path),
+            None => self.read_from_disk(&path),
+        }
+    }
+
+    /// Returns the text of a built-in prompt. `path` is its name with `builtin:`.
+    fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        if !self.takes_builtin {
+            let message = "a prompt of a pack includes only files of the pack";
+            return Err(Diagnostic::new(Kind::Escapes, message, CORRECT_PATH));
+        }
+        let Some(text) = builtin_text(name) else {
+            let message = "there is no such built-in prompt";
+            let fix = "choose one from `prompt-expander list`";
+            return Err(Diagnostic::new(Kind::Missing, message, fix));
+        };
+        let file = IncludedFile {
+            name: path.to_owned(),
+            path: path.into(),
+        };
+        Ok((file, text.as_bytes().to_vec()))
+    }
+
+    /// Returns the whole path of what `from` includes as `path`: without its suffix, from the
+    /// folder of `from`, or from the prompts folder with `/` before it.
+    ///
+    /// # Errors
+    /// It is a file without the suffix `.md`.
+    fn whole_path(&self, path: &str, from: &IncludedFile) -> Result<PathBuf, Diagnostic> {
+        let folder = if path.starts_with('/') {
+            &self.root.path
+        } else {
+            from.path.parent().unwrap_or(&self.root.path)
+        };
+        let as_written = folder.join(path.trim_start_matches('/'));
+        if path.to_ascii_lowercase().ends_with(".md") {
+            return Ok(as_written);
+        }
+        let below = path.trim_start_matches('/');
+        let with_suffix = folder.join(format!("{below}.md"));
+        // A caller with a prefix does not learn which other files exist.
+        if self.prefix.is_none() && !with_suffix.exists() && as_written.is_file() {
+            let message = "only files that end in `.md` can be included";
+            let fix = "copy its text to a file that ends in `.md`, and include that; or list the file in `attachments`";
+            return Err(Diagnostic::new(Kind::Invalid, message, fix));
+        }
+        Ok(with_suffix)
+    }
+
+    fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        self.trace.look(path);
+        let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
+            if error.kind == Kind::Missing {
+                error.fix = CORRECT_PATH.to_owned();
+            }
+            error
+        })?;
+        let name = self.root.below(&file.path);
+        if name.split('/').any(|step| is_hidden(Path::new(step))) {
+            let message = "it is hidden, because a name in its path begins with a dot";
+            return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
+        }
+        let path = file.path;
+        Ok((IncludedFile { name, path }, file.bytes))
+    }
+
+    fn read_row(
+        &mut self,
+        rows: &Arc<Rows>,
+        path: &Path,
+    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        let below = path.strip_prefix(&self.root.path).unwrap_or(path);
+        let name = normalized(below).ok_or_else(|| missing(self.prefix))?;
+        self.trace.look_at(rows, &name);
+        let is_visible = self.prefix.is_none_or(|prefix| prefix.contains(&name));
+        match rows.get(&name) {
+            Some(row) if is_visible => {
+                let path = self.root.path.join(&name);
+                Ok((IncludedFile { name, path }, row.text.as_bytes().to_vec()))
+            }
+            _ => Err(missing(self.prefix)),
+        }
+    }
+}
+
+/// Returns a path below a folder without `.` and `..`, `/`-separated: `a/c` for `a/b/../c`. `None`
+/// if it leads out of the folder.
+fn normalized(below: &Path) -> Option<String> {
+    let mut steps = Vec::new();
+    for component in below.components() {
+        match component {
+            Component::Normal(step) => steps.push(step.to_string_lossy()),
+            Component::ParentDir => {
+                steps.pop()?;
+            }
+            _ => {}
+        }
+    }
+    Some(steps.join("/"))
+}
+
+/// Reads a file that a prompt includes or attaches, of at most `limit` bytes. All symlinks are
+/// resolved. If there is a prefix, no other file of the folder may be read.
+///
+/// # Errors
+/// It is outside of the folder, or in the history; in a pack, it is another file than when the pack
+/// was added; it cannot be read, or is longer.
+pub(super) fn read_neighbor(
+    root: &Root,
+    path: &Path,
+    limit: usize,
+    prefix: Option<&Prefix>,
+) -> Result<NeighborFile, Diagnostic> {
+    let target = match fs::canonicalize(path) {
+        Ok(target) if prefix.is_none_or(|prefix| prefix.has_file(&root.path, &target)) => target,
+        Err(error) if prefix.is_none() => return Err(unreadable(path, &error)),
+        _ => return Err(missing(prefix)),
+    };
+    let real_root = fs::canonicalize(&root.path).map_err(|error| unreadable(&root.path, &error))?;
+    let Ok(below) = target.strip_prefix(&real_root) else {
+        return Err(outside(root));
+    };
+    let path = root.path.join(below);
+    if path.starts_with(root.path.join(HISTORY)) {
+        let message = format!("it is in {HISTORY}, whose files are no part of a prompt");
+        let fix = "copy it to another folder";
+        return Err(Diagnostic::new(Kind::Invalid, message, fix));
+    }
+    let file = open(&target)?;
+    root.reach.check_open_file(&file)?;
+    // A folder of the path may have been replaced with a link since.
+    if path_of_open_file(&file).is_some_and(|opened| !opened.starts_with(&real_root)) {
+        return Err(outside(root));
+    }
+    let bytes = read_opened(file, &target, limit)?;
+    root.check_text(&path, &bytes)?;
+    Ok(NeighborFile { path, bytes })
+}
+
+fn outside(root: &Root) -> Diagnostic {
+    let folder = quoted(&root.path.display().to_string());
+    let fix = format!("copy the file into {folder}");
+    Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
+}
+
+/// Returns the error for a file that does not exist for a caller. It does not say whether there is
+/// such a file elsewhere.
+fn missing(prefix: Option<&Prefix>) -> Diagnostic {
+    let message = match prefix {
+        Some(prefix) => format!("there is no such file in {}", quoted(&prefix.to_string())),
+        None => "there is no such file".to_owned(),
+    };
+    Diagnostic::new(Kind::Missing, message, CORRECT_PATH)
 }

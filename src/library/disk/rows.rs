@@ -11,17 +11,17 @@ use std::time::SystemTime;
 /// The path that stands for the list of all paths.
 pub(crate) const LIST: &str = "";
 
-/// A file.
+/// A file in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) text: Arc<str>,
-    /// The number of the write that made it: a later one has a greater number.
+    /// The number of the write that made it. Later writes have greater numbers.
     pub(crate) number: i64,
-    /// When that was.
+    /// When it was written.
     pub(crate) at: SystemTime,
 }
 
-/// All files. Each read sees all of a write, or nothing of it.
+/// All files of a folder in memory. Each read sees all of a write, or nothing of it.
 #[derive(Debug, Default)]
 pub(crate) struct Rows(Mutex<Table>);
 
@@ -35,12 +35,13 @@ struct Table {
 }
 
 impl Rows {
+    /// Returns the file at a path.
     pub(crate) fn get(&self, path: &str) -> Option<Row> {
         lock(&self.0).files.get(path).cloned()
     }
 
-    /// The number of what is at a path now; 0 if nothing is there. Of the [list](LIST) of paths,
-    /// how often it has changed.
+    /// Returns the number of the file at a path, or 0 if nothing is there. For the [list](LIST) of
+    /// paths, it is how often the list has changed.
     pub(crate) fn number(&self, path: &str) -> i64 {
         let table = lock(&self.0);
         if path == LIST {
@@ -50,34 +51,29 @@ impl Rows {
         }
     }
 
-    /// Sorted.
+    /// Returns the paths of all files, sorted.
     pub(crate) fn paths(&self) -> Vec<Arc<str>> {
         lock(&self.0).files.keys().cloned().collect()
     }
 
-    /// The number of the last write.
+    /// Returns the number of the last write.
     pub(crate) fn last(&self) -> i64 {
         lock(&self.0).number
     }
 
-    /// Replaces everything.
+    /// Replaces all files. `number` is that of the last write.
     pub(crate) fn replace(&self, files: BTreeMap<Arc<str>, Row>, number: i64) {
         let mut table = lock(&self.0);
-        let lists = table.lists + 1;
-        let old = std::mem::replace(
-            &mut *table,
-            Table {
-                files,
-                number,
-                lists,
-            },
-        );
-        drop(table); // no reader waits until it is freed
-        drop(old);
+        let old_files = std::mem::replace(&mut table.files, files);
+        table.number = number;
+        table.lists += 1;
+        drop(table); // no reader waits until the old files are freed
+        drop(old_files);
     }
 
-    /// Carries out writes in the order of their numbers, without those that it has: each has a
-    /// number, a path and the file, or `None` if it was deleted. Returns the paths.
+    /// Carries out writes in the order of their numbers, and returns their paths. A write that was
+    /// carried out before is left out. Each has a path, a number and the file, or `None` if the
+    /// file was deleted.
     pub(crate) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<Row>)>) -> Vec<Arc<str>> {
         let mut table = lock(&self.0);
         let mut changed = Vec::new();
@@ -86,12 +82,14 @@ impl Rows {
                 continue;
             }
             table.number = number;
-            let is_there = row.is_some();
-            let was_there = match row {
-                Some(row) => table.files.insert(Arc::clone(&path), row).is_some(),
-                None => table.files.remove(&path).is_some(),
-            };
-            table.lists += i64::from(is_there != was_there);
+            let count = table.files.len();
+            match row {
+                Some(row) => _ = table.files.insert(Arc::clone(&path), row),
+                None => _ = table.files.remove(&path),
+            }
+            if table.files.len() != count {
+                table.lists += 1;
+            }
             changed.push(path);
         }
         changed

@@ -6,23 +6,31 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The state of a file or a folder, symlinks followed.
+/// The state of a file or a folder. Symlinks are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     /// In bytes.
     size: u64,
     /// `None` where the file system does not say.
     pub(crate) modified: Option<SystemTime>,
-    /// Device, inode and mode, which std does not offer on Windows.
+    /// What std does not offer on Windows.
     #[cfg(unix)]
-    identity: (u64, u64, u32),
-    /// The time of the last change of content or metadata: seconds and nanoseconds.
-    #[cfg(unix)]
-    changed: (i64, i64),
+    unix: UnixState,
+}
+
+/// What only Unix says of a file. The last change is that of its content or its metadata.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct UnixState {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    changed_seconds: i64,
+    changed_nanoseconds: i64,
 }
 
 impl Stamp {
-    /// The stamp of the file or folder at a path; `None` if there is none.
+    /// Returns the stamp of the file or folder at a path; `None` if nothing is there.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Stamp>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
@@ -35,57 +43,71 @@ impl Stamp {
         }
     }
 
-    pub(crate) fn of(metadata: &Metadata) -> Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
         Stamp {
             size: metadata.len(),
             modified: metadata.modified().ok(),
             #[cfg(unix)]
-            identity: (metadata.dev(), metadata.ino(), metadata.mode()),
-            #[cfg(unix)]
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            unix: UnixState {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                mode: metadata.mode(),
+                changed_seconds: metadata.ctime(),
+                changed_nanoseconds: metadata.ctime_nsec(),
+            },
         }
     }
 
-    /// Whether the next change of the file at this path is sure to show another stamp: the last one
-    /// was at least so long ago.
+    /// Returns whether the next change of the file at this path is sure to show another stamp: the
+    /// last change was at least `settling` ago, and the file system is known to be local. A time in
+    /// the future is not reliable.
     pub(crate) fn is_reliable(&self, path: &Path, settling: Duration) -> bool {
-        #[cfg(unix)]
-        let changed = u64::try_from(self.changed.0).ok().map(|seconds| {
-            SystemTime::UNIX_EPOCH
-                + Duration::from_secs(seconds)
-                + Duration::from_nanos(self.changed.1.unsigned_abs())
-        });
-        #[cfg(not(unix))]
-        let changed = self.modified;
-        // A time in the future is not reliable.
-        changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age >= settling))
-            && is_local(path)
+        let Some(changed) = self.changed() else {
+            return false;
+        };
+        changed.elapsed().is_ok_and(|age| age >= settling) && is_local(path)
+    }
+
+    /// Returns the time of the last change.
+    #[cfg(unix)]
+    fn changed(&self) -> Option<SystemTime> {
+        let seconds = u64::try_from(self.unix.changed_seconds).ok()?;
+        let nanoseconds = self.unix.changed_nanoseconds.unsigned_abs();
+        let age = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
+        Some(SystemTime::UNIX_EPOCH + age)
+    }
+
+    /// Returns the time of the last change.
+    #[cfg(not(unix))]
+    fn changed(&self) -> Option<SystemTime> {
+        self.modified
     }
 }
 
-/// The type of the file system at a path, as in statfs(2) and the kernel's linux/magic.h.
+/// Returns the type of the file system at a path, as in statfs(2) and the kernel's linux/magic.h.
 #[cfg(target_os = "linux")]
 fn file_system(path: &Path) -> Option<u32> {
     // Wider on some platforms; the numbers have 32 bits.
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Whether the file at a path is on a file system that shows each change in the stamp at once.
-/// Unknown ones are not listed; nor is FAT: it stores no times of its root, and no time that
-/// programs cannot set.
+/// Returns whether the file at a path is on a file system that shows each change in the stamp at
+/// once.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)
 }
 
-/// Other systems are not asked: there, every file is read at each request.
+/// Returns false, as other systems are not asked: there, every file is read at each request.
 #[cfg(not(target_os = "linux"))]
 fn is_local(_: &Path) -> bool {
     false
 }
 
+/// Returns whether a type of file system is known to show each change at once. FAT does not: it
+/// stores no times of its root, and no time that programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local_type(number: u32) -> bool {
     matches!(
@@ -106,14 +128,14 @@ fn is_local_type(number: u32) -> bool {
     )
 }
 
-/// Whether other machines may change the files of this folder without an event on this one: they
-/// may if the file system is not known.
+/// Returns whether other machines may change the files of this folder without an event on this one.
+/// If the type of the file system is not known, they may.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_on_network(path: &Path) -> bool {
     file_system(path).is_some_and(|number| !is_local_type(number))
 }
 
-/// Other systems are not asked.
+/// Returns false, as other systems are not asked.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_on_network(_: &Path) -> bool {
     false
