@@ -28,23 +28,31 @@ const LONGEST: Duration = Duration::from_millis(600);
 /// How often the folders are registered again because others were added meanwhile.
 const MAX_ROUNDS: usize = 5;
 
-/// What is known of a burst of changes, or of one of them.
+/// What is known of one change, or of a burst of changes.
 #[derive(Debug)]
 struct Signal {
+    /// The prompts that may have changed.
     change: Change,
-    /// Whether something may have been added, removed or renamed.
+    /// Whether a file or folder may have been added, removed or renamed.
     moves: bool,
 }
 
-/// What is known if events may be missing.
-fn unknown() -> Signal {
-    Signal {
-        change: Change::anything(),
-        moves: true,
+impl Signal {
+    /// Returns the signal for when events may be missing: anything may have changed.
+    fn anything() -> Signal {
+        Signal {
+            change: Change::anything(),
+            moves: true,
+        }
+    }
+
+    fn add(&mut self, other: Signal) {
+        self.change.add(other.change);
+        self.moves |= other.moves;
     }
 }
 
-/// The watchers to which changes are sent.
+/// The watches of a library, which are told of changes that the program makes itself.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Mutex<Vec<Sender<Signal>>>);
 
@@ -53,27 +61,30 @@ impl Changes {
         !lock(&self.0).is_empty()
     }
 
+    /// Tells all watches of a change.
     pub(crate) fn tell(&self, change: &Change) {
         lock(&self.0).retain(|sender| {
             let signal = Signal {
                 change: change.clone(),
                 moves: false,
             };
-            sender.send(signal).is_ok()
+            sender.send(signal).is_ok() // a watch that was dropped is forgotten
         });
     }
 }
 
 /// Waits for changes of a library.
 pub struct Watch {
-    /// Adds what the library is made from now.
+    /// Adds the files and folders that the library is made from now.
     look: Box<dyn Fn(&mut Watched) + Send>,
+    /// Receives, once, why the system sends no events.
     warn: fn(&str),
     has_warned: bool,
     sender: Sender<Signal>,
     receiver: Receiver<Signal>,
+    /// What the watcher watches.
     watched: Arc<Watched>,
-    /// Sends events until it is dropped.
+    /// Sends signals until it is dropped.
     watcher: Option<Box<dyn Watcher + Send>>,
 }
 
@@ -86,7 +97,8 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Watches from when this returns. `warn` receives, once, why the system gives no events.
+    /// Starts to watch: no change after the return is missed. `warn` is called at most once, if files
+    /// have to be polled.
     pub(crate) fn start(
         look: Box<dyn Fn(&mut Watched) + Send>,
         changes: &Changes,
@@ -107,29 +119,34 @@ impl Watch {
         watch
     }
 
-    /// Waits for a burst of changes, and for its end.
+    /// Waits for a burst of changes and its end, and returns what may have changed.
     pub fn wait(&mut self) -> Change {
-        let mut burst = self.receiver.recv().unwrap_or_else(|_| unknown()); // it has a sender itself
+        // It cannot fail, because `self.sender` is one of the senders.
+        let first = self.receiver.recv();
+        let mut burst = first.unwrap_or_else(|_| Signal::anything());
         let started = Instant::now();
-        let mut _replaced = None;
+        // The old watcher is kept until the burst is over: it still reports events from before the
+        // new one was started.
+        let mut _old_watcher = None;
         loop {
             while started.elapsed() < LONGEST
                 && let Ok(more) = self.receiver.recv_timeout(QUIET)
             {
-                burst.change.add(more.change);
-                burst.moves |= more.moves;
+                burst.add(more);
             }
-            // The same path may be another folder now.
-            let may_be_outdated =
-                burst.moves && (!burst.change.folders.is_empty() || *self.watched != self.look());
-            if !may_be_outdated {
+            if !self.is_outdated_after(&burst) {
                 return burst.change;
             }
             burst.moves = false;
-            // Until this burst is over, it tells what happened before there was another one.
-            _replaced = self.watcher.take();
+            _old_watcher = self.watcher.take();
             self.register();
         }
+    }
+
+    /// Returns whether other paths may have to be watched after these changes. A path that was watched
+    /// may be another folder now.
+    fn is_outdated_after(&self, burst: &Signal) -> bool {
+        burst.moves && (!burst.change.folders.is_empty() || *self.watched != self.look())
     }
 
     fn look(&self) -> Watched {
@@ -138,102 +155,101 @@ impl Watch {
         watched
     }
 
-    /// Registers every path of the library, as it is once they are registered.
+    /// Starts a watcher of every path of the library. While that takes place, paths may be added, so it
+    /// is repeated until all are watched.
     fn register(&mut self) {
         for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
-            let watcher = match self.watched.is_on_network {
-                true => {
-                    Err("some are on a network file system, or on one that is not known".to_owned())
-                }
-                false => self.watch_with::<RecommendedWatcher>(Config::default()),
-            };
-            self.watcher = match watcher {
-                Ok(watcher) => Some(watcher),
-                Err(reason) => {
-                    if !std::mem::replace(&mut self.has_warned, true) {
-                        (self.warn)(&format!(
-                            "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
-                            POLL.as_millis()
-                        ));
-                    }
-                    self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL))
-                        .ok()
-                }
-            };
+            self.watcher = self.start_watcher();
             if *self.watched == self.look() {
                 return;
             }
         }
-        // They change faster than they can be registered: try again, at once.
-        _ = self.sender.send(unknown());
+        // Paths are added faster than they can be watched. Try again at once.
+        _ = self.sender.send(Signal::anything());
     }
 
-    /// A watcher of every path, by events of the system or by polling.
+    /// Returns a watcher by events of the system, or else, after a warning, one that polls.
+    fn start_watcher(&mut self) -> Option<Box<dyn Watcher + Send>> {
+        let reason = if self.watched.is_on_network {
+            "some are on a network file system, or on one that is not known".to_owned()
+        } else {
+            match self.watch_with::<RecommendedWatcher>(Config::default()) {
+                Ok(watcher) => return Some(watcher),
+                Err(reason) => reason,
+            }
+        };
+        if !self.has_warned {
+            self.has_warned = true;
+            (self.warn)(&format!(
+                "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
+                POLL.as_millis()
+            ));
+        }
+        self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL))
+            .ok()
+    }
+
+    /// Starts a watcher of every path.
+    ///
+    /// # Errors
+    /// The reason why the system cannot watch them.
     fn watch_with<W: Watcher + Send + 'static>(
         &self,
         config: Config,
     ) -> Result<Box<dyn Watcher + Send>, String> {
-        // notify 8 panics if it cannot start its own thread.
-        let trial = thread::Builder::new()
-            .spawn(|| {})
-            .map(thread::JoinHandle::join);
-        trial
-            .map_err(|error| format!("cannot start a thread: {error}"))?
-            .map_err(|_| "a thread failed")?;
-        let (watched, sender) = (Arc::clone(&self.watched), self.sender.clone());
+        check_that_threads_start()?;
+        let watched = Arc::clone(&self.watched);
+        let sender = self.sender.clone();
         let handler = move |event: notify::Result<Event>| {
             let signal = match event {
                 Ok(event) => signal(&event, &watched),
-                // What cannot be polled now is looked at by the next poll. Otherwise, events may be
-                // missing.
-                Err(_) => (W::kind() != WatcherKind::PollWatcher).then(unknown),
+                // The next poll looks again at what could not be polled.
+                Err(_) if W::kind() == WatcherKind::PollWatcher => None,
+                Err(_) => Some(Signal::anything()), // events may be missing
             };
-            _ = signal.map(|signal| sender.send(signal));
+            if let Some(signal) = signal {
+                _ = sender.send(signal);
+            }
         };
         let mut watcher = W::new(handler, config).map_err(|error| error.to_string())?;
         for path in self.watched.paths() {
-            match watcher.watch(path, RecursiveMode::NonRecursive) {
-                Err(error) if !is_of_the_path(&error.kind) => return Err(error.to_string()),
-                Ok(()) | Err(_) => {}
+            if let Err(error) = watcher.watch(path, RecursiveMode::NonRecursive)
+                && !is_missing_or_forbidden(&error.kind)
+            {
+                return Err(error.to_string());
             }
         }
         Ok(Box::new(watcher))
     }
 }
 
-/// What an event may mean; `None` if nothing. That a file was opened or read means nothing: this
-/// program does so itself, and would never stop.
+/// Checks that a thread can be started, because notify 8 panics if it cannot start its own.
+fn check_that_threads_start() -> Result<(), String> {
+    let thread = thread::Builder::new()
+        .spawn(|| {})
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    thread.join().map_err(|_| "a thread failed".to_owned())
+}
+
+/// Returns what an event may mean, or `None` if nothing has changed.
 fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
-    if matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
-    {
+    if is_read(event.kind) {
         return None;
     }
-    // With other permissions, a folder that could not be read may have to be watched.
-    let is_content = matches!(
-        event.kind,
-        EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_))
-    );
-    let moves = !is_content || event.need_rescan();
-    let is_file = matches!(
-        event.kind,
-        EventKind::Create(CreateKind::File)
-            | EventKind::Remove(RemoveKind::File)
-            | EventKind::Modify(ModifyKind::Data(_))
-            | EventKind::Access(_)
-    );
+    let moves = !is_change_of_content(event.kind) || event.need_rescan();
     if event.paths.is_empty() {
         let change = Change::anything();
         return Some(Signal { change, moves });
     }
     let mut change: Option<Change> = None;
     for path in &event.paths {
-        let event = PathEvent {
+        let path_event = PathEvent {
             path,
             moves,
-            may_be_folder: !is_file,
+            may_be_folder: !is_about_file(event.kind),
         };
-        if let Some(more) = watched.change(event) {
+        if let Some(more) = watched.change(path_event) {
             change.get_or_insert_default().add(more);
         }
     }
@@ -243,9 +259,35 @@ fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
     })
 }
 
-/// Whether a path cannot be watched because it was removed, or may not be read (its prompts cannot
-/// be read either then).
-fn is_of_the_path(error: &ErrorKind) -> bool {
+/// Returns whether a file was opened or read. This program does so itself when it looks for changes,
+/// and would never stop if that counted as a change.
+fn is_read(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+}
+
+/// Returns whether only the content of a file changed. Other permissions are more than that: a folder
+/// that could not be read may have to be watched now.
+fn is_change_of_content(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_))
+    )
+}
+
+/// Returns whether an event is about a file, not about a folder.
+fn is_about_file(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Create(CreateKind::File)
+            | EventKind::Remove(RemoveKind::File)
+            | EventKind::Modify(ModifyKind::Data(_))
+            | EventKind::Access(_)
+    )
+}
+
+/// Returns whether a path cannot be watched because it was removed, or may not be read. Its prompts
+/// cannot be read either then.
+fn is_missing_or_forbidden(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,
         ErrorKind::Io(error) => matches!(

@@ -109,10 +109,10 @@ impl Watched {
     /// Watches everything that was looked at when the prompts of a folder were listed: each folder, and
     /// each symlink on the way to it.
     pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
-        self.add_way(&root.path, &Change::of_folder(root.prefix.clone()));
+        self.watch_way_to(&root.path, &Change::of_folder(root.prefix.clone()));
         for path in trace.paths() {
             if let Some(target) = target_of(path) {
-                self.add_way(&target, &Change::of_path(root, path));
+                self.watch_way_to(&target, &Change::of_path(root, path));
             }
             let Ok(real) = fs::canonicalize(path) else {
                 continue;
@@ -136,11 +136,12 @@ impl Watched {
     /// Adds the folders above a path, each with the entry on the way to it. Any of them may be
     /// replaced, and change anything.
     pub(crate) fn add_path(&mut self, path: &Path) {
-        self.add_way(path, &Change::anything());
+        self.watch_way_to(path, &Change::anything());
     }
 
-    /// The same of a path at which only this may change.
-    fn add_way(&mut self, path: &Path, change: &Change) {
+    /// Watches each folder on the way to a path, and the path itself: if one of them is replaced, that
+    /// means `change`. If one is a symlink, the way to its target is watched, too.
+    fn watch_way_to(&mut self, path: &Path, change: &Change) {
         for step in path.ancestors() {
             let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
                 continue;
@@ -150,12 +151,12 @@ impl Watched {
             };
             let entries = self.entries.entry(folder).or_default();
             let known = entries.entry(name.to_owned()).or_default();
-            let before = known.len();
+            let length_before = known.len();
             known.add(change.clone());
-            if known.len() > before
-                && let Some(target) = target_of(step)
-            {
-                self.add_way(&target, change);
+            // A step that is known already ends the recursion, even if links lead in a circle.
+            let is_new = known.len() > length_before;
+            if is_new && let Some(target) = target_of(step) {
+                self.watch_way_to(&target, change);
             }
         }
     }
