@@ -201,18 +201,21 @@ impl Watch {
         check_that_threads_start()?;
         let watched = Arc::clone(&self.watched);
         let sender = self.sender.clone();
-        let handler = move |event: notify::Result<Event>| {
-            let signal = match event {
-                Ok(event) => signal(&event, &watched),
-                // The next poll looks again at what could not be polled.
-                Err(_) if W::kind() == WatcherKind::PollWatcher => None,
-                Err(_) => Some(Signal::anything()), // events may be missing
-            };
-            if let Some(signal) = signal {
-                _ = sender.send(signal);
-            }
-        };
-        let mut watcher = W::new(handler, config).map_err(|error| error.to_string())?;
+        let started = W::new(
+            move |event: notify::Result<Event>| {
+                let signal = match event {
+                    Ok(event) => signal(&event, &watched),
+                    // The next poll looks again at what could not be polled.
+                    Err(_) if W::kind() == WatcherKind::PollWatcher => None,
+                    Err(_) => Some(Signal::anything()), // events may be missing
+                };
+                if let Some(signal) = signal {
+                    _ = sender.send(signal);
+                }
+            },
+            config,
+        );
+        let mut watcher = started.map_err(|error| error.to_string())?;
         for path in self.watched.paths() {
             if let Err(error) = watcher.watch(path, RecursiveMode::NonRecursive)
                 && !is_missing_or_forbidden(&error.kind)
