@@ -195,13 +195,13 @@ pub(crate) fn thousands(number: usize) -> String {
 
 /// Returns a length in the largest unit that gives a whole number: `4 MiB`, `4,194,305 bytes`.
 pub(crate) fn in_bytes(length: usize) -> String {
-    let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")]
-        .into_iter()
-        .find(|(bits, _)| length.trailing_zeros() >= *bits);
-    unit.map_or_else(
-        || count(length, "byte"),
-        |(bits, unit)| format!("{} {unit}", thousands(length >> bits)),
-    )
+    for (bits, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        let size_of_unit = 1 << bits;
+        if length >= size_of_unit && length % size_of_unit == 0 {
+            return format!("{} {unit}", thousands(length / size_of_unit));
+        }
+    }
+    count(length, "byte")
 }
 
 /// Returns the clause after `it is` for something too long: `5 MiB long, the limit is 4 MiB`.

@@ -68,7 +68,7 @@ struct Section {
 }
 
 /// Where a position of the body comes from.
-pub(super) struct Origin<'o> {
+pub(super) struct LineOrigin<'o> {
     /// The included file; `None` for the prompt's own.
     pub(super) file: Option<&'o IncludedFile>,
     /// The position in the file.
@@ -77,18 +77,18 @@ pub(super) struct Origin<'o> {
 
 impl Origins {
     /// Returns where a position of the body comes from.
-    pub(super) fn of(&self, position: Position) -> Origin<'_> {
+    pub(super) fn of(&self, position: Position) -> LineOrigin<'_> {
         let following = self
             .sections
             .partition_point(|section| section.line <= position.line);
         let Some(index) = following.checked_sub(1) else {
-            return Origin {
+            return LineOrigin {
                 file: None,
                 position,
             };
         };
         let section = &self.sections[index];
-        Origin {
+        LineOrigin {
             file: section.file.map(|file| &self.files[file].file),
             position: Position {
                 line: section.line_in_file + (position.line - section.line),
@@ -182,13 +182,13 @@ impl Assembly<'_> {
                 current.line = number;
             }
             let content = if part.includes {
-                LineContent::parse(line)
+                IncludeLine::parse(line)
             } else {
-                LineContent::Text(line)
+                IncludeLine::Text(line)
             };
             let result = match content {
-                LineContent::Include(path) => self.include(path),
-                LineContent::Text(text) => self.add_line(text, index, number),
+                IncludeLine::Include(path) => self.include(path),
+                IncludeLine::Text(text) => self.add_line(text, index, number),
             };
             if let Err(error) = result {
                 return Err(self.with_position(error, index, number, line));
@@ -343,23 +343,23 @@ fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
 }
 
 /// What a line of a file stands for.
-enum LineContent<'l> {
+enum IncludeLine<'l> {
     /// The body of the file that this path names.
     Include(&'l str),
     Text(&'l str),
 }
 
-impl LineContent<'_> {
+impl IncludeLine<'_> {
     /// Parses a line of a file that includes others. A backslash before a tag makes it text, and is
     /// dropped.
-    fn parse(line: &str) -> LineContent<'_> {
+    fn parse(line: &str) -> IncludeLine<'_> {
         let tag = line.trim();
         if let Some(path) = path_in(tag) {
-            return LineContent::Include(path);
+            return IncludeLine::Include(path);
         }
         match tag.strip_prefix('\\') {
-            Some(escaped) if path_in(escaped).is_some() => LineContent::Text(escaped),
-            _ => LineContent::Text(line),
+            Some(escaped) if path_in(escaped).is_some() => IncludeLine::Text(escaped),
+            _ => IncludeLine::Text(line),
         }
     }
 }

@@ -113,8 +113,10 @@ fn password_range(address: &str) -> Option<Range<usize>> {
     if start == 0 && is_sentence(login) {
         return None;
     }
-    let encoded = || login.to_ascii_lowercase().find("%3a");
-    let colon = login.find(':').or_else(encoded)?;
+    let colon = match login.find(':') {
+        Some(colon) => colon,
+        None => login.to_ascii_lowercase().find("%3a")?,
+    };
     // GitHub accepts a token as the user, with this password or none. The token is the secret.
     let is_token = matches!(&login[colon..], ":" | ":x-oauth-basic");
     let hidden = if is_token { 0 } else { colon + 1 };

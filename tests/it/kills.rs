@@ -1,9 +1,10 @@
 //! The program is killed whenever it is about to store or rename something on the disk: nothing is
 //! readable by others that should not be, and the next run removes or finishes what is left.
 
-use crate::client::{Client, Ran, set_mode};
+use crate::client::{Client, Ran, set_mode, settle};
 use crate::pack::Repository;
-use std::fs;
+use serde_json::json;
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -50,13 +51,23 @@ fn is_killed(client: &Client, line: &str, moment: &str, count: usize) -> bool {
 
 /// Runs a command with a fault that strace makes.
 fn with_fault(client: &Client, line: &str, fault: &str) -> Output {
+    let mut strace = command_with_fault(client, line, fault, None);
+    strace.stdin(Stdio::null()).output().unwrap()
+}
+
+/// Returns a command with a fault, perhaps only in calls with this path.
+fn command_with_fault(client: &Client, line: &str, fault: &str, path: Option<&Path>) -> Command {
     let program = client.command();
     let mut strace = Command::new("/usr/bin/strace");
     strace
         .args(["-o", "strace", "-e"])
         .arg(format!("trace={}", fault.split(':').next().unwrap()))
         .arg("-e")
-        .arg(format!("inject={fault}"))
+        .arg(format!("inject={fault}"));
+    if let Some(path) = path {
+        strace.arg("-P").arg(path);
+    }
+    strace
         .arg(program.get_program())
         .args(client.library_arguments())
         .args(line.split_whitespace())
@@ -67,7 +78,7 @@ fn with_fault(client: &Client, line: &str, fault: &str) -> Output {
             None => strace.env_remove(name),
         };
     }
-    strace.stdin(Stdio::null()).output().unwrap()
+    strace
 }
 
 /// All files below a folder, except those of the server.
@@ -289,4 +300,31 @@ fn pack_update_that_is_killed_leaves_a_whole_pack_and_the_next_run_cleans_up() {
         client.words("expand acme/review").printed("New.\n");
     });
     assert!(kills > 3, "{kills}");
+}
+
+#[test]
+fn a_folder_that_could_not_be_read_once_is_read_for_the_next_list() {
+    let client = Client::new();
+    client.put("prompts/x.md", "Do X.");
+    settle(&client.prompts());
+    let mut messages = String::new();
+    for id in 1..=2 {
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "list_prompts", "arguments": {} } });
+        messages += &format!("{call}\n");
+    }
+    let input = client.put("input", messages);
+    // The folder is opened for other reasons before the first list.
+    let mut has_failed = false;
+    for count in 1..=4 {
+        let fault = format!("openat:error=EMFILE:when={count}");
+        let output = command_with_fault(&client, "", &fault, Some(&client.prompts()))
+            .stdin(File::open(&input).unwrap())
+            .output()
+            .unwrap();
+        let answers = String::from_utf8(output.stdout).unwrap();
+        let (first, second) = answers.split_once('\n').unwrap();
+        has_failed |= first.contains("Too many open files");
+        assert!(second.contains("Do X."), "{first}\n{second}");
+    }
+    assert!(has_failed);
 }

@@ -20,7 +20,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "cli/source.rs:library_in",
     "cli/test.rs:run",
     "doctor.rs:diagnosis",
-    "prompt/format/lenient.rs:fields",
     "server/tools/list.rs:run",
     "transport/http/api.rs:answer",
 ];
@@ -45,7 +44,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/token.rs",
     "doctor/hook.rs",
     "hook.rs",
-    "prompt/format/lenient.rs",
     "transport/http/mcp.rs",
     "transport/http/tokens.rs",
 ];
@@ -99,7 +97,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "doctor/server.rs",
     "hook.rs",
     "hook/prose.rs",
-    "prompt/format/lenient.rs",
     "server.rs",
     "server/context.rs",
     "server/opencode.rs",
@@ -124,7 +121,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "transport/http/tls.rs",
     "transport/http/tokens.rs",
     "transport/stdio.rs",
-    "wording/passwords.rs",
 ];
 
 /// Type names that occur twice in a module, as `module::Name`.
@@ -136,8 +132,6 @@ const REPEATED_TYPES: &[&str] = &[
     "cli::Lines",
     "cli::Target",
     "cli::Terminal",
-    "prompt::LineContent",
-    "prompt::Origin",
     "server::Arguments",
     "transport::Conversation",
 ];

@@ -29,9 +29,8 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     let root = &files.root;
     trace.look(&root.path);
     if let Some(problem) = root.problem() {
-        if problem.kind != Kind::Missing {
-            trace.distrust();
-        }
+        // Too many open files, for example: no stamp shows when that ends.
+        trace.distrust();
         return Listing {
             problems: vec![problem],
             ..Listing::default()

@@ -8,8 +8,9 @@ use crate::wording::quoted;
 /// The length in bytes of the longest value that a fix shows.
 const MAX_LENGTH_IN_FIX: usize = 200;
 
-/// The keys that begin a line, each with the lines that belong to it, so that a mistake in one
-/// costs no other. A value that YAML refuses is read as text. What is wrong is added to `warnings`.
+/// Returns the keys that begin a line, each with the value in its lines, so that a mistake in one
+/// value costs no other. A value that YAML refuses is read as text. What is wrong is added to
+/// `warnings`.
 ///
 /// # Errors
 /// The aliases of the text exceed the `budget`.
@@ -22,132 +23,233 @@ pub(super) fn fields(
     let mut fields = Vec::new();
     let mut lines = (first_line..).zip(yaml.split_inclusive('\n')).peekable();
     while let Some((number, line)) = lines.next() {
-        let position = Position {
-            line: number,
-            column: 1,
-        };
-        let Some((key, raw)) = key_of(line) else {
+        let Some((key, first_value)) = key_of(line) else {
             if !is_empty_or_comment(line) {
-                let message = format!(
-                    "the line {} is not a `key: value`, and is ignored",
-                    quoted(line.trim())
-                );
-                warnings.push(Diagnostic::warning(
-                    Some(position),
-                    message,
-                    "give it a key, or delete it",
-                ));
+                warnings.push(missing_key_warning(line, number));
             }
             continue;
         };
-        let mut block = line.to_owned();
-        let belongs = |line: &str| line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line);
-        while let Some((_, line)) = lines.next_if(|(_, line)| belongs(line)) {
-            block += line;
+        let mut text = line.to_owned();
+        while let Some((_, line)) = lines.next_if(|(_, line)| continues_value(line)) {
+            text += line;
         }
-        let mut parse = |text: &str| match yaml::parse(text, number, budget) {
-            Ok(Node {
-                value: Value::Map(mut map),
-                ..
-            }) if map.len() == 1 && map[0].key == key => Ok(map.pop().map(|field| field.node)),
-            Err(Refusal::TooLarge(error)) => Err(error),
-            _ => Ok(None),
-        };
-        let node = match parse(&block)? {
-            Some(node) => node,
-            None => parse(&repaired(&block, number, warnings))?.unwrap_or_else(|| {
-                let lines = block.lines().skip(1).map(str::trim).filter(|line| !is_empty_or_comment(line));
-                let text = std::iter::once(unquoted(raw)).chain(lines).collect::<Vec<_>>().join(" ");
-                if warnings.last().is_none_or(|warning| warning.position < Some(position)) {
-                    let message = format!("{} is read as text, because it is not valid YAML", quoted(key));
-                    let fix = "put a text in quotes, or indent all lines of a list with the same number of spaces";
-                    warnings.push(Diagnostic::warning(Some(position), message, fix));
-                }
-                Node { position, value: Value::Text { text, is_quoted: false } }
-            }),
+        let block = KeyBlock {
+            key,
+            first_value,
+            text: &text,
+            line: number,
         };
         fields.push(Field {
             key: key.to_owned(),
-            position,
-            node,
+            position: block.position(),
+            node: block.node(budget, warnings)?,
         });
     }
     Ok(fields)
 }
 
-/// The lines, with quotes around each value that YAML refuses.
+/// Returns whether a line belongs to the key in a line above it.
+fn continues_value(line: &str) -> bool {
+    line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line)
+}
+
+fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
+    let position = Position {
+        line: number,
+        column: 1,
+    };
+    let shown = quoted(line.trim());
+    Diagnostic::warning(
+        Some(position),
+        format!("the line {shown} is not a `key: value`, and is ignored"),
+        "give it a key, or delete it",
+    )
+}
+
+/// A key with all lines of its value.
+struct KeyBlock<'y> {
+    key: &'y str,
+    /// What follows the key in its line.
+    first_value: &'y str,
+    /// All lines, with that of the key.
+    text: &'y str,
+    /// The number of the line of the key.
+    line: usize,
+}
+
+impl KeyBlock<'_> {
+    fn position(&self) -> Position {
+        Position {
+            line: self.line,
+            column: 1,
+        }
+    }
+
+    /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as text.
+    fn node(&self, budget: &mut usize, warnings: &mut Vec<Diagnostic>) -> Result<Node, Diagnostic> {
+        if let Some(node) = self.parse(self.text, budget)? {
+            return Ok(node);
+        }
+        let with_quotes = repaired(self.text, self.line, warnings);
+        if let Some(node) = self.parse(&with_quotes, budget)? {
+            return Ok(node);
+        }
+        let position = Some(self.position());
+        let has_warning = warnings
+            .last()
+            .is_some_and(|warning| warning.position >= position);
+        if !has_warning {
+            warnings.push(Diagnostic::warning(
+                position,
+                format!(
+                    "{} is read as text, because it is not valid YAML",
+                    quoted(self.key)
+                ),
+                "put a text in quotes, or indent all lines of a list with the same number of spaces",
+            ));
+        }
+        Ok(self.as_text())
+    }
+
+    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds other keys.
+    fn parse(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
+        match yaml::parse(text, self.line, budget) {
+            Ok(Node {
+                value: Value::Map(mut map),
+                ..
+            }) if map.len() == 1 && map[0].key == self.key => Ok(map.pop().map(|field| field.node)),
+            Err(Refusal::TooLarge(error)) => Err(error),
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    /// Returns all lines of the value as one line of text.
+    fn as_text(&self) -> Node {
+        let mut text = unquoted(self.first_value).to_owned();
+        for line in self.text.lines().skip(1) {
+            if !is_empty_or_comment(line) {
+                text.push(' ');
+                text += line.trim();
+            }
+        }
+        Node {
+            position: self.position(),
+            value: Value::Text {
+                text,
+                is_quoted: false,
+            },
+        }
+    }
+}
+
+/// Returns a block with quotes around each value that YAML refuses, and adds a warning about each.
 fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
     let mut repaired = String::new();
-    let mut text_below = usize::MAX; // a text in several lines is indented more than this
+    // The indentation of a key whose text is in the lines below it, after `|` or `>`.
+    let mut indent_above_text = None;
     for (number, line) in (first_line..).zip(block.split_inclusive('\n')) {
         let indent = line.len() - line.trim_start().len();
-        let is_text = indent > text_below || line.trim().is_empty();
-        let item = line.trim_start_matches([' ', '\t', '-']);
-        let Some((key, raw)) = key_value(item).filter(|(_, raw)| !is_text && !raw.is_empty())
-        else {
+        let is_text = indent_above_text.is_some_and(|above| indent > above);
+        let Some(value_line) = ValueLine::of(line).filter(|_| !is_text) else {
             repaired += line;
             continue;
         };
-        text_below = if raw.starts_with(['|', '>']) {
-            indent
+        let begins_text = value_line.value.starts_with(['|', '>']);
+        indent_above_text = begins_text.then_some(indent);
+        if value_line.is_valid(number) {
+            repaired += line;
         } else {
-            usize::MAX
-        };
-        let parsed = yaml::parse(item, number, &mut MAX_WEIGHT.clone());
-        if matches!(parsed, Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key))
-        {
-            repaired += line;
-            continue;
+            warnings.push(value_line.warning(number));
+            repaired += &value_line.with_quotes();
         }
-        let before = &line[..line.trim_end().len() - raw.len()];
+    }
+    repaired
+}
+
+/// A line with a key and a value: `  - name: a: b`.
+struct ValueLine<'l> {
+    line: &'l str,
+    /// The line without its indentation and the `-` of a list.
+    item: &'l str,
+    key: &'l str,
+    value: &'l str,
+}
+
+impl<'l> ValueLine<'l> {
+    /// Returns the key and the value of a line; `None` if it has no key, or no value.
+    fn of(line: &'l str) -> Option<ValueLine<'l>> {
+        let item = line.trim_start_matches([' ', '\t', '-']);
+        let (key, value) = key_value(item)?;
+        if value.is_empty() {
+            return None;
+        }
+        Some(ValueLine {
+            line,
+            item,
+            key,
+            value,
+        })
+    }
+
+    /// Returns whether YAML reads this line alone as the key with a value.
+    fn is_valid(&self, number: usize) -> bool {
+        let mut budget = MAX_WEIGHT;
+        match yaml::parse(self.item, number, &mut budget) {
+            Ok(Node {
+                value: Value::Map(map),
+                ..
+            }) => map.iter().all(|field| field.key == self.key),
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    /// Returns the warning that the value is read as text.
+    fn warning(&self, number: usize) -> Diagnostic {
+        let before = &self.line[..self.line.trim_end().len() - self.value.len()];
         let position = Position {
             line: number,
             column: before.chars().count() + 1,
         };
         let message = format!(
             "the value of {} is not valid YAML without quotes, and is read as text",
-            quoted(key)
+            quoted(self.key)
         );
-        warnings.push(Diagnostic::warning(
-            Some(position),
-            message,
-            quoting_fix(key, raw),
-        ));
-        repaired += &format!(
-            "{}{key}: {}\n",
-            &line[..line.len() - item.len()],
-            in_quotes(unquoted(raw))
-        );
+        Diagnostic::warning(Some(position), message, quoting_fix(self.key, self.value))
     }
-    repaired
+
+    /// Returns the line with its value in quotes.
+    fn with_quotes(&self) -> String {
+        let before = &self.line[..self.line.len() - self.item.len()];
+        let value = in_quotes(unquoted(self.value));
+        format!("{before}{}: {value}\n", self.key)
+    }
 }
 
-/// Whether a line has a key of one word, which frontmatter has and other text has not.
+/// Returns whether a line begins with a key of one word, which frontmatter has and other text has not.
 pub(super) fn has_keys(yaml: &str) -> bool {
     yaml.lines().any(has_key)
 }
 
 /// Returns whether a line begins with a key of one word.
 pub(super) fn has_key(line: &str) -> bool {
-    let is_word = |key: &str| {
-        key.chars()
-            .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
-    };
-    key_of(line).is_some_and(|(key, _)| is_word(key) && key.starts_with(char::is_alphabetic))
+    key_of(line).is_some_and(|(key, _)| is_plain_key(key))
 }
 
 /// Returns whether a line has a key of one word, or may belong to the key above it.
 pub(super) fn belongs_to_keys(line: &str) -> bool {
-    has_key(line) || line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line)
+    has_key(line) || continues_value(line)
 }
 
 pub(super) fn is_empty_or_comment(line: &str) -> bool {
     matches!(line.trim_start().chars().next(), None | Some('#'))
 }
 
-/// The key and the value of a line that begins with a key.
+/// Returns the key and the value of a line that begins with a key, without indentation.
 pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
-    key_value(line).filter(|_| !line.starts_with([' ', '\t']))
+    if line.starts_with([' ', '\t']) {
+        return None;
+    }
+    key_value(line)
 }
 
 /// Returns the key and the value of a line such as `key: value` or `key:value`. A line such as
@@ -193,31 +295,46 @@ fn is_plain_key(text: &str) -> bool {
             .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
 }
 
-/// A value without the quotes around it, or without a quote that is never closed.
+/// Returns a value without the quotes around it, or without a first quote that is never closed.
 fn unquoted(raw: &str) -> &str {
-    let inside = |quote: char| {
-        let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
-        // `a "b" c`, in which the quotes belong together, and not `a" and "b`.
-        let mut edges = inside
-            .split(' ')
-            .map(|word| (word.starts_with(quote), word.ends_with(quote)));
-        let depth = edges.try_fold(0, |depth: usize, (opens, closes)| {
-            (depth + usize::from(opens)).checked_sub(usize::from(closes))
-        });
-        (depth == Some(0)).then_some(inside)
-    };
-    let unclosed = || raw.strip_prefix('"').filter(|rest| !rest.contains('"'));
-    inside('"')
-        .or_else(|| inside('\''))
-        .or_else(unclosed)
-        .unwrap_or(raw)
+    for quote in ['"', '\''] {
+        let rest = raw.strip_prefix(quote);
+        if let Some(inside) = rest.and_then(|rest| rest.strip_suffix(quote))
+            && are_balanced(inside, quote)
+        {
+            return inside;
+        }
+    }
+    match raw.strip_prefix('"') {
+        Some(rest) if !rest.contains('"') => rest,
+        _ => raw,
+    }
 }
 
-/// A text as a value in quotes.
+/// Returns whether the quotes in a text open and close words in pairs, as in `a "b" c`. In
+/// `a" and "b` they do not, so the quotes around it are parts of two groups.
+fn are_balanced(inside: &str, quote: char) -> bool {
+    let mut open_count = 0_usize;
+    for word in inside.split(' ') {
+        if word.starts_with(quote) {
+            open_count += 1;
+        }
+        if word.ends_with(quote) {
+            if open_count == 0 {
+                return false;
+            }
+            open_count -= 1;
+        }
+    }
+    open_count == 0
+}
+
+/// Returns a text as a YAML value in quotes: in single quotes, if it has a `"` or a backslash.
 fn in_quotes(text: &str) -> String {
-    match text.contains(['"', '\\']) {
-        true => format!("'{}'", text.replace('\'', "''")),
-        false => format!("\"{text}\""),
+    if text.contains(['"', '\\']) {
+        format!("'{}'", text.replace('\'', "''"))
+    } else {
+        format!("\"{text}\"")
     }
 }
 
