@@ -197,7 +197,7 @@ pub(crate) fn thousands(number: usize) -> String {
 pub(crate) fn in_bytes(length: usize) -> String {
     for (bits, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
         let size_of_unit = 1 << bits;
-        if length >= size_of_unit && length % size_of_unit == 0 {
+        if length > 0 && length.is_multiple_of(size_of_unit) {
             return format!("{} {unit}", thousands(length / size_of_unit));
         }
     }
@@ -316,6 +316,7 @@ mod tests {
         let lengths = [
             (1, "1 byte"),
             (1000, "1,000 bytes"),
+            (0, "0 bytes"),
             (1024, "1 KiB"),
             (1025, "1,025 bytes"),
         ];
