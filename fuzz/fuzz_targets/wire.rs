@@ -1,10 +1,10 @@
 //! Any bytes are the whole input of a session.
 #![no_main]
 
-#[path = "../../tests/it/properties/wire.rs"]
-mod wire;
 #[path = "../../tests/it/properties/stdio.rs"]
 mod stdio;
+#[path = "../../tests/it/properties/wire.rs"]
+mod wire;
 
 use libfuzzer_sys::fuzz_target;
 
