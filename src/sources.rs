@@ -39,8 +39,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Library {
-    /// Returns a library of folders that the user named, in this order: a missing one is a problem.
-    /// The path of a folder says which format it has. Nothing is read yet.
+    /// Returns a library of folders that the user named, in this order. A missing folder is reported as
+    /// a problem. The format of a folder is inferred from its path. Nothing is read yet.
     pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
         let mut library = Library::default();
         for path in folders {
@@ -56,8 +56,8 @@ impl Library {
         self.with_required(Root::new(path, format, Reach::Own))
     }
 
-    /// Returns a library of one folder that a command has named, or found in what it has named.
-    /// `format` is `None` where its path says it.
+    /// Returns a library of one folder, which must exist. If `format` is `None`, the path says
+    /// which format the folder has.
     pub(crate) fn of_folder(
         format: Option<&'static Format>,
         path: PathBuf,
@@ -92,10 +92,10 @@ impl Library {
         }
     }
 
-    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`,
-    /// from that folder up to the root of its repository, not above `home`, the user's home
-    /// directory. It may be missing; each message searches for it. With `trust`, only a repository
-    /// that is trusted counts.
+    /// Adds the prompts of the project that the folder `from` belongs to. They are in the nearest
+    /// folder `.prompts`, from `from` up to the root of its repository, but not above the user's home
+    /// directory, `home`. That folder is searched for anew each time, so it may be created later. With
+    /// `trust`, prompts of a repository that is not trusted are not served.
     #[must_use]
     pub fn with_project(
         self,

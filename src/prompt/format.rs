@@ -361,9 +361,10 @@ impl Format {
             .max_by_key(|(_, file)| file.suffix.len())
     }
 
-    /// Returns whether the suffix of a path, on any system, has a special meaning, as `/SKILL.md`
-    /// and `.agent.md` have. Some systems ignore letter case and invisible characters in the names
-    /// of files.
+    /// Returns whether a path ends with a suffix that has a meaning of its own for a program, such as
+    /// `/SKILL.md` or `.agent.md`. The plain `.md` has none.
+    ///
+    /// Letter case and invisible characters make no difference, because some file systems ignore them.
     pub fn has_special_suffix(&self, path: &str) -> bool {
         let path = in_any_case(path);
         let own_suffixes = self.files.iter().map(|(suffix, _)| *suffix);

@@ -32,48 +32,72 @@ impl Outline {
     }
 }
 
-/// Reads the outline of a body.
+/// Returns the first heading of a body and its first paragraph or, without a paragraph, the first text
+/// in a list, a block of code or HTML.
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body, MAX_PARSED);
-    let mut heading = None;
-    let mut paragraph = None;
-    let mut other = None;
-    // The text of the current block so far. A block ends where one within it begins, too.
-    let mut text = String::new();
-    let mut in_heading_or_paragraph = false;
+    let mut blocks = FirstBlocks::default();
     for (event, range) in Parser::new(body).into_offset_iter() {
         match event {
-            Event::Text(piece) | Event::Code(piece) => text.push_str(&piece),
-            Event::SoftBreak | Event::HardBreak => text.push(' '),
-            Event::InlineHtml(_) if is_placeholder(body, &range) => text.push_str(&body[range]),
-            Event::Html(html) => push_without_tags(&mut text, &html),
-            Event::Start(Tag::Heading { .. } | Tag::Paragraph) => {
-                set_first(&mut other, &mut text);
-                in_heading_or_paragraph = true;
-            }
-            Event::End(TagEnd::Heading(_)) => {
-                set_first(&mut heading, &mut text);
-                in_heading_or_paragraph = false;
-            }
-            Event::End(TagEnd::Paragraph) => {
-                set_first(&mut paragraph, &mut text);
-                in_heading_or_paragraph = false;
-            }
-            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => {
-                set_first(&mut other, &mut text)
-            }
-            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => {
-                set_first(&mut other, &mut text)
-            }
+            Event::Start(tag) => blocks.start(&tag),
+            Event::End(tag) => blocks.end(tag),
+            Event::Text(piece) | Event::Code(piece) => blocks.text += &piece,
+            Event::SoftBreak | Event::HardBreak => blocks.text.push(' '),
+            Event::InlineHtml(_) if is_placeholder(body, &range) => blocks.text += &body[range],
+            Event::Html(html) => push_without_tags(&mut blocks.text, &html),
             _ => {}
         }
-        if heading.is_some() && paragraph.is_some() {
+        if blocks.heading.is_some() && blocks.paragraph.is_some() {
             break;
         }
     }
     Outline {
-        heading,
-        paragraph: paragraph.or(other).map(cut_after_a_word),
+        heading: blocks.heading,
+        paragraph: blocks.paragraph.or(blocks.other).map(cut_after_a_word),
+    }
+}
+
+/// The first block of each kind in a body that is being read.
+#[derive(Default)]
+struct FirstBlocks {
+    heading: Option<String>,
+    paragraph: Option<String>,
+    /// An item of a list, a block of code or HTML.
+    other: Option<String>,
+    /// The text of the current block so far. The block ends where another one begins within it.
+    text: String,
+    is_in_heading_or_paragraph: bool,
+}
+
+impl FirstBlocks {
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Heading { .. } | Tag::Paragraph => {
+                set_first(&mut self.other, &mut self.text);
+                self.is_in_heading_or_paragraph = true;
+            }
+            Tag::List(_) if !self.is_in_heading_or_paragraph => {
+                set_first(&mut self.other, &mut self.text);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                set_first(&mut self.heading, &mut self.text);
+                self.is_in_heading_or_paragraph = false;
+            }
+            TagEnd::Paragraph => {
+                set_first(&mut self.paragraph, &mut self.text);
+                self.is_in_heading_or_paragraph = false;
+            }
+            TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock => {
+                set_first(&mut self.other, &mut self.text);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -103,12 +127,14 @@ impl Code {
     }
 }
 
-/// Moves the text into `slot`, if there is a text and `slot` is still empty. The text is empty
-/// afterwards.
-fn set_first(slot: &mut Option<String>, text: &mut String) {
-    if slot.is_none() {
+/// Ends a block: its text becomes the first of its kind, unless there is one already or the text is
+/// blank. `text` is empty afterwards.
+fn set_first(first: &mut Option<String>, text: &mut String) {
+    if first.is_none() {
         let words: Vec<&str> = text.split_whitespace().collect();
-        *slot = (!words.is_empty()).then(|| words.join(" "));
+        if !words.is_empty() {
+            *first = Some(words.join(" "));
+        }
     }
     text.clear();
 }
@@ -118,6 +144,7 @@ fn is_placeholder(body: &str, range: &Range<usize>) -> bool {
     body[..range.start].ends_with('<') && body[range.end..].starts_with('>')
 }
 
+/// Adds a piece of HTML without its tags.
 fn push_without_tags(text: &mut String, html: &str) {
     let mut rest = html;
     while let Some((before, tag)) = rest.split_once('<') {
@@ -130,7 +157,7 @@ fn push_without_tags(text: &mut String, html: &str) {
     text.push_str(rest);
 }
 
-/// Returns at most 160 characters of a text.
+/// Returns at most 160 characters of a text, which end after a word.
 fn cut_after_a_word(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(MAX_DESCRIPTION) else {
         return text;

@@ -217,10 +217,11 @@ impl MessageTemplate {
         }
     }
 
-    /// Makes the body a template of Jinja, whose placeholders are the names in its tags.
+    /// Makes the body a Jinja template. The names in its tags are its placeholders, and replace those
+    /// that were found before.
     ///
     /// # Errors
-    /// See [`Template::parse`].
+    /// The mistakes in the template; see [`Template::parse`].
     pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<Mistake>> {
         let ParsedTemplate {
             template,

@@ -123,16 +123,20 @@ pub(super) fn unquoted(word: &str) -> String {
 
 /// Appends the text between two quotes. Between double quotes, escapes such as `\"` are resolved.
 fn push_quoted(text: &mut String, inside: &str, quote: char) {
+    if quote != '"' {
+        text.push_str(inside);
+        return;
+    }
     let mut rest = inside;
-    if quote == '"' {
-        while let Some(backslash) = rest.find('\\') {
-            let is_escape = is_escape(&rest[backslash..]);
-            text.push_str(&rest[..backslash]);
-            // The escaped character is ASCII, so one byte is the whole of it.
-            let kept = if is_escape { backslash + 1 } else { backslash };
-            text.push_str(&rest[kept..=kept]);
-            rest = &rest[kept + 1..];
+    while let Some(backslash) = rest.find('\\') {
+        text.push_str(&rest[..backslash]);
+        rest = &rest[backslash..];
+        if is_escape(rest) {
+            rest = &rest[1..]; // the backslash is left out
         }
+        // What is kept is ASCII: the escaped character, or a backslash that escapes nothing.
+        text.push_str(&rest[..1]);
+        rest = &rest[1..];
     }
     text.push_str(rest);
 }

@@ -313,6 +313,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
+/// Returns whether a text is one word that YAML reads as a text, unlike `yes` or `null`.
 fn is_plain_word(text: &str) -> bool {
     const VALUES: [&str; 10] = [
         "", "y", "n", "yes", "no", "on", "off", "true", "false", "null",

@@ -159,7 +159,7 @@ impl OpenApi {
 }
 
 impl Library {
-    /// Adds the prompts that services render: operations of these documents.
+    /// Adds the prompts that services render, which these OpenAPI documents describe.
     #[must_use]
     pub fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
         let options = Arc::new(options);
@@ -201,6 +201,8 @@ impl Source for OpenApi {
         problems
     }
 
+    /// Calls the service, and returns what it answers: a hint with the status, or an error; `None`
+    /// if the document has no prompts.
     fn probe(&self) -> Option<Diagnostic> {
         let content = self.content();
         // All operations have the same service.
@@ -266,6 +268,7 @@ impl Handle for Arc<ServicePrompt> {
         Ok(Arc::clone(&self.described.prompt))
     }
 
+    /// Calls the service. `join` gets each text as a value, because it is no text of the prompt.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let request = self.build_request(&bound.binding)?;
         let mut reply = self.service()?.send(&request)?;

@@ -50,6 +50,9 @@ impl Plugins {
             .get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
     }
 
+    /// Returns the folders with prompts of the plugin with this name, or of all plugins: for each
+    /// plugin its `commands`, its `skills`, and what else the format of the agent has. Plugins whose
+    /// folders lead out of what may be read are left out.
     fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
         let mut plugins = self.plugins(name, trace);
         plugins.retain(|plugin| {
@@ -59,9 +62,9 @@ impl Plugins {
         plugins.sort();
         let mut folders = Vec::new();
         for plugin in &plugins {
-            for (part, format) in self.root.format.plugin {
-                if let Some(format) = Format::named(format) {
-                    folders.push(self.part_of(plugin, part, format));
+            for (subfolder, format_name) in self.root.format.plugin {
+                if let Some(format) = Format::named(format_name) {
+                    folders.push(self.part_of(plugin, subfolder, format));
                 }
             }
         }
@@ -75,8 +78,8 @@ impl Plugins {
         Folder::new(root, self.about.layer)
     }
 
-    /// Returns the plugins that are installed; without a list of them, those that have a folder.
-    /// Then the one that is named counts without a look at the others.
+    /// Returns the plugins that the agent lists as installed. Without such a list, every folder is a
+    /// plugin; with a `name`, only that one is returned then, and may be missing.
     fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
         let folder = &self.root.path;
         let list = folder.join(INSTALLED);
@@ -94,7 +97,7 @@ impl Plugins {
         }
     }
 
-    /// Returns the plugins in the list of those that are installed; `None` if there is no list.
+    /// Reads the list of installed plugins; `None` if there is no list, or it cannot be read.
     fn installed(&self, list: &Path) -> Option<Vec<Plugin>> {
         let json = read_confined(list, &self.root.reach).ok()?;
         let list: Value = serde_json::from_slice(&json).ok()?;

@@ -57,7 +57,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts to follow a database, on a thread of its own.
+    /// Starts a thread that keeps the files of a database in memory up to date.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -72,10 +72,11 @@ impl Postgres {
         Ok(Postgres { shared, runtime })
     }
 
-    /// Waits until everything was read once.
+    /// Waits until the first attempt to read the store has ended.
     ///
     /// # Errors
-    /// It cannot be read. It is tried again and again.
+    /// The store does not exist. Other failures are no errors here, because reading is tried again in
+    /// the background.
     pub fn wait(&self) -> Result<(), Diagnostic> {
         let mut tried = self.shared.tried.subscribe();
         _ = self.runtime.block_on(tried.wait_for(|tried| *tried));
@@ -85,10 +86,10 @@ impl Postgres {
         }
     }
 
-    /// Creates the tables. Returns whether they were not there.
+    /// Creates the tables if they are missing. Returns whether it has created them.
     ///
     /// # Errors
-    /// There are other tables of these names, or they cannot be created.
+    /// Other tables have these names, or the tables cannot be created.
     pub fn init(address: &Address) -> Result<bool, Diagnostic> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -115,7 +116,7 @@ impl Postgres {
     }
 }
 
-/// Creates the tables, and returns whether they were not there.
+/// Creates the tables. Returns `false` if they exist already, and have a format that is known.
 async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
     match within(STATEMENT, client.batch_execute(TABLES)).await {
@@ -187,7 +188,7 @@ impl Source for Arc<Postgres> {
     fn list(&self) -> Listing {
         let mut listing = self.shared.folder.list();
         for problem in self.problems() {
-            // That an old state is served is not a problem of the list.
+            // The warning that an old state is served does not belong into a list.
             if problem.severity() == Severity::Error {
                 listing.problems.push(problem);
             }

@@ -119,8 +119,9 @@ impl Source for Project {
         }
     }
 
-    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a
-    /// repository, in the folder itself.
+    /// Returns the store to which new prompts of the project are written. If the project has no
+    /// folder of prompts yet, it is created at the root of the repository or, outside of a
+    /// repository, in the working directory.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         if self.about.format != Format::OWN || self.trust.is_some() {
             return None;
@@ -140,9 +141,11 @@ impl Source for Project {
 }
 
 impl Project {
-    /// The project that a folder belongs to, and the prompts of a format in its folder `name`.
-    /// `home` is the user's home directory. With `trust`, they count only in a repository that is
-    /// trusted.
+    /// Returns the project that the folder `from` belongs to, whose prompts in the format `format`
+    /// are in its folder `name`.
+    ///
+    /// `home` is the home directory of the user. With `trust`, only prompts of trusted repositories
+    /// are served.
     pub(crate) fn new(
         from: &Path,
         home: Option<&Path>,
@@ -199,8 +202,8 @@ impl Project {
         (served.texts == ServedTexts::Shown).then_some(served)
     }
 
-    /// Returns whether the folder is in a trusted repository, or in a linked worktree, as far as
-    /// paths say. Most are not, and nothing is searched for then.
+    /// Returns whether, judging by paths alone, the folder can be in a trusted repository or in a
+    /// linked worktree of one. Most folders are not, and are not searched then.
     fn may_be_trusted(&self) -> bool {
         let Some(trust) = &self.trust else {
             return true;
@@ -233,10 +236,11 @@ impl Project {
         &self.candidates[..count.min(self.candidates.len())]
     }
 
-    /// Returns the prompts that are served, if there is a folder of prompts now that counts.
+    /// Returns the prompts that are served from the nearest folder of prompts that is trusted;
+    /// `None` if there is no such folder.
     ///
     /// # Errors
-    /// It is a symlink that points outside the repository.
+    /// The folder is a symlink that points outside of the repository.
     fn prompts(&self) -> Option<Result<Served<'_>, Diagnostic>> {
         if !self.may_be_trusted() {
             return None;
@@ -256,8 +260,8 @@ impl Project {
         None
     }
 
-    /// Returns the prompts of a candidate. Its folder is confined to itself and to the root of the
-    /// repository.
+    /// Opens the folder of prompts of a candidate. Its symlinks may lead only to the folder itself
+    /// or the repository.
     fn served<'c>(
         &self,
         candidate: &'c Candidate,
@@ -286,7 +290,8 @@ impl Project {
         }
     }
 
-    /// Returns what decides which texts of a candidate are served, if not all of them are.
+    /// Returns the guard that decides which texts of a candidate are served; `None` if all of them
+    /// are.
     fn guard(&self, candidate: &Candidate, trusted: Trusted) -> Option<Worktree> {
         let Trusted::ShownOf(main) = trusted else {
             return None;
@@ -305,6 +310,8 @@ impl ProjectPrompts for Project {
         Some(self.prompts()?.ok()?.folder.files.root.path.clone())
     }
 
+    /// Returns why there are no prompts of a project that the user asked for, that is, without
+    /// `trust`.
     fn absence(&self) -> Option<String> {
         if self.trust.is_some() || self.prompts().is_some() {
             return None;
@@ -336,6 +343,8 @@ impl ProjectPrompts for Project {
         ))
     }
 
+    /// Returns a hint if the prompt exists and is withheld, because the user was not shown its
+    /// text.
     fn withheld_hint(&self, name: &Name) -> Option<String> {
         let worktree = self.worktree()?;
         let found = worktree.folder.find(name)?;
@@ -349,6 +358,8 @@ impl ProjectPrompts for Project {
         ))
     }
 
+    /// Returns the texts of the trusted repository that differ from those that the user was shown
+    /// last.
     fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
         let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
         let candidates = self.in_repository();
@@ -371,7 +382,8 @@ impl ProjectPrompts for Project {
 }
 
 impl Served<'_> {
-    /// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
+    /// Returns whether a prompt of a linked worktree is withheld because its text, or that of a
+    /// file that it includes, was never shown to the user.
     fn is_withheld(&self, found: &Found) -> bool {
         self.texts == ServedTexts::Shown
             && found
@@ -394,8 +406,8 @@ impl Served<'_> {
     }
 }
 
-/// Returns whether a folder above the first one is searched: not one above the home directory, and
-/// never the root of the file system.
+/// Returns whether the search for prompts, on its way up, looks into a folder: into any folder
+/// within the home directory or, without one, any folder but the root of the file system.
 fn is_searched(folder: &Path, home: Option<&Path>) -> bool {
     match home {
         Some(home) => folder.starts_with(home),
@@ -428,14 +440,14 @@ pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
     texts.into_values().collect()
 }
 
-/// Returns the texts of a project that a prompt includes and attaches.
+/// Returns the files of the project at `root` that a prompt includes or attaches.
 fn parts_of(root: &Path, found: &Found) -> Vec<ProjectText> {
     let Ok(prompt) = found.prompt() else {
         return Vec::new();
     };
     let mut parts = Vec::new();
     for included in prompt.included() {
-        // The others are built-in prompts.
+        // Included files outside of the project are built-in prompts.
         if included.file.path.starts_with(root) {
             parts.push(ProjectText {
                 path: path_below(root, &included.file.path),
@@ -464,8 +476,9 @@ impl Candidate {
         self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// Returns what is wrong with its folder of prompts if that, or a folder between it and this
-    /// one, is a symlink: it is broken, or points outside its project.
+    /// Returns the problem with the folder of prompts if a symlink leads to it, in it or in a
+    /// folder between it and this one, and the symlink is broken or points outside of the project
+    /// at `root`.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
         let path = &self.path;
         let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
@@ -496,7 +509,8 @@ impl Candidate {
     }
 }
 
-/// The path of a folder with all symlinks resolved, as the system names the working directory.
+/// Returns the path of a folder with all symlinks resolved, as the system reports the working
+/// directory.
 fn without_symlinks(path: &Path) -> PathBuf {
     let resolved = if cfg!(windows) {
         std::path::absolute(path)

@@ -17,8 +17,8 @@ pub(crate) struct SettingsProblems {
 }
 
 impl SettingsProblems {
-    /// Returns the source of these problems. If the file is unusable, the first one takes the place
-    /// of every prompt.
+    /// Returns the source that reports these problems. If the settings file is unusable, every
+    /// prompt is an error: the first problem.
     pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),

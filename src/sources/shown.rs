@@ -98,6 +98,7 @@ impl ShownTexts {
 }
 
 impl TextGuard for Worktree {
+    /// Refuses a file of a linked worktree whose text the user was not shown.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         let line = shown_line(bytes, &path_below(&self.root, path));
         if self.records.of(&self.main).has(&line) {

@@ -93,7 +93,7 @@ impl TeamLayer {
         deleted
     }
 
-    /// Has the server write or delete a prompt. Returns its revision.
+    /// Asks the server to write or delete a prompt, and returns the new revision.
     fn change(
         &self,
         method: &str,
@@ -114,8 +114,8 @@ impl TeamLayer {
         Ok(revision)
     }
 
-    /// Returns a member of the server's answer about the versions of a prompt; `None` if there are
-    /// none.
+    /// Asks the server for the versions of a prompt, and returns one member of the reply; `None` if
+    /// there is no such prompt.
     fn history_member<T: DeserializeOwned>(
         &self,
         name: &Name,
@@ -174,8 +174,8 @@ impl TeamPrompt {
         file.as_ref().map_err(Clone::clone)
     }
 
-    /// Reads the file of the prompt, in a folder in memory that has nothing else but the files that
-    /// the prompt includes.
+    /// Returns the prompt as a file in a folder in memory that has only that file and the files
+    /// that it includes, so that it is expanded like a local one.
     fn read_file(&self) -> Result<Found, Diagnostic> {
         let text = self.team.text(&self.name, self.team.remaining_wait())?;
         let own_path = format!("{}.md", self.name);
@@ -196,7 +196,7 @@ impl TeamPrompt {
         Ok(folder.files.found(self.name.clone(), file))
     }
 
-    /// Returns the request by which the server expands the prompt.
+    /// Returns the request that asks the server to expand the prompt.
     fn expand_request(&self, call: Call<'_>) -> ServiceRequest {
         let command = &self.name;
         let body = match call {
@@ -219,7 +219,7 @@ impl TeamPrompt {
     }
 }
 
-/// Returns a text as a file in memory.
+/// Returns a text as a row of a folder in memory. Nothing reads its number and its time.
 fn row_of(text: String) -> Row {
     Row {
         text: text.into(),
@@ -244,6 +244,7 @@ impl Handle for TeamPrompt {
         }
     }
 
+    /// Returns what lists show of the prompt, from its entry in the list of the server.
     fn info(&self) -> Info {
         let summary = match &self.listed.problem {
             Some(problem) => {
@@ -264,6 +265,8 @@ impl Handle for TeamPrompt {
         self.file()?.text()
     }
 
+    /// Returns the prompt. If only the server can expand it, it is made from the entry in the list,
+    /// else from its file.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
         if !self.listed.needs_server() {
             return self.file()?.prompt();

@@ -58,8 +58,9 @@ impl ProjectText {
 }
 
 impl Trust {
-    /// Returns the trust that a settings file says. `read_roots` reads the roots of the trusted
-    /// repositories from it, as canonical paths. `data` is the folder for what was shown.
+    /// Returns the trust of the user. `read_roots` reads the roots of the trusted repositories from
+    /// the file `settings`. Records of the texts that the user was shown are kept in `data`, if
+    /// there is such a folder.
     pub(crate) fn new(
         settings: PathBuf,
         read_roots: fn(&Path) -> Vec<String>,
@@ -106,13 +107,13 @@ impl Trust {
         fs::read_to_string(copy).ok()
     }
 
-    /// Keeps texts that the user was shown and has accepted.
+    /// Records texts that the user was shown and has accepted.
     ///
-    /// Of the texts that were shown earlier, [`MAX_EARLIER`] stay in the list, the newest ones.
-    /// Only of the text that was last shown with a path there is a copy.
+    /// The list keeps the newest [`MAX_EARLIER`] of the texts that were shown earlier. Of each
+    /// path, only the text that was shown last is kept in full.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The records cannot be written.
     pub(crate) fn keep(&self, root: &Path, texts: &[ProjectText]) -> Result<(), Diagnostic> {
         let Some(record) = self.records.record(root) else {
             return Ok(());
@@ -138,8 +139,8 @@ impl Trust {
         }
     }
 
-    /// Returns whether a terminal was not told yet that these texts have changed, and records that
-    /// it was.
+    /// Records that a terminal is told about these changed texts. Returns `false` if it was told
+    /// before.
     pub(crate) fn is_new_for_terminal(&self, root: &Path, changed: &[ProjectText]) -> bool {
         let Some(record) = self.records.record(root) else {
             return false;
@@ -154,7 +155,8 @@ impl Trust {
     }
 }
 
-/// Returns the list of what was shown, after these texts were.
+/// Returns the list of shown texts with these texts added: the newest earlier lines that they do
+/// not repeat, and then the new ones.
 fn shown_lines(old_lines: &str, texts: &[ProjectText]) -> String {
     let new_lines: Vec<String> = texts.iter().map(ProjectText::line).collect();
     let known: HashSet<&str> = new_lines.iter().map(String::as_str).collect();
@@ -171,7 +173,7 @@ fn shown_lines(old_lines: &str, texts: &[ProjectText]) -> String {
     list
 }
 
-/// Removes the copies of texts that were shown, except of the last one of each path.
+/// Deletes outdated copies of texts that were shown, and keeps the latest copy for each path.
 fn remove_old_copies(record: &Path, shown: &ShownTexts) {
     let last: HashSet<&str> = shown.last.values().map(String::as_str).collect();
     for entry in fs::read_dir(record).into_iter().flatten().flatten() {
@@ -192,11 +194,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         .map_err(|error| failed(path, &error))
 }
 
-/// Returns the root of the repository that a folder is a linked worktree of.
+/// Returns the root of the repository that a linked worktree belongs to.
 ///
-/// The file `.git` of a worktree names a folder in `.git/worktrees` of the repository, whose file
-/// `gitdir` names the file `.git` of the worktree (gitrepository-layout(5)). A clone can have any
-/// file `.git`, but not the file that leads back to it.
+/// The file `.git` of the worktree names the folder `.git/worktrees/NAME` of that repository, whose
+/// file `gitdir` names the worktree (gitrepository-layout(5)). Both must agree, because a clone can
+/// contain a false `.git`, but cannot change the other repository.
 pub(crate) fn main_repository(worktree: &Path) -> Option<PathBuf> {
     let link = worktree.join(REPOSITORY);
     let link_text = read_git_file(&link)?;

@@ -29,10 +29,11 @@ const SCHEMES: [&str; 8] = [
     "socks5:",
 ];
 
-/// Returns a text in which `…` replaces each password of an address, and each value of
-/// `password=`.
+/// Returns a text in which `…` replaces each password of an address, as in `https://me:…@host`, and
+/// each value of `password=`.
 ///
-/// An address ends at the next blank or quote. After an opening quote, it ends at the closing one.
+/// The text is divided into gaps (blanks, quotes and brackets) and what is between them. An address
+/// ends at the next gap or, if a quote precedes it, at the closing quote.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     let text = without_password_values(text, is_gap);
     if !text.contains('@') {

@@ -270,7 +270,8 @@ impl Root {
         let mut files = Vec::new();
         for kind in self.format.file_names() {
             if kind.is_in_folder() {
-                files.extend(self.look_at_file(folder.join(&kind.suffix[1..]), trace));
+                let file_name = &kind.suffix[1..]; // `SKILL.md` of `/SKILL.md`
+                files.extend(self.look_at_file(folder.join(file_name), trace));
             }
         }
         files

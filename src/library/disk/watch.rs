@@ -97,8 +97,9 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Starts to watch: no change after the return is missed. `warn` is called at most once, if files
-    /// have to be polled.
+    /// Starts to watch: no change after the return is missed. `look` adds the files and folders to
+    /// watch, `changes` will tell this watch of changes that the program makes itself, and `warn` is
+    /// called at most once, if files have to be polled.
     pub(crate) fn start(
         look: Box<dyn Fn(&mut Watched) + Send>,
         changes: &Changes,

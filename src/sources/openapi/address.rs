@@ -70,7 +70,7 @@ impl BaseUrl {
     /// Returns the base address of the service that has an operation.
     ///
     /// # Errors
-    /// It is invalid, or only the user may name such an address, and the document does it.
+    /// The address is invalid; or the document names an address that only the user may name.
     pub(super) fn of_operation(
         operation: &Operation,
         options: &Options,
@@ -92,7 +92,7 @@ impl BaseUrl {
         Ok(base)
     }
 
-    /// Returns the addresses that its host may have.
+    /// Returns which IP addresses the host may have.
     pub(super) fn allowed_addresses(&self, options: &Options) -> AllowedAddresses {
         if options.allow_private && self.is_encrypted {
             AllowedAddresses::All
@@ -124,7 +124,7 @@ pub(crate) fn check_base(text: &str) -> Result<String, String> {
 }
 
 impl AllowedAddresses {
-    /// Checks an address that the name of a host was resolved to.
+    /// Checks an IP address that the name of a host was resolved to.
     ///
     /// # Errors
     /// The address is not allowed. The error is a clause about the service.

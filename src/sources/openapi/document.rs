@@ -118,7 +118,7 @@ impl DocumentReader<'_> {
         }
     }
 
-    /// Adds the prompts among the operations of a path.
+    /// Adds a prompt for each operation of a path that renders one, or that the user named.
     fn read_operations(&mut self, path: &str, path_item: &MergedValue<'_>) {
         for method in METHODS {
             let operation = path_item.get(&method.to_ascii_lowercase());
@@ -142,8 +142,8 @@ impl DocumentReader<'_> {
         }
     }
 
-    /// Returns whether the user named the `operationId` of an operation, which counts as matched
-    /// from now on.
+    /// Returns whether the user named this operation by its `operationId`, and marks that id as
+    /// matched.
     fn take_named(&mut self, operation: &Value) -> bool {
         match plain_text(&operation["operationId"]) {
             Some(id) => self.unmatched_ids.remove(&id),
@@ -151,10 +151,10 @@ impl DocumentReader<'_> {
         }
     }
 
-    /// Adds the prompt of an operation.
+    /// Adds a prompt for an operation.
     ///
     /// # Errors
-    /// The reason why the operation is no prompt, as a clause.
+    /// Why the operation cannot be a prompt, as a clause.
     fn add_prompt(
         &mut self,
         described: &DescribedOperation<'_>,
@@ -182,7 +182,7 @@ impl DocumentReader<'_> {
         self.document.problems.push(warning);
     }
 
-    /// Adds an error for each `operationId` that the user named and no operation has.
+    /// Reports each `operationId` that the user named and that no operation in the document has.
     fn report_unmatched_ids(&mut self) {
         for id in &self.unmatched_ids {
             let id = quoted(id);

@@ -46,7 +46,8 @@ struct QueryParameter<'d> {
 }
 
 impl<'d> DeclaredParameters<'d> {
-    /// Reads the parameters of an operation, which override those of its path.
+    /// Reads the parameters of an operation and of its path. Those of the operation take
+    /// precedence.
     fn read(
         root: &'d Value,
         path_item: &MergedValue<'d>,
@@ -75,11 +76,11 @@ impl<'d> DeclaredParameters<'d> {
 }
 
 impl OperationInputs {
-    /// Reads the parameters and the body of an operation in the document `root`. `path_item` is what
-    /// the document says of its path, for all methods.
+    /// Reads the parameters and the body of an operation in the document `root`. `path_item` is
+    /// what the document declares for all methods of the path.
     ///
     /// # Errors
-    /// The reason why the operation is no prompt, as a clause.
+    /// Why the operation cannot be a prompt, as a clause.
     pub(super) fn read<'d>(
         root: &'d Value,
         path: &str,
@@ -231,10 +232,10 @@ impl OperationInputs {
     }
 }
 
-/// Returns what the `content` of a body says of `application/json`; `None` without a body.
+/// Returns what the `content` of a body has for `application/json`; `None` if there is no body.
 ///
 /// # Errors
-/// A body is sent in another format.
+/// The body has another format, which cannot be sent.
 fn json_media_type(content: &Value) -> Result<Option<&Value>, String> {
     let Some(media_types) = content.as_object() else {
         return Ok(None);
@@ -259,7 +260,8 @@ impl Input<'_, '_> {
         self.schema.value_type()
     }
 
-    /// Returns the text that a call would have for a value of the document.
+    /// Returns a value that the document names, a choice or a default, as a person would write it in a
+    /// call: a JSON value as JSON, and everything else as plain text.
     fn call_text(&self, value: &Value) -> Option<String> {
         if self.value_type() == ValueType::Json && !value.is_null() {
             return Some(value.to_string());

@@ -145,7 +145,8 @@ impl HeaderValue {
 }
 
 impl SecretHeader {
-    /// Returns the whole value of the header for a secret: `Bearer …`.
+    /// Returns the whole value of the header for a secret, with the scheme if there is one: `Bearer
+    /// …`.
     pub(super) fn with_scheme(&self, secret: &str) -> String {
         match &self.scheme {
             Some(scheme) => format!("{scheme} {secret}"),

@@ -141,7 +141,8 @@ impl ServiceReply {
         }
     }
 
-    /// Returns the diagnostic for a status other than 200, with what the service says about it.
+    /// Returns the diagnostic for a status other than 200, with the reason that the service gave.
+    /// `conceal` masks secrets in that reason.
     fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
         let mut message = status_clause(self.status);
         if let Some(reason) = self.reason() {

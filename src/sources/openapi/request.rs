@@ -73,7 +73,7 @@ fn path(operation: &Operation, values: &[ParameterValue<'_>]) -> Result<String, 
     })
 }
 
-/// Returns the query with its `?`, or an empty text without values for it.
+/// Returns the query with its `?`, or an empty text if no value belongs into it.
 fn query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
     let mut query = String::new();
     for value in values.iter().filter(|value| !value.is_blank()) {
@@ -100,7 +100,8 @@ fn check_length(url: &str) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns the body, as JSON: an object, or one value; `None` without a body.
+/// Returns the body in JSON: an object of all parameters in the body, or the one value that is the
+/// whole body; `None` if the operation has no body.
 fn body(
     operation: &Operation,
     values: &[ParameterValue<'_>],
@@ -158,8 +159,8 @@ impl ParameterValue<'_> {
         Ok(text)
     }
 
-    /// Returns the texts that follow `name=` in the query, percent-encoded; none if the parameter
-    /// is not in the query.
+    /// Returns the percent-encoded texts that follow `name=` in the query, one for each `name=`;
+    /// none if the parameter is not in the query.
     fn query_texts(&self) -> Result<Vec<String>, Diagnostic> {
         match self.parameter.location {
             ParameterLocation::Query => self.encoded_texts(),

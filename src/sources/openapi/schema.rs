@@ -53,7 +53,7 @@ impl<'d> MergedValue<'d> {
         self.get_all(key).next().unwrap_or(&Value::Null)
     }
 
-    /// Returns all values of a key but null.
+    /// Returns the values that the merged schemas have for a key, except for null.
     fn get_all(&self, key: &str) -> impl Iterator<Item = &'d Value> {
         self.values
             .iter()
@@ -116,7 +116,7 @@ pub(super) fn elements(list: &Value) -> impl DoubleEndedIterator<Item = &Value> 
     list.as_array().into_iter().flatten()
 }
 
-/// Returns the schema besides null in a list of alternatives, if there is exactly one.
+/// Returns the only schema in an `anyOf` or `oneOf` list that is not null, if there is exactly one.
 fn only_alternative(alternatives: &Value) -> Option<&Value> {
     let mut others = elements(alternatives).filter(|schema| schema["type"] != "null");
     let first = others.next()?;
@@ -140,8 +140,8 @@ fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, S
     ))
 }
 
-/// Returns a value as a text for a person, or for a service that gets it as a parameter: a string
-/// as it is, anything else as JSON; `None` for null and blank strings.
+/// Returns a value as plain text: a string without quotes, anything else as JSON; `None` for null
+/// and blank strings.
 pub(super) fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,

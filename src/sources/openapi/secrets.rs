@@ -22,7 +22,7 @@ pub(in crate::sources) struct Secret {
 /// Reads the values of secret headers.
 ///
 /// # Errors
-/// One cannot be read, or be the value of a header.
+/// A value cannot be read, or cannot be the value of a header.
 pub(in crate::sources) fn read_secrets(
     headers: &[SecretHeader],
 ) -> Result<Vec<Secret>, Diagnostic> {
@@ -78,8 +78,8 @@ fn secret_error(header: &SecretHeader, reason: &str) -> Diagnostic {
     )
 }
 
-/// Removes the secrets that were sent to a service from a text of it: each as a whole, and its last
-/// word, which is the secret itself if the value has the word `Bearer` before it.
+/// Masks the secrets that were sent to a service in a text that the service returned. The last word
+/// of a header is masked by itself, too, because it is the secret of `Bearer TOKEN`.
 pub(super) fn conceal(text: &str, secrets: &[Secret]) -> String {
     let mut concealed = text.to_owned();
     for secret in secrets {

@@ -112,7 +112,8 @@ impl<'o> Service<'o> {
         self.status().map_err(|error| self.with_operation(error))
     }
 
-    /// Does what [`Service::reach`] does, with errors that do not name the operation.
+    /// Requests the base address of the service, and returns the HTTP status. Unlike those of
+    /// [`Service::reach`], the errors do not name the operation.
     fn status(&self) -> Result<u16, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let request = ServiceRequest {
@@ -146,8 +147,8 @@ impl<'o> Service<'o> {
     }
 }
 
-/// Returns the certificates in [`BUNDLE`] for an address with TLS; all of the system if there is no
-/// such file, or the user names another.
+/// Returns the certificates in [`BUNDLE`] for an address with TLS; those of the system if there is
+/// no such file, or if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set.
 pub(in crate::sources) fn bundled_certificates(url: &str) -> RootCerts {
     if !url.starts_with("https:") || is_set("SSL_CERT_FILE") || is_set("SSL_CERT_DIR") {
         return RootCerts::PlatformVerifier;
@@ -169,8 +170,9 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some()
 }
 
-/// Returns how a server is asked that the user named: without a proxy or redirects. As many
-/// connections as `idle_connections` are kept for the next request.
+/// Returns the configuration of an HTTP client for servers that the user has named: without a
+/// proxy, without redirects, and with up to `idle_connections` connections that are kept open for
+/// reuse.
 pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCerts) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(roots)
@@ -293,6 +295,8 @@ struct CheckedResolver<R> {
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
+    /// Resolves the name of a host, and refuses it if one of its addresses is not allowed. Checked
+    /// here, the addresses cannot change between the check and the connection.
     fn resolve(
         &self,
         uri: &Uri,

@@ -32,7 +32,7 @@ pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
     }
 }
 
-/// Parses JSON. Its values are counted first, before any memory is used for them.
+/// Parses JSON. Its values are counted first, so that no memory is used for too many of them.
 fn parse_json(text: &str) -> Result<Value, Diagnostic> {
     // Each value but the first follows one of these characters.
     let value_count = text.bytes().filter(|byte| b"[{,:".contains(byte)).count();

@@ -59,10 +59,10 @@ pub(crate) struct Meter<'m> {
 }
 
 impl Meter<'_> {
-    /// Waits for git. If it exceeds a bound, ends it with all its processes.
+    /// Waits until git exits. If it exceeds a bound, it is killed with its child processes.
     ///
     /// # Errors
-    /// It has exceeded a bound.
+    /// Git has exceeded a bound.
     pub(super) fn wait(&self, git: &mut Child, task: GitTask) -> Result<ExitStatus, Diagnostic> {
         let mut written = 0;
         let mut progressed = Instant::now();
@@ -72,7 +72,8 @@ impl Meter<'_> {
             }
             let processes = ProcessTree::of(git);
             let size = self.disk();
-            // Until there is a connection, somebody may be asked for a passphrase or a login.
+            // Until there is a connection, git may wait for a person who enters a passphrase, which is no
+            // stall.
             if size != written || (task == GitTask::Fetch && !self.is_connected()) {
                 progressed = Instant::now();
                 written = size;

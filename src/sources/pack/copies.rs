@@ -58,10 +58,10 @@ impl Copies {
         temporary_folder_in(&self.folder).map_err(|error| failed(&self.folder, &error))
     }
 
-    /// Writes the files of a pack into a new folder, from which they can be read as prompts.
+    /// Writes the files of a pack into a new temporary folder, and opens it as a folder of prompts.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The files cannot be written.
     pub(crate) fn write(
         &self,
         pack: &Pack,
@@ -86,7 +86,7 @@ impl Copies {
         fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))
     }
 
-    /// Deletes what [`Copies::temporary`] has made for a process that was killed.
+    /// Deletes the folders that [`Copies::temporary`] has made for processes that were killed.
     pub(crate) fn remove_leftovers(&self) {
         for path in self.folders() {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -121,7 +121,8 @@ fn temporary_folder_in(folder: &Path) -> io::Result<TempDir> {
         .tempdir_in(folder)
 }
 
-/// Writes a file that nobody should change. `file` is its path below the folder.
+/// Writes a read-only file, whose path `file` is relative to the folder, and creates the folders
+/// above it.
 fn write_read_only(folder: &Path, file: &str, text: &str) -> io::Result<()> {
     let path = folder.join(file);
     fs::create_dir_all(path.parent().unwrap_or(folder))?;
@@ -164,8 +165,8 @@ pub(crate) fn differing_files(pack: &Pack, folder: &Path) -> Vec<Diagnostic> {
     errors_of_files(pack, folder, |file| text_of(pack, folder, file).is_some())
 }
 
-/// Returns an error for each file of a pack that is not as it should be, or one for all if their
-/// folder is missing.
+/// Returns an error for each file of a pack that is missing or was modified, or one error if the
+/// whole folder is missing.
 fn errors_of_files(
     pack: &Pack,
     folder: &Path,

@@ -31,7 +31,7 @@ const OLDEST: [u32; 2] = [2, 30];
 const PROTOCOLS: &str = "https:ssh:git:file";
 
 /// Variables that would lead git to another repository than the one that it is told to use.
-const ELSEWHERE: [&str; 6] = [
+const REDIRECTING_VARIABLES: [&str; 6] = [
     "GIT_COMMON_DIR",
     "GIT_DIR",
     "GIT_INDEX_FILE",
@@ -92,7 +92,8 @@ pub(crate) fn fetch(folder: &Path, pack: &mut Pack, version: &str) -> Result<Tex
     fetch_within(BOUNDS, folder, pack, version)
 }
 
-/// Fetches a pack as [`fetch`] does, within these bounds.
+/// Does what [`fetch`] does, within these bounds, and sets the commit, the date and the hashes of
+/// the files of `pack`. `version` is a commit, or the name of a branch or tag.
 fn fetch_within(
     bounds: Bounds,
     folder: &Path,
@@ -137,7 +138,8 @@ impl Repository<'_> {
         Ok(output)
     }
 
-    /// Runs git, and returns the file that it has written, which may be long.
+    /// Runs git with its output in a temporary file, and returns that file. The output may be too large
+    /// for the memory.
     fn run_to_file(
         &self,
         task: GitTask,
@@ -146,7 +148,8 @@ impl Repository<'_> {
     ) -> Result<BufReader<File>, Diagnostic> {
         let protocols = match task {
             GitTask::Fetch => PROTOCOLS,
-            // Git would fetch what a filter has left out when that is read.
+            // In a partial clone, git fetches missing objects when it reads them. Without a protocol,
+            // it cannot.
             GitTask::Local => "",
         };
         let mut git = Command::new("git");
@@ -157,7 +160,7 @@ impl Repository<'_> {
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
-        for variable in ELSEWHERE {
+        for variable in REDIRECTING_VARIABLES {
             git.env_remove(variable);
         }
         git.args(arguments);
@@ -170,7 +173,7 @@ impl Repository<'_> {
         run_git(git, stdin, &meter, task)
     }
 
-    /// Refuses a git that is too old.
+    /// Checks that the installed git is recent enough.
     fn check_git_version(&self) -> Result<(), Diagnostic> {
         let output = self.run_local(&["version"])?;
         let output = String::from_utf8_lossy(&output);
@@ -185,7 +188,7 @@ impl Repository<'_> {
         Err(refused(message, "install a newer git"))
     }
 
-    /// Returns the commit that a name of git stands for, if it was fetched.
+    /// Returns the commit that a name stands for in git; `None` if it was not fetched.
     fn commit_at(&self, name: &str) -> Option<Commit> {
         let show = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
         let arguments = [&show[..], &[name, "--"]].concat();
@@ -221,7 +224,7 @@ impl Repository<'_> {
         }
     }
 
-    /// Returns the whole names of everything that git could mean by the name of a branch or a tag.
+    /// Returns the full names of all references that the name of a branch or tag may mean to git.
     fn full_names(&self, reference: &str) -> Result<Vec<String>, Diagnostic> {
         let candidates =
             ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
@@ -243,8 +246,8 @@ impl Repository<'_> {
         Ok(names)
     }
 
-    /// Fetches a commit. Many servers give a commit only as what a branch or a tag is, so if the
-    /// server refuses, this fetches what the pack follows.
+    /// Fetches a commit. Many servers do not serve a commit by its hash; then the branch or tag
+    /// that the pack follows is fetched instead.
     fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
         match self.fetch(commit) {
             Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
@@ -266,7 +269,7 @@ impl Repository<'_> {
         Ok(())
     }
 
-    /// Returns the texts of a pack at its commit, which was fetched.
+    /// Returns the texts of a pack at its commit, which must have been fetched.
     fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
         let files = self.select(pack)?;
         self.read_objects(&files.objects)?;
@@ -280,7 +283,8 @@ impl Repository<'_> {
         divide(&answers, files)
     }
 
-    /// Selects the files of a pack among all names below its path, which are counted as they come.
+    /// Selects the files of a pack among all names below its path. They are counted as they come,
+    /// so that a huge repository is refused early.
     fn select(&self, pack: &Pack) -> Result<PackFiles, Diagnostic> {
         let listed = self.list(pack)?;
         let mut files = PackFiles::default();
@@ -299,8 +303,7 @@ impl Repository<'_> {
         Ok(files)
     }
 
-    /// Lists the files below the path of a pack, each as [`ListedFile::parse`] reads it, with a NUL
-    /// between them.
+    /// Lists the files below the path of the pack, in the format that [`ListedFile::parse`] reads.
     fn list(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
         let tree = format!("{}:{}", pack.commit, pack.path);
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
@@ -314,7 +317,7 @@ impl Repository<'_> {
         }
     }
 
-    /// Writes the texts of these objects into the file [`STDOUT`].
+    /// Writes the contents of these objects to [`STDOUT`].
     fn read_objects(&self, objects: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
         let stdin: String = objects.values().map(|id| format!("{id}\n")).collect();
         match self.run_to_file(GitTask::Local, &["cat-file", "--batch"], &stdin) {
@@ -374,10 +377,11 @@ struct PackFiles {
 }
 
 impl PackFiles {
-    /// Adds a file of the repository, if it is part of the pack.
+    /// Adds a file if it belongs to the pack. If it only looks like a prompt, `left_out` gets the
+    /// reason.
     ///
     /// # Errors
-    /// Its path leads elsewhere, or is that of another file on some systems.
+    /// The path of the file leads elsewhere, or is that of another file on some systems.
     fn add(&mut self, pack: &Pack, file: &ListedFile) -> Result<(), Diagnostic> {
         let path = &file.path;
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
@@ -451,8 +455,8 @@ struct BatchAnswers<'a> {
 }
 
 impl<'a> BatchAnswers<'a> {
-    /// Returns the next text. `None` if it is longer than a prompt may be, or missing: git has not
-    /// fetched a text that is too long.
+    /// Returns the next object in the output of `git cat-file --batch`; `None` if it is missing or
+    /// longer than `MAX_FILE`, because git does not fetch such an object.
     fn next_text(&mut self) -> Option<&'a [u8]> {
         let head_end = self.unread.iter().position(|byte| *byte == b'\n')?;
         let (head, text_and_rest) = self.unread.split_at(head_end + 1);

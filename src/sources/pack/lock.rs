@@ -65,10 +65,10 @@ pub(super) enum FileChoice {
 }
 
 impl PackLock {
-    /// Reads a lock. If there is no such file, it has no packs.
+    /// Reads a lock. If the file is missing, the lock has no packs.
     ///
     /// # Errors
-    /// The file cannot be read, or was edited into something else.
+    /// The file cannot be read, or is not a lock as this program writes it.
     pub(crate) fn read(path: &Path) -> Result<PackLock, Diagnostic> {
         // A link in a clone could name any file, whose lines the error would show.
         if is_in_project(path) && path.is_symlink() {
@@ -101,10 +101,11 @@ fn is_in_project(lock: &Path) -> bool {
         .is_some_and(|folder| folder.ends_with(PROJECT_FOLDER))
 }
 
-/// Writes a lock in one step, unless it no longer has its original text. Returns its new text.
+/// Sorts the packs by name, and writes the lock in one step, unless its text is no longer
+/// `original` (`None`: there must be no lock yet). Returns the new text.
 ///
 /// # Errors
-/// Another program has changed it, or it cannot be written.
+/// Another program has changed the lock, or it cannot be written.
 pub(crate) fn save(
     path: &Path,
     original: Option<&str>,
@@ -125,10 +126,10 @@ pub(crate) fn save(
     Ok(text)
 }
 
-/// Parses the text of a lock.
+/// Parses a lock file.
 ///
 /// # Errors
-/// It is not what this program writes.
+/// The text is not a lock as this program writes it.
 fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
     let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;
     let names: BTreeSet<String> = packs.iter().map(|pack| fold(&pack.name)).collect();
@@ -141,7 +142,7 @@ fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
     Ok(packs)
 }
 
-/// Returns the error for a lock that is not JSON, or has other members than those of packs.
+/// Returns the error for a lock that is not JSON, or has members that no lock has.
 fn syntax_error(error: &serde_json::Error) -> Diagnostic {
     let position = Position {
         line: error.line(),
@@ -151,7 +152,7 @@ fn syntax_error(error: &serde_json::Error) -> Diagnostic {
 }
 
 impl Pack {
-    /// Returns the error for a pack that was edited in the lock.
+    /// Returns the error for an entry of the lock that somebody has edited.
     fn invalid(&self, reason: &str) -> Diagnostic {
         let name = named(&self.name);
         let message =
@@ -159,10 +160,10 @@ impl Pack {
         Diagnostic::error(None, message, RESTORE)
     }
 
-    /// Checks that everything in the lock about this pack may be used.
+    /// Checks the entry of this pack in the lock, which somebody may have edited.
     ///
     /// # Errors
-    /// Something may not. The error says what, for people.
+    /// Why the entry cannot be used, as a clause.
     fn validate(&self) -> Result<(), String> {
         parse_pack_name(&self.name)?;
         parse_address(&self.address)?;
@@ -193,9 +194,9 @@ impl Pack {
         format!("{}@{}", self.name, &self.commit[..12])
     }
 
-    /// Decides whether a file of the repository is part of the pack: a prompt of the pack's format
-    /// that the patterns fit, or a file that prompts may include. `path` is below the pack's
-    /// folder.
+    /// Decides whether a file belongs to the pack: a prompt in the format of the pack that its
+    /// patterns match, or a file that prompts may include. `path` is relative to the folder of the
+    /// pack.
     pub(super) fn choose(&self, path: &str) -> FileChoice {
         let is_included_file = self.format().is_own() && is_partial(path);
         let stem = if is_included_file {
@@ -221,10 +222,7 @@ impl Pack {
         self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem))
     }
 
-    /// Checks that the file at a path has the text that the lock says.
-    ///
-    /// # Errors
-    /// It has another text, or the lock does not name it.
+    /// Checks that a file has the content that the lock records for its path.
     pub(crate) fn check(&self, path: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
             Some(hash) if *hash == sha256(bytes) => Ok(()),
@@ -233,7 +231,7 @@ impl Pack {
         }
     }
 
-    /// Returns the error for a file that is not what the lock says.
+    /// Returns the error for a file whose content is not what the lock records.
     pub(super) fn differs(&self, reason: &str) -> Diagnostic {
         let version = named(&self.version());
         let message =
@@ -250,11 +248,10 @@ fn has_hidden_part(path: &str) -> bool {
         .any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
-/// Checks that a file of a pack has a name that can be typed. `stem` is its path without the
-/// suffix.
+/// Checks that users can type the name of a file in a pack. `stem` is its path without the suffix.
 ///
 /// # Errors
-/// It has not. The error says why, for people.
+/// The reason why they cannot, as a clause.
 fn check_file_name(stem: &str) -> Result<(), String> {
     // A file that is only there to be included begins with `_`, which no name does.
     let parts: Vec<&str> = stem
@@ -299,8 +296,8 @@ pub(crate) fn parse_pack_name(text: &str) -> Result<String, String> {
 /// Parses the address of a repository: a URL, a path, or `user@host:path` as for ssh.
 ///
 /// # Errors
-/// Git would take it for an option, or start another program for it; or others would read a
-/// password in the lock.
+/// Git could take the address for an option or a command; or it has a password, which everybody who
+/// reads the lock would see.
 pub(crate) fn parse_address(text: &str) -> Result<String, String> {
     if without_password(text) != text {
         let error =
@@ -314,7 +311,7 @@ pub(crate) fn parse_address(text: &str) -> Result<String, String> {
     Err(error.to_owned())
 }
 
-/// Returns whether git may be given a text as an address.
+/// Returns whether a text is safe to pass to git as the address of a repository.
 fn is_address(text: &str) -> bool {
     if text.is_empty() || text.starts_with('-') || text.contains(char::is_control) {
         return false;

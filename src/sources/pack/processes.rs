@@ -25,7 +25,7 @@ struct Status {
 }
 
 impl ProcessTree {
-    /// Returns the processes that descend from this one at this moment.
+    /// Returns a process and all its descendants at this moment. The process itself is the first.
     pub(super) fn of(root: &Child) -> ProcessTree {
         let statuses = statuses();
         let mut ids = vec![root.id()];
@@ -44,7 +44,7 @@ impl ProcessTree {
         }
     }
 
-    /// Kills all processes, and waits for the end of the first.
+    /// Kills all processes, and waits until the first, `root`, has ended.
     pub(super) fn end(self, root: &mut Child) {
         _ = root.kill();
         #[cfg(target_os = "linux")]
@@ -56,7 +56,7 @@ impl ProcessTree {
     }
 }
 
-/// Returns all processes of the system by their ids, as far as it tells.
+/// Returns the status of each process by its id; nothing on a system without `/proc`.
 fn statuses() -> BTreeMap<u32, Status> {
     let mut statuses = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -13,11 +13,10 @@ pub(super) const STDOUT: &str = "stdout";
 /// The file for the errors of git.
 const STDERR: &str = "stderr";
 
-/// Runs git, and returns the file that it has written, which may be long. All its files are in the
-/// folder of the meter.
+/// Runs git with its output in a file of the folder of the meter, and returns that file.
 ///
 /// # Errors
-/// It cannot be started, it fails, or it exceeds a bound.
+/// Git cannot be started, fails, or exceeds a bound.
 pub(crate) fn run_git(
     mut git: Command,
     stdin: &str,
@@ -32,7 +31,7 @@ pub(crate) fn run_git(
     stdout.map(BufReader::new).map_err(failed)
 }
 
-/// Starts git. Its input and its output are files in the folder.
+/// Starts git with its standard streams redirected to files in the folder.
 fn start(git: &mut Command, stdin: &str, folder: &Path) -> io::Result<Child> {
     let input = folder.join("stdin");
     fs::write(&input, stdin)?;

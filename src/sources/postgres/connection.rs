@@ -65,7 +65,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Returns the name of the host of a config that has one host, or the folder of its socket.
+/// Returns the host of a configuration with one host, or the folder of its Unix socket.
 fn host(config: &Config) -> String {
     match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
@@ -86,7 +86,8 @@ fn database(config: &Config) -> &str {
     name.unwrap_or_default()
 }
 
-/// Parses an address into a config for each of its hosts; `None` if it is invalid.
+/// Splits the address of a database with several hosts into a configuration for each; `None` if it
+/// is invalid.
 fn parse_configs(address: &str) -> Option<Vec<Config>> {
     let (scheme, after_scheme) = address.split_once("://")?;
     let login_end = after_scheme.find('@').map_or(0, |at| at + 1);
@@ -195,18 +196,19 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Connects to a host, if it takes writes.
+/// Connects to a host, and checks that it accepts writes, unlike a read-only replica.
 async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
     let stream = open_stream(config)
         .await
         .map_err(|error| no_answer(&error.to_string()))?;
     let mut config = config.clone();
-    // The stream has TLS already, where it is needed.
+    // `open_stream` has set up TLS already, if it is needed.
     config
         .ssl_mode(SslMode::Disable)
         .application_name("prompt-expander");
     let (client, mut connection) = within(CONNECT, config.connect_raw(stream, NoTls)).await?;
     let (sender, notifications) = unbounded_channel();
+    // Drives the connection, and passes on that something was notified.
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if matches!(message, AsyncMessage::Notification(_)) {
@@ -223,7 +225,8 @@ async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
     })
 }
 
-/// Sets the limits and the schema of a session, and returns whether the host takes writes.
+/// Sets the time limits of the session and, unless the address names a schema, our search path.
+/// Returns whether the host accepts writes.
 async fn prepare_session(client: &Client, config: &Config) -> Result<bool, Diagnostic> {
     let schema = if names_schema(config) {
         None
@@ -301,7 +304,7 @@ async fn with_tls(stream: TcpStream, host: String) -> io::Result<TlsStream<TcpSt
     })
 }
 
-/// Waits for an answer of the database, for at most a time.
+/// Waits for an answer of the database, for at most this time.
 pub(super) async fn within<T>(
     time: Duration,
     answer: impl Future<Output = Result<T, Error>>,
@@ -318,7 +321,7 @@ fn timed_out() -> Diagnostic {
     no_answer("it has not answered in time")
 }
 
-/// Returns the rows of a statement with these parameters.
+/// Runs a statement with these parameters, and returns the rows that it gives.
 pub(super) async fn ask(
     client: &impl GenericClient,
     statement: &str,
@@ -366,7 +369,7 @@ fn database_error(error: &Error) -> Diagnostic {
     Diagnostic::new(kind, message, fix)
 }
 
-/// Returns the error that caused the one that caused this error, and so on.
+/// Returns the root cause of an error: the last one in its chain of sources.
 fn first_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> &'e dyn std::error::Error {
     let mut cause = error;
     while let Some(earlier) = cause.source() {

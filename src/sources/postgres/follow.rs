@@ -33,7 +33,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const ASK: Duration = Duration::from_secs(1);
 
 /// How many files are read at once.
-const PORTION: i32 = 500;
+const ROWS_AT_ONCE: i32 = 500;
 
 /// What the thread that follows a database and its writers share.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub(super) fn foreign_tables() -> Diagnostic {
 }
 
 impl Shared {
-    /// Creates what is shared for a database that nobody has asked yet.
+    /// Creates the shared state of a database that was not contacted yet.
     pub(super) fn new(address: Address) -> Shared {
         let rows = Arc::default();
         Shared {
@@ -129,8 +129,8 @@ impl Shared {
         }
     }
 
-    /// Reads everything, and then each write, until the connection is lost. Once everything is
-    /// read, the next `wait` is short again.
+    /// Reads everything, and then each new write, until the connection is lost. `wait`, the delay
+    /// before the next attempt to connect, is reset once everything is read.
     async fn follow_until_lost(&self, wait: &mut Duration) -> Result<Infallible, Diagnostic> {
         let Connection {
             mut client,
@@ -154,7 +154,7 @@ impl Shared {
         }
     }
 
-    /// Returns the connection that writes, which is made if there is none.
+    /// Returns the connection for writes, and opens one if there is none.
     pub(super) async fn connected<'w>(
         &self,
         writer: &'w mut Option<Client>,
@@ -171,8 +171,8 @@ impl Shared {
         *lock(&self.failure) = None;
     }
 
-    /// Records why the database cannot be followed. This is only a hint if it has answered before,
-    /// since the files are still in memory.
+    /// Records why the database cannot be followed: as a hint if it has answered before, because
+    /// the files in memory are still served, else as an error.
     fn record_failure(&self, error: Diagnostic) {
         let answered = *lock(&self.answered);
         let failure = match answered.map(Timestamp::try_from) {
@@ -190,7 +190,7 @@ impl Shared {
         *lock(&self.failure) = Some(failure.in_file(Path::new(&address)));
     }
 
-    /// Reads everything, as it is at one moment.
+    /// Replaces the files in memory with those of the database at one moment.
     async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
         let transaction = client
             .build_transaction()
@@ -204,11 +204,11 @@ impl Shared {
         let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
         let mut files = BTreeMap::new();
         loop {
-            let rows = within(STATEMENT, transaction.query_portal(&all, PORTION)).await?;
+            let rows = within(STATEMENT, transaction.query_portal(&all, ROWS_AT_ONCE)).await?;
             for (path, _, file) in writes(&rows) {
                 files.extend(file.map(|file| (path, file)));
             }
-            if rows.len() < PORTION as usize {
+            if rows.len() < ROWS_AT_ONCE as usize {
                 break;
             }
         }
@@ -219,7 +219,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Carries out writes in memory, and notifies the listeners.
+    /// Applies writes to the files in memory, and notifies the listeners of those that changed
+    /// something.
     pub(super) fn apply(&self, writes: Vec<Written>) {
         let changed = self.rows.apply(writes);
         if changed.is_empty() {

@@ -32,8 +32,8 @@ pub(crate) struct FolderTexts {
 const LAST_WRITES: &str = "select distinct on (path) path, coalesce(author, 'somebody'), at \
     from history where path = any($1) order by path, seq desc";
 
-/// Checks the path of a file that is written to a store, or from one into a folder: a name, and the
-/// suffix of a Markdown or test file.
+/// Checks the path of a file that is copied into a store or out of one: the name of a prompt with
+/// the suffix of a Markdown file or a test file.
 ///
 /// # Errors
 /// It is another path, such as one with `..`.
@@ -86,10 +86,10 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
     owned_text(read(&file, MAX_FILE)?)
 }
 
-/// Returns the text of a file to write to a store.
+/// Returns the text of a file that is to be copied into a store.
 ///
 /// # Errors
-/// The store does not take it.
+/// The store does not accept the file.
 fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
     root.name_of(file).transpose()?;
     if file.to_str().is_none() {
@@ -152,7 +152,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds the text of a file, unless a store cannot tell its path from that of another file.
+    /// Adds the text of a file, unless its path differs only in letter case or accents from that of
+    /// another file.
     fn add_text(&mut self, file: &Path, text: String) {
         let path = self.root.below(file);
         if self.folded_paths.insert(folded(&path)) {
@@ -168,7 +169,7 @@ impl Collector<'_> {
         self.texts.problems.push(problem.in_file(file));
     }
 
-    /// Moves the files that would be broken prompts in a store to the problems.
+    /// Removes files that would be broken prompts in a store, and adds a problem for each.
     fn remove_broken(&mut self) {
         let folder = self.texts.as_folder(&self.root.path);
         for found in folder.list().found {
@@ -195,7 +196,7 @@ fn walk_error(error: &walkdir::Error) -> Diagnostic {
 }
 
 impl FolderTexts {
-    /// Returns the files as a folder in memory.
+    /// Returns the files as a folder in memory at this path.
     fn as_folder(&self, path: &Path) -> Folder {
         let mut table = BTreeMap::new();
         for (path, text) in &self.files {
@@ -213,8 +214,10 @@ impl FolderTexts {
 }
 
 impl Postgres {
-    /// Returns the files below a folder that a store takes. Links lead as far as `reach` says.
+    /// Returns the files below a folder that can be copied into a store. Symlinks are followed only as far
+    /// as `reach` allows.
     pub(crate) fn files_below(folder: &Path, reach: &Reach) -> FolderTexts {
+        // The paths are checked with the rules of a store in memory.
         let empty_folder = Folder::in_memory(folder.to_owned(), Arc::default());
         let mut collector = Collector {
             root: empty_folder.files.root.clone(),
@@ -257,10 +260,11 @@ impl Postgres {
         Ok(last_writes)
     }
 
-    /// Writes files, or deletes them, in one transaction, if each still is as in `seen`.
+    /// Writes or deletes files in one transaction, if none of them has changed since `seen` was
+    /// read.
     ///
     /// # Errors
-    /// One is not, and nothing is written; or the database does not take them.
+    /// A file has changed, and nothing is written; or the database refuses the changes.
     pub(crate) fn push(&self, edits: &FileEdits, seen: &StoredTexts) -> Result<(), Diagnostic> {
         let paths: Vec<String> = edits.keys().map(|path| path.to_string()).collect();
         self.transact(&paths, &Authorship::default(), |present| {

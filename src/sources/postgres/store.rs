@@ -21,7 +21,8 @@ struct StoredVersion {
 }
 
 impl StoredVersion {
-    /// Reads a row of the history. `earlier` are the versions before it, the oldest first.
+    /// Converts a row of the history into a version. `earlier` are the versions before it, the
+    /// oldest first.
     fn read(row: &Row, earlier: &[StoredVersion]) -> StoredVersion {
         let text: Option<String> = row.get(0);
         let revision = match (&text, earlier.last()) {
@@ -42,7 +43,7 @@ impl StoredVersion {
     }
 }
 
-/// Returns how a version with this text came about after the earlier ones.
+/// Infers the operation that produced a version from its text and the earlier versions.
 fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
     if text.is_none() {
         return Operation::Delete;
@@ -69,7 +70,8 @@ fn present_revision(present: &PresentTexts, path: &str) -> Option<Revision> {
 }
 
 impl Postgres {
-    /// Returns the path below the folder of the prompt of this name, or of a new one.
+    /// Returns the path of the prompt of this name, relative to the folder; if there is no such prompt,
+    /// the path that a new one would get.
     fn path_of(&self, name: &Name) -> String {
         let files = &self.shared.folder.files;
         match files.resolve(name, &mut Trace::default()) {
@@ -86,9 +88,11 @@ impl Postgres {
         let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions = Vec::new();
         for row in rows {
+            // A version is compared with those before it: whether it restores one of them.
             let version = StoredVersion::read(&row, &versions);
             versions.push(version);
         }
+        // The prompt has the text of its newest version, unless that is a deletion.
         if let Some(last) = versions.last_mut() {
             last.version.is_current = last.text.is_some();
         }
@@ -96,7 +100,7 @@ impl Postgres {
         Ok(versions)
     }
 
-    /// Gives a prompt a text, and returns its revision.
+    /// Writes the text of a prompt, and returns its new revision.
     fn set_text(&self, request: &WriteRequest<'_>, text: &str) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
         check_text(text)
@@ -130,7 +134,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Returns a text that is not saved as the prompt of this name.
+    /// Returns an unsaved text as if it were the prompt of this name.
     fn draft_of(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         let files = &self.shared.folder.files;
         let file = PromptFile {
@@ -141,7 +145,7 @@ impl Postgres {
         files.draft(name.clone(), file, text, caller.prefix.clone())
     }
 
-    /// Deletes a prompt, and returns the revision that it had.
+    /// Deletes a prompt, and returns the revision that it had. To repeat a deletion is no error.
     fn delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
         let mut was_there = false;
@@ -172,7 +176,8 @@ impl Postgres {
         Ok(versions.first().map(|last| last.version.revision))
     }
 
-    /// Gives a prompt, its test file and its versions another name.
+    /// Gives a prompt, its test file and its versions another name. A file that is written with an
+    /// `old_path` takes over the versions of that path.
     fn rename(&self, from: &Name, to: &Name, by: &Authorship) -> Result<(), Diagnostic> {
         if let Some(other) = self.shared.folder.find(to) {
             return Err(exists(&other.place().path()));
@@ -205,6 +210,8 @@ impl Store for Arc<Postgres> {
         self.draft_of(name, text, caller)
     }
 
+    /// Writes a prompt, and returns the revision that it has afterwards. To rename a prompt or
+    /// delete its tests leaves its text alone, so its revision stays the expected one.
     fn write(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         match request.action {
             WriteAction::SetText(text) | WriteAction::Restore(text) => self.set_text(request, text),

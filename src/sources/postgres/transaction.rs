@@ -68,11 +68,11 @@ struct Committed {
 }
 
 impl Postgres {
-    /// Carries out the changes that `decide` returns for the present texts of these files, in one
-    /// transaction.
+    /// Reads the current texts of these files, and writes the changes that `decide` makes of them,
+    /// in one transaction.
     ///
     /// # Errors
-    /// `decide` refuses, or the database does not take the changes.
+    /// `decide` refuses, or the database refuses the changes.
     pub(super) fn transact(
         &self,
         paths: &[String],
@@ -127,7 +127,7 @@ impl Postgres {
     }
 }
 
-/// Returns the texts of those of these files that exist.
+/// Returns the texts of these files. Files that do not exist are left out.
 async fn read_texts(
     transaction: &Transaction<'_>,
     paths: &[String],
@@ -137,7 +137,8 @@ async fn read_texts(
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Writes changes, in their order.
+/// Writes changes in their order, with one statement: each list of parameters has an element for each
+/// change.
 async fn write_files(
     transaction: &Transaction<'_>,
     changes: &[FileChange],

@@ -12,8 +12,8 @@ const LOGIN_ANSWER: usize = 9;
 /// or a login with SCRAM.
 const SAFE_CODES: [[u8; 4]; 2] = [[0, 0, 0, 0], [0, 0, 0, 10]];
 
-/// Returns a connection that ends if the server asks for another login than SCRAM. Others could
-/// read a password, and guess it from its MD5 hash.
+/// Wraps a connection without TLS so that it ends if the server asks for another login than SCRAM.
+/// Others on the network could read a plain password, and guess it from its MD5 hash.
 pub(super) fn without_tls(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> impl AsyncRead + AsyncWrite + Unpin + Send + 'static {

@@ -123,8 +123,8 @@ fn text_file(name: &str) -> String {
 }
 
 impl Team {
-    /// Returns the team whose server is at `url`. `caches` is the folder for what programs can make
-    /// again, such as `~/.cache`.
+    /// Returns the team whose server is at `url`. `caches` is the folder for caches of the user,
+    /// such as `~/.cache`.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
         let hash = Revision::of(url.as_bytes()).to_string();
         Team {
@@ -181,8 +181,8 @@ impl Team {
         WAIT.saturating_sub(*lock(&self.waited))
     }
 
-    /// Returns the error for a moment at which the server is not asked: this call has waited for it
-    /// long enough, or the server has failed a short time ago.
+    /// Returns an error if the server should not be asked now: this call has used up its waiting
+    /// time, or the server failed a short time ago.
     fn backoff_error(&self) -> Option<Diagnostic> {
         if self.remaining_wait().is_zero() {
             let message = "the team's server is not asked again in this call";
@@ -195,7 +195,7 @@ impl Team {
         None
     }
 
-    /// Returns a sentence that says why the server does not answer, and from when the list in the
+    /// Returns a sentence that says why the server does not answer, and how old the list in the
     /// cache is; `None` if the server answers.
     pub(crate) fn why_absent(&self) -> Option<String> {
         let state = self.state();
@@ -227,7 +227,7 @@ impl Team {
         self.get(url, "", ANSWER_WITHIN)?.member("role")
     }
 
-    /// Asks for what is at an address. If that still has the ETag `tag`, the reply is empty.
+    /// Sends a GET request. If what is at the address still has the ETag `tag`, the reply has no body.
     pub(super) fn get(
         &self,
         url: String,
@@ -262,12 +262,14 @@ impl Team {
             Ok(RequestOutcome::TokenRefused(refusal)) => {
                 let was_accepted = token.is_some() && state.token == token;
                 if was_accepted {
+                    // The team has revoked the token, so its texts must not stay here.
                     _ = fs::remove_dir_all(&self.folder);
-                }
-                let is_cache_empty = was_accepted || state.listed == 0;
-                if is_cache_empty {
                     return Err(refusal);
                 }
+                if state.listed == 0 {
+                    return Err(refusal); // the cache has nothing that could be used instead
+                }
+                // The token may have a typing error. As without an answer, the cache is used.
                 Err(Diagnostic {
                     kind: Kind::Service,
                     ..refusal
@@ -303,8 +305,8 @@ impl Team {
         _ = self.write(STATE, &state); // if this fails, the next one asks again
     }
 
-    /// Makes the list in the cache that of the server. The built-in prompts of the server are not
-    /// the team's.
+    /// Updates the list in the cache from the server. The built-in prompts of the server are left out,
+    /// because they are not the team's.
     pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
         let url = self.server.address("/api/prompts?mine=true", "");
         let reply = self.get(url, &self.list().tag, within)?;
@@ -320,7 +322,7 @@ impl Team {
         self.write(STATE, &state)
     }
 
-    /// Removes the texts in the cache of prompts that are not in the list.
+    /// Removes the kept texts of prompts that are no longer listed.
     fn remove_unlisted_texts(&self, list: &TeamList) {
         let mut listed = BTreeSet::new();
         for name in list.prompts.keys() {
@@ -348,10 +350,10 @@ impl Team {
         }
     }
 
-    /// Gets the list for a command, if there is none yet.
+    /// Fetches the list of prompts if the cache has none yet.
     ///
     /// # Errors
-    /// There is still none.
+    /// The list cannot be fetched.
     pub(crate) fn get_first_list(&self) -> Result<(), Diagnostic> {
         if self.state().listed > 0 {
             return Ok(());
@@ -375,7 +377,8 @@ impl Team {
         _ = thread.spawn(move || team.follow_list(known, &library));
     }
 
-    /// Refreshes the list, until the library is gone. `known` is the list that it has.
+    /// Refreshes the list again and again until the library is dropped, and tells the library what
+    /// has changed. `known` is the list that the library has now.
     fn follow_list(&self, mut known: Arc<TeamList>, library: &Weak<Library>) {
         self.fetch_texts(&known);
         while let Some(library) = library.upgrade() {
@@ -395,8 +398,8 @@ impl Team {
         }
     }
 
-    /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a
-    /// call may wait.
+    /// Fetches the texts that are not in the cache, so that no call has to wait for a server that
+    /// is far away.
     fn fetch_texts(&self, list: &TeamList) {
         for listed in list.prompts.values() {
             if listed.needs_server() {
@@ -439,7 +442,7 @@ impl Team {
         Ok(text)
     }
 
-    /// Asks the server for the text of a prompt, unless that has failed a short time ago.
+    /// Asks the server for the text of a prompt, unless the server failed a short time ago.
     fn ask_for_text(
         &self,
         name: &str,

@@ -84,8 +84,8 @@ impl TeamList {
 }
 
 impl ListedPrompt {
-    /// Returns whether only the server can expand the prompt: a service renders it, or its file is
-    /// written as for another program.
+    /// Returns whether only the server can expand the prompt, because a service renders it, or its
+    /// file is in the format of another program.
     pub(super) fn needs_server(&self) -> bool {
         if self.problem.is_some() {
             return false;
@@ -134,6 +134,8 @@ impl<'de> Visitor<'de> for SentPromptsVisitor {
         formatter.write_str("a list of prompts")
     }
 
+    /// Reads the prompts one after the other, so that a huge list is refused before all of it is in
+    /// memory. Prompts without a name are left out.
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<SentPrompts, A::Error> {
         let mut prompts = BTreeMap::new();
         let mut count = 0;

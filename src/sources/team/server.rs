@@ -66,6 +66,8 @@ pub(super) struct TeamReply {
 }
 
 impl Server {
+    /// Returns a client for the server at this address. Its two agents are built when they are
+    /// first used: one trusts the bundled certificates, the other those of the system.
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
         Server {
             url,
@@ -138,10 +140,11 @@ fn new_agent(certificates: RootCerts) -> Agent {
     client_config(IDLE_CONNECTIONS, certificates).new_agent()
 }
 
-/// Reads the status and the error of a reply.
+/// Classifies a reply by its status.
 ///
 /// # Errors
-/// The reply is an error, or not one of the API. The message follows "the team's server".
+/// The API reports an error, or the reply does not come from the API but from a proxy, for example.
+/// The message is a clause about the team's server.
 fn outcome_of(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
     let status = reply.status;
     if status == StatusCode::NOT_MODIFIED {
@@ -197,7 +200,7 @@ fn token_error(status: StatusCode) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 
-/// Returns the kind of an error of the API.
+/// Maps an error that the API reports to its kind.
 fn error_kind(status: StatusCode, error: &Value) -> Kind {
     match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
