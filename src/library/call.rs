@@ -82,15 +82,15 @@ impl<'c> BoundCall<'c> {
         unused
     }
 
-    /// Returns whether a value comes from the caller, and would be lost without a placeholder. A part
-    /// of a text is not lost if the prompt has no placeholder at all, because then the whole text
-    /// follows the body.
+    /// Returns whether the value of an argument is lost if the prompt has no placeholder for it.
     fn is_lost_without_placeholder(&self, bound: &Bound<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,
+            // A part of a text. Without any placeholder, the whole text follows the body.
             Origin::Pair | Origin::Word | Origin::Rest => {
                 self.prompt.placeholders().next().is_some()
             }
+            // These do not come from the caller.
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         }
     }

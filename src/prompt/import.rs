@@ -164,6 +164,8 @@ struct Meaning<'p> {
 }
 
 impl Meaning<'_> {
+    /// Returns what an import must keep of a prompt. In the texts of the messages, a placeholder is
+    /// `\0name\0`, so that it differs from a text that only looks like one.
     fn of(prompt: &Prompt) -> Meaning<'_> {
         let mut messages: Vec<(Role, String)> = Vec::new();
         for message in &prompt.messages {

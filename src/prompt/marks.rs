@@ -176,14 +176,14 @@ impl ForeignMark {
         Some(end)
     }
 
-    /// Returns the text between the opening and the end of a mark: `git status`. `line` is what follows
-    /// the opening in its line.
-    fn text_within<'l>(&self, line: &'l str) -> Option<&'l str> {
+    /// Returns the text between the opening and the end of a mark: `git status`. `rest_of_line` is what
+    /// follows the opening in its line.
+    fn text_within<'l>(&self, rest_of_line: &'l str) -> Option<&'l str> {
         if self.close.is_empty() {
-            let word = line.split(is_end_of_word).next()?;
-            return Some(word.trim_end_matches('.'));
+            let word = rest_of_line.split(is_end_of_word).next()?;
+            return Some(word.trim_end_matches('.')); // a full stop ends the sentence
         }
-        let (text, _) = line.split_once(self.close)?;
+        let (text, _) = rest_of_line.split_once(self.close)?;
         Some(text)
     }
 

@@ -17,8 +17,8 @@ pub(crate) struct SettingsProblems {
 }
 
 impl SettingsProblems {
-    /// Returns the source that reports these problems. If the settings file is unusable, every
-    /// prompt is an error: the first problem.
+    /// Returns the source that reports problems of the settings file. If the file is unusable, the
+    /// source has every name, and each of its prompts is an error: the first problem.
     pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),

@@ -18,7 +18,7 @@
 //! a project, where the target of a symlink decides what may be read, whatever was reached through
 //! one.
 
-use super::rows::Rows;
+use super::rows::{RowState, Rows};
 use super::stamp::Stamp;
 use crate::lock::lock;
 use std::collections::HashMap;
@@ -50,13 +50,12 @@ struct SeenPath {
     stamp: Option<Stamp>,
 }
 
-/// A file in memory with the number that it had before it was read. The number changes whenever the
-/// file does.
+/// A file in memory with the state that it had before it was read.
 #[derive(Debug)]
 pub(super) struct SeenRow {
     pub(super) rows: Arc<Rows>,
     pub(super) path: Box<str>,
-    number: i64,
+    state: RowState,
 }
 
 impl Default for Trace {
@@ -100,7 +99,7 @@ impl Trace {
         self.rows.push(SeenRow {
             rows: Arc::clone(rows),
             path: path.into(),
-            number: rows.number(path),
+            state: rows.state(path),
         });
         Some(rows.get(path)?.at)
     }
@@ -129,7 +128,7 @@ impl SeenPath {
 
 impl SeenRow {
     fn is_current(&self) -> bool {
-        self.rows.number(&self.path) == self.number
+        self.rows.state(&self.path) == self.state
     }
 }
 

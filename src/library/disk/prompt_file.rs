@@ -114,7 +114,7 @@ impl Files {
         trace.look_at(rows, LIST);
         for end in self.root.ends(name) {
             let below = format!("{name}{}", end.text);
-            if rows.number(&below) != 0 {
+            if rows.contains(&below) {
                 return Some(PromptFile {
                     path: self.root.path.join(below).into(),
                     kind: end.kind,

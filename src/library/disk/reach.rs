@@ -90,6 +90,7 @@ impl Reach {
         {
             return Ok(());
         }
+        // What a person has named is confined to one folder, which is both.
         if folder == repository {
             let bound = named_path(folder);
             let message =

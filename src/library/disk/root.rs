@@ -277,10 +277,11 @@ impl Root {
         files
     }
 
-    /// Returns where the file of a new prompt with this name belongs.
+    /// Returns the path that the file of a new prompt with this name gets.
     ///
     /// # Errors
-    /// It would not be read there.
+    /// A file at that path would not be read as a prompt. The error says why: a folder on the way is
+    /// itself a prompt, or is a symlink that is not followed.
     pub(crate) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut trace = Trace::default();
         if let Some(parent) = self.folder_of(name, &mut trace) {

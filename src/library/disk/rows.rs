@@ -32,6 +32,30 @@ struct Table {
     number: i64,
     /// How often a path was added or removed.
     lists: i64,
+    /// How often all files were replaced.
+    loads: u64,
+}
+
+/// The state of a file in memory, or of the list. It is another one after each change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowState {
+    number: i64,
+    /// A database that was created anew may use a number again.
+    loads: u64,
+}
+
+impl Table {
+    /// Returns the number of the file at a path, or 0 if nothing is there. For the [list](LIST) of
+    /// paths, it is how often the list has changed.
+    fn number_at(&self, path: &str) -> i64 {
+        if path == LIST {
+            return self.lists;
+        }
+        match self.files.get(path) {
+            Some(row) => row.number,
+            None => 0,
+        }
+    }
 }
 
 impl Rows {
@@ -40,14 +64,17 @@ impl Rows {
         lock(&self.0).files.get(path).cloned()
     }
 
-    /// Returns the number of the file at a path, or 0 if nothing is there. For the [list](LIST) of
-    /// paths, it is how often the list has changed.
-    pub(crate) fn number(&self, path: &str) -> i64 {
+    /// Returns whether there is a file at a path.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        lock(&self.0).files.contains_key(path)
+    }
+
+    /// Returns the state of the file at a path, or of the [list](LIST) of paths.
+    pub(crate) fn state(&self, path: &str) -> RowState {
         let table = lock(&self.0);
-        if path == LIST {
-            table.lists
-        } else {
-            table.files.get(path).map_or(0, |row| row.number)
+        RowState {
+            number: table.number_at(path),
+            loads: table.loads,
         }
     }
 
@@ -67,6 +94,7 @@ impl Rows {
         let old_files = std::mem::replace(&mut table.files, files);
         table.number = number;
         table.lists += 1;
+        table.loads += 1;
         drop(table); // no reader waits until the old files are freed
         drop(old_files);
     }
@@ -101,6 +129,7 @@ mod tests {
     use super::*;
     use crate::library::disk::folder::Folder;
     use crate::library::source::Source;
+    use crate::prompt::Name;
     use std::path::PathBuf;
 
     #[test]
@@ -129,5 +158,24 @@ mod tests {
         assert_eq!(shown(), ["One.", "Two."]);
         write(5, "alone.md", "Two.");
         assert_eq!(shown(), ["Two.", "Two."]);
+    }
+
+    #[test]
+    fn a_database_that_was_created_anew_is_not_taken_for_the_old_one() {
+        let rows = Arc::new(Rows::default());
+        let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
+        let name = Name::new("a").unwrap();
+        for text in ["Old.", "New."] {
+            let row = Row {
+                text: text.into(),
+                number: 1,
+                at: SystemTime::UNIX_EPOCH,
+            };
+            rows.replace(BTreeMap::from([("a.md".into(), row)]), 1);
+            let found = folder.find(&name).unwrap();
+            let summary = found.info().summary.unwrap();
+            assert_eq!(summary.description.as_deref(), Some(text));
+            assert_eq!(found.prompt().unwrap().template_text(), text);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::stamp::is_on_network;
 use crate::library::caller::Prefix;
 use crate::prompt::Name;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -170,27 +170,38 @@ impl Watched {
         )
     }
 
-    /// Returns what an event may have changed, if anything.
+    /// Returns what an event may have changed; `None` if nothing.
     pub(crate) fn change(&self, event: PathEvent<'_>) -> Option<Change> {
         let (Some(folder), Some(name)) = (event.path.parent(), event.path.file_name()) else {
             return Some(Change::anything());
         };
         if !self.is_watched(event.path) && !self.is_watched(folder) {
-            return Some(Change::anything()); // it has the name that a folder had before it was moved
+            // A watched folder was moved, and the event still has its old path.
+            return Some(Change::anything());
         }
         let mut change = self.change_of_folder(event.path);
-        if let Some(entry) = self.entries.get(folder).and_then(|names| names.get(name)) {
-            change.add(entry.clone());
+        let entries_on_a_way = self.entries.get(folder);
+        if let Some(change_of_entry) = entries_on_a_way.and_then(|names| names.get(name)) {
+            change.add(change_of_entry.clone());
         }
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if !is_hidden && let Some(roots) = self.folders.get(folder) {
-            for (root, folder) in roots {
-                change.add(change_in_folder(root, folder, &folder.join(name), event));
-            }
+        if !is_hidden {
+            change.add(self.change_of_prompts(folder, name, event));
         }
         (change.len() > 0).then_some(change)
     }
 
+    /// Returns which prompts an event at this name in a folder of prompts may have changed. The same
+    /// folder may be reached by several paths.
+    fn change_of_prompts(&self, folder: &Path, name: &OsStr, event: PathEvent<'_>) -> Change {
+        let mut change = Change::default();
+        for (root, path) in self.folders.get(folder).into_iter().flatten() {
+            change.add(change_in_folder(root, path, &path.join(name), event));
+        }
+        change
+    }
+
+    /// Returns whether a path is a folder whose entries are watched.
     fn is_watched(&self, path: &Path) -> bool {
         self.folders.contains_key(path) || self.entries.contains_key(path)
     }

@@ -62,34 +62,53 @@ pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnosti
 /// - a heading before such a line, or at the end if it is a [title](is_title).
 fn body_start(lines: &[&str]) -> Option<usize> {
     let style = KeyStyle::of(lines);
-    // The first line that looks like a heading. If a key follows, it is a comment of YAML instead.
-    let mut pending_heading = None;
-    let mut has_open_key = false;
-    let mut follows_empty = false;
+    let mut above = LinesAbove::default();
     for (index, line) in lines.iter().enumerate() {
         let kind = LineKind::of(line, style);
-        let is_body = match kind {
-            LineKind::Fence => true,
-            LineKind::Text => follows_empty || pending_heading.is_some() || has_placeholder(line),
-            LineKind::CapitalizedKey => follows_empty || pending_heading.is_some(),
-            LineKind::Continuation => pending_heading.is_some() && !has_open_key,
-            LineKind::Empty | LineKind::Comment | LineKind::Heading | LineKind::Key => false,
-        };
-        if is_body {
-            return pending_heading.or(Some(index));
+        if above.are_followed_by_body(kind, line) {
+            return Some(above.heading.unwrap_or(index));
         }
-        match kind {
-            LineKind::Heading => pending_heading = pending_heading.or(Some(index)),
-            LineKind::Key | LineKind::CapitalizedKey => {
-                pending_heading = None;
-                has_open_key = is_open(line);
-            }
-            LineKind::Continuation => pending_heading = None,
-            _ => {}
-        }
-        follows_empty = kind == LineKind::Empty;
+        above.add(kind, index, line);
     }
-    pending_heading.filter(|index| is_title(lines[*index]))
+    above.heading.filter(|index| is_title(lines[*index]))
+}
+
+/// What is known of the lines above a line.
+#[derive(Default)]
+struct LinesAbove {
+    /// The first line that looks like a heading. If a key follows, it was a comment of YAML.
+    heading: Option<usize>,
+    /// Whether the last key has its value in the lines below it, such as a list.
+    has_open_key: bool,
+    end_with_empty_line: bool,
+}
+
+impl LinesAbove {
+    /// Returns whether the body begins with the next line, or with the heading above it.
+    fn are_followed_by_body(&self, next: LineKind, line: &str) -> bool {
+        let begins_paragraph = self.end_with_empty_line || self.heading.is_some();
+        match next {
+            LineKind::Fence => true,
+            LineKind::Text => begins_paragraph || has_placeholder(line),
+            LineKind::CapitalizedKey => begins_paragraph,
+            LineKind::Continuation => self.heading.is_some() && !self.has_open_key,
+            LineKind::Empty | LineKind::Comment | LineKind::Heading | LineKind::Key => false,
+        }
+    }
+
+    /// Adds a line of the frontmatter.
+    fn add(&mut self, kind: LineKind, index: usize, line: &str) {
+        match kind {
+            LineKind::Heading => self.heading = self.heading.or(Some(index)),
+            LineKind::Key | LineKind::CapitalizedKey => {
+                self.heading = None;
+                self.has_open_key = is_open(line);
+            }
+            LineKind::Continuation => self.heading = None,
+            LineKind::Empty | LineKind::Comment | LineKind::Fence | LineKind::Text => {}
+        }
+        self.end_with_empty_line = kind == LineKind::Empty;
+    }
 }
 
 impl LineKind {

@@ -244,9 +244,7 @@ impl Team {
 
     /// Asks the server, and records whether it answers.
     ///
-    /// If the server refuses a token that it has accepted before, the whole cache is deleted. If it
-    /// has never accepted the token, which may have a typing error, it counts as a server that does
-    /// not answer, so that the cache can be used.
+    /// A refused token is an error at once, unless the cache can be used instead.
     pub(super) fn ask(
         &self,
         request: &ServiceRequest,
