@@ -455,7 +455,7 @@ fn gates() -> Vec<Gate> {
             "hook, a mention in 20 KB",
             Callgrind,
             hook(Callgrind, &many, &mentioned),
-            1_800_000.0,
+            1_900_000.0,
         ),
         gate(
             "hook, a command among 1,000",
