@@ -449,7 +449,7 @@ fn gates() -> Vec<Gate> {
             "hook, 20 KB without a command",
             Callgrind,
             hook(Callgrind, &many, &long.repeat(2)),
-            1_600_000.0,
+            1_700_000.0,
         ),
         gate(
             "hook, a mention in 20 KB",
