@@ -267,8 +267,8 @@ const SEPARATOR: &str = "\n\n";
 pub const MAX_PROMPTS: usize = 8;
 
 /// Returns the context for what a message invokes, and a question, within the limit of the agent;
-/// `None` if there is neither. An expansion that does not fit is replaced with a request to call the
-/// tool.
+/// `None` if there is neither. An expansion that does not fit is replaced with a request to call
+/// the tool.
 fn within_limit(
     agent: &Agent,
     invocations: &[Invocation<'_, Found>],

@@ -434,8 +434,9 @@ fn must_be_escaped(byte: u8) -> bool {
 /// A word in which each of the eight bytes is 1.
 const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
 
-/// Sets the highest bit of each byte that must be escaped, and clears all other bits. Bytes after the
-/// first of them may be set falsely, because the subtraction borrows, so only the first one counts.
+/// Sets the highest bit of each byte that must be escaped, and clears all other bits. Bytes after
+/// the first of them may be set falsely, because the subtraction borrows, so only the first one
+/// counts.
 fn mark_bytes_to_escape(word: u64) -> u64 {
     let quotes_as_zero = word ^ (EACH_BYTE * u64::from(b'"'));
     let backslashes_as_zero = word ^ (EACH_BYTE * u64::from(b'\\'));

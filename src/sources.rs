@@ -39,8 +39,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Library {
-    /// Returns a library of folders that the user named, in this order. A missing folder is reported as
-    /// a problem. The format of a folder is inferred from its path. Nothing is read yet.
+    /// Returns a library of folders that the user named, in this order. A missing folder is
+    /// reported as a problem. The format of a folder is inferred from its path. Nothing is read
+    /// yet.
     pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
         let mut library = Library::default();
         for path in folders {
@@ -93,9 +94,9 @@ impl Library {
     }
 
     /// Adds the prompts of the project that the folder `from` belongs to. They are in the nearest
-    /// folder `.prompts`, from `from` up to the root of its repository, but not above the user's home
-    /// directory, `home`. That folder is searched for anew each time, so it may be created later. With
-    /// `trust`, prompts of a repository that is not trusted are not served.
+    /// folder `.prompts`, from `from` up to the root of its repository, but not above the user's
+    /// home directory, `home`. That folder is searched for anew each time, so it may be created
+    /// later. With `trust`, prompts of a repository that is not trusted are not served.
     #[must_use]
     pub fn with_project(
         self,

@@ -84,7 +84,8 @@ pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
 }
 
 /// Returns a text that can be printed in one line. Control characters and invisible ones are
-/// escaped, as in `\n` and `\u{202e}`, but soft hyphens and the marks of right-to-left scripts stay.
+/// escaped, as in `\n` and `\u{202e}`, but soft hyphens and the marks of right-to-left scripts
+/// stay.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

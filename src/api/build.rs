@@ -117,8 +117,8 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
     Ok(file)
 }
 
-/// Returns what a caller gets of an included file. The frontmatter of a file that they may not see is
-/// no part of the prompt.
+/// Returns what a caller gets of an included file. The frontmatter of a file that they may not see
+/// is no part of the prompt.
 fn included_text(view: &View, included: &Included) -> IncludedText {
     let text = if is_seen(view, included) {
         included.text.to_string()

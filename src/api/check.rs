@@ -52,8 +52,8 @@ fn new_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
     Ok(name)
 }
 
-/// Returns the call that previews a draft. Values of arguments that the draft does not have are left
-/// out, since they may be those of the text as it was.
+/// Returns the call that previews a draft. Values of arguments that the draft does not have are
+/// left out, since they may be those of the text as it was.
 fn draft_call(draft: &Draft, name: &Name, prompt: &Prompt) -> CallRequest {
     let names = prompt.value_names();
     let mut arguments = draft.arguments.clone();

@@ -369,8 +369,8 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
     })
 }
 
-/// Returns a binding without an error, in which a missing value is the placeholder for it, and every
-/// value counts as one of the caller, so that defaults are marked, too.
+/// Returns a binding without an error, in which a missing value is the placeholder for it, and
+/// every value counts as one of the caller, so that defaults are marked, too.
 fn with_placeholders_for_missing<'b>(prompt: &Prompt, binding: &Binding<'b>) -> Binding<'b> {
     let mut shown = binding.clone();
     shown.error = None;

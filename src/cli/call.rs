@@ -73,8 +73,8 @@ impl Call {
     /// Finds the prompt, and reads standard input, unless it is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`api::CallRequest::check_names`]; standard input
-    /// is not text.
+    /// There is no prompt of this name, or its file is broken; [`api::CallRequest::check_names`];
+    /// standard input is not text.
     pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
         self.warn_of_options();
         let view = library.view();

@@ -8,7 +8,8 @@ macro_rules! files {
     };
 }
 
-/// The names and the texts of the built-in prompts, sorted by name. A test compares the list with the folder.
+/// The names and the texts of the built-in prompts, sorted by name. A test compares the list with
+/// the folder.
 pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
     "commit",
     "critique",

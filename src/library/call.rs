@@ -1,7 +1,7 @@
 //! The one path from a found prompt and a call to what a model gets.
 //!
-//! A call is bound once ([`BoundCall`]). [`Found::expand`](super::Found::expand) passes the bound call
-//! to the handle of the prompt, which makes the messages
+//! A call is bound once ([`BoundCall`]). [`Found::expand`](super::Found::expand) passes the bound
+//! call to the handle of the prompt, which makes the messages
 //! ([`Handle::messages`](super::Handle::messages)). The caller gets them with the warnings and the
 //! unused values of the call ([`Expansion`]), and each interface words its own hints.
 

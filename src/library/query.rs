@@ -362,8 +362,8 @@ fn has_match(costs: &[Option<u32>]) -> bool {
     costs.iter().any(Option::is_some)
 }
 
-/// Returns the cost of each prompt for a query that is the beginning of a name, such as `git/`: 0 if
-/// the name begins with it, and `None`, which is no match, if not.
+/// Returns the cost of each prompt for a query that is the beginning of a name, such as `git/`: 0
+/// if the name begins with it, and `None`, which is no match, if not.
 fn prefix_costs(prefix: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let mut costs = Vec::with_capacity(prompts.len());
     for prompt in prompts {

@@ -29,7 +29,8 @@ pub trait Source: Debug + Send + Sync {
     /// Returns all prompts. Folders are read, files are not.
     fn list(&self) -> Listing;
 
-    /// Returns the prompt in a file, which may be missing; `None` if another source reads that file.
+    /// Returns the prompt in a file, which may be missing; `None` if another source reads that
+    /// file.
     fn at(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
         None
     }
@@ -210,7 +211,8 @@ impl Found {
         }))
     }
 
-    /// Returns the name of the pack that has the prompt, with the beginning of the commit: `acme@0123456789ab`.
+    /// Returns the name of the pack that has the prompt, with the beginning of the commit:
+    /// `acme@0123456789ab`.
     pub fn pack_version(&self) -> Option<String> {
         self.pack_version.as_deref().map(str::to_owned)
     }
@@ -306,8 +308,8 @@ pub trait Handle: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns the request that [`messages`](Handle::messages) would send to a service; `None` if no
-    /// service renders the prompt.
+    /// Returns the request that [`messages`](Handle::messages) would send to a service; `None` if
+    /// no service renders the prompt.
     fn request(&self, _bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         None
     }
@@ -404,8 +406,8 @@ pub struct ServiceRequest {
 pub struct Listing {
     /// The prompts, sorted by name in byte order.
     pub found: Vec<Found>,
-    /// What is wrong with files and folders that have no prompt in the list: they cannot be read, or
-    /// a prompt cannot have their name. Warnings and hints are among them.
+    /// What is wrong with files and folders that have no prompt in the list: they cannot be read,
+    /// or a prompt cannot have their name. Warnings and hints are among them.
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
@@ -415,8 +417,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns this list with the prompts, problems and tests of others. Of several prompts with one
-    /// name, only the first stays.
+    /// Returns this list with the prompts, problems and tests of others. Of several prompts with
+    /// one name, only the first stays.
     pub(crate) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for other in others {
             self.found.extend(other.found);
@@ -429,8 +431,8 @@ impl Listing {
         self
     }
 
-    /// Returns the problems because of which prompts may be missing from the list: files and folders
-    /// that cannot be read.
+    /// Returns the problems because of which prompts may be missing from the list: files and
+    /// folders that cannot be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
         self.problems.iter().filter(|problem| {
             matches!(
@@ -440,7 +442,8 @@ impl Listing {
         })
     }
 
-    /// Returns the names of the prompts, those of the project and the user before the built-in ones.
+    /// Returns the names of the prompts, those of the project and the user before the built-in
+    /// ones.
     pub fn names(&self) -> Vec<Name> {
         let mut names = Vec::with_capacity(self.found.len());
         let mut builtin_names = Vec::new();
@@ -500,8 +503,8 @@ pub trait Store: Debug + Send + Sync {
     /// The version cannot be read, or somebody has changed it in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// Returns the folder of the files, which may be missing; the address, if a database has them; an
-    /// empty path, if a team's server has them.
+    /// Returns the folder of the files, which may be missing; the address, if a database has them;
+    /// an empty path, if a team's server has them.
     fn folder(&self) -> &Path;
 }
 

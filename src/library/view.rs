@@ -119,9 +119,9 @@ impl Library {
         self.project.as_ref()?.absence()
     }
 
-    /// Returns where the prompts of a layer are written: the project's folder, the user's first folder
-    /// in the format of this program, or the team's server. `None` if there is no such place, for
-    /// example without a home directory.
+    /// Returns where the prompts of a layer are written: the project's folder, the user's first
+    /// folder in the format of this program, or the team's server. `None` if there is no such
+    /// place, for example without a home directory.
     pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         self.sources
             .iter()
@@ -146,8 +146,8 @@ impl Library {
         self.changes.tell(change);
     }
 
-    /// Watches for changes from now on. `warn` is called with the reason if files have to be polled,
-    /// so that changes are noticed late.
+    /// Watches for changes from now on. `warn` is called with the reason if files have to be
+    /// polled, so that changes are noticed late.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
         let look = Box::new(move |watched: &mut Watched| {
@@ -244,7 +244,8 @@ impl View {
         })
     }
 
-    /// Returns a line that counts what has changed in the trusted repository since its texts were shown.
+    /// Returns a line that counts what has changed in the trusted repository since its texts were
+    /// shown.
     pub fn changed_hint(&self) -> Option<String> {
         Some(self.changed_in_project()?.hint())
     }
@@ -310,8 +311,8 @@ impl View {
         hidden.find_map(|source| source.find(name))
     }
 
-    /// Returns a text that is not saved as a prompt of this name in the user's folder; `None` if there
-    /// is no such folder.
+    /// Returns a text that is not saved as a prompt of this name in the user's folder; `None` if
+    /// there is no such folder.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
         let store = self
             .sources()
@@ -419,8 +420,9 @@ impl View {
         paths
     }
 
-    /// Returns the prompt in a file, which may be in a folder of the library or elsewhere. Elsewhere,
-    /// the path says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
+    /// Returns the prompt in a file, which may be in a folder of the library or elsewhere.
+    /// Elsewhere, the path says how the file is read, as in `.claude/commands/x.md`. `path` is
+    /// absolute.
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.

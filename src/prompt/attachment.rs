@@ -160,8 +160,8 @@ impl Attachment {
         }
     }
 
-    /// Returns the text form: the name of a text and the text in a fenced block, or one line with the
-    /// path or address of anything else.
+    /// Returns the text form: the name of a text and the text in a fenced block, or one line with
+    /// the path or address of anything else.
     pub fn to_text(&self) -> String {
         let name = &self.name;
         match &self.content {

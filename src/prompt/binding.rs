@@ -190,8 +190,8 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Returns what replaces the placeholder of this name. A default is a text of the prompt's author
-    /// ([`Piece::Text`]), and all else comes from the caller ([`Piece::Value`]).
+    /// Returns what replaces the placeholder of this name. A default is a text of the prompt's
+    /// author ([`Piece::Text`]), and all else comes from the caller ([`Piece::Value`]).
     pub fn value(&self, name: &str) -> Piece<'_> {
         let Some(bound) = self.arguments.iter().find(|bound| bound.name == name) else {
             // The only name without an argument is that of the input.
@@ -204,8 +204,9 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Warns about the first word such as `brnach=x` whose name is probably a misspelling of that of an
-    /// argument. Only the first line of the text counts, and only arguments without a `name=value`.
+    /// Warns about the first word such as `brnach=x` whose name is probably a misspelling of that
+    /// of an argument. Only the first line of the text counts, and only arguments without a
+    /// `name=value`.
     fn warn_of_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
         let first_line = beginning(typed.trim_start(), MAX_WARNED_LINE)
             .lines()

@@ -197,8 +197,8 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the file of the diagnostic, unless it has one already. Further diagnostics without a file
-    /// get the same one.
+    /// Sets the file of the diagnostic, unless it has one already. Further diagnostics without a
+    /// file get the same one.
     #[must_use]
     pub fn in_file(mut self, file: impl Into<Arc<Path>>) -> Diagnostic {
         let file = self.file.take().unwrap_or_else(|| file.into());

@@ -166,8 +166,8 @@ fn without_space_before(text: &str) -> &str {
     }
 }
 
-/// Returns the words of a shell command, with the piped text inserted before the word with the index
-/// `at`. If a word follows the piped text, its trailing line breaks are dropped.
+/// Returns the words of a shell command, with the piped text inserted before the word with the
+/// index `at`. If a word follows the piped text, its trailing line breaks are dropped.
 pub(super) fn shell_parts<'v>(
     words: &'v [String],
     piped: &'v str,
@@ -336,8 +336,8 @@ impl<'v> InputByPairs<'v> {
     }
 }
 
-/// Returns the end of a part of a text: at the next pair, without the space before it, or at the end
-/// of the text, with its trailing space.
+/// Returns the end of a part of a text: at the next pair, without the space before it, or at the
+/// end of the text, with its trailing space.
 fn part_end(text: &str, next_pair: Option<&Pair>) -> usize {
     match next_pair {
         Some(pair) => text[..pair.range.start].trim_end().len(),
@@ -355,8 +355,8 @@ fn extend_value<'v>(value: &'v str, words: &[InputPart<'v>]) -> Cow<'v, str> {
     }
 }
 
-/// Returns the `name=value` pairs of a chat message. A verbatim argument takes a message as it is, so
-/// with one, pairs count only if the message begins with a pair.
+/// Returns the `name=value` pairs of a chat message. A verbatim argument takes a message as it is,
+/// so with one, pairs count only if the message begins with a pair.
 fn pairs_of_text(prompt: &Prompt, text: &str) -> Vec<Pair> {
     let begins_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
     if has_verbatim_argument(prompt) && !begins_with_pair {
@@ -433,8 +433,8 @@ fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
     values
 }
 
-/// Returns the slots that the text outside of the pairs fills, one after the other: arguments without
-/// a pair, and the placeholder for the input.
+/// Returns the slots that the text outside of the pairs fills, one after the other: arguments
+/// without a pair, and the placeholder for the input.
 fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.input_is_slot();
     // Free text is for what the prompt needs. Optional arguments get it only if nothing else can.

@@ -118,8 +118,8 @@ impl Prompt {
         Ok(all)
     }
 
-    /// Returns the pieces of each message. `rendered` has the output of Jinja templates, and is empty
-    /// for other prompts.
+    /// Returns the pieces of each message. `rendered` has the output of Jinja templates, and is
+    /// empty for other prompts.
     fn message_pieces<'p>(
         &'p self,
         binding: &'p Binding<'_>,

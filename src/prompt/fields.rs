@@ -41,8 +41,8 @@ struct KeyLines {
     lines: String,
 }
 
-/// Returns the text of a file with these fields replaced. All other keys stay as they are. `text` is
-/// empty for a new file.
+/// Returns the text of a file with these fields replaced. All other keys stay as they are. `text`
+/// is empty for a new file.
 ///
 /// # Errors
 /// The frontmatter is never closed; an argument has no valid name.

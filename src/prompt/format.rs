@@ -308,8 +308,8 @@ impl Format {
             .find(|format| format.name == name)
     }
 
-    /// Returns the format and the path in `FORMAT:DIR`, the value of `--prompts`. There is no format
-    /// if the text is a path alone, such as `C:\\x`.
+    /// Returns the format and the path in `FORMAT:DIR`, the value of `--prompts`. There is no
+    /// format if the text is a path alone, such as `C:\\x`.
     pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
         if let Some((name, path)) = text.split_once(':')
             && let Some(format) = FORMATS.iter().find(|format| format.name == name)
@@ -346,8 +346,8 @@ impl Format {
         })
     }
 
-    /// Returns the name of the prompt in a file, and how the file is read; `None` if the file is not a
-    /// prompt, such as a [partial](is_partial).
+    /// Returns the name of the prompt in a file, and how the file is read; `None` if the file is
+    /// not a prompt, such as a [partial](is_partial).
     ///
     /// `path` is relative to the folder of prompts, with `/` between its parts. The suffix `.md` is
     /// matched in any letter case. If several suffixes match, the longest wins: `/SKILL.md` before
@@ -361,10 +361,11 @@ impl Format {
             .max_by_key(|(_, file)| file.suffix.len())
     }
 
-    /// Returns whether a path ends with a suffix that has a meaning of its own for a program, such as
-    /// `/SKILL.md` or `.agent.md`. The plain `.md` has none.
+    /// Returns whether a path ends with a suffix that has a meaning of its own for a program, such
+    /// as `/SKILL.md` or `.agent.md`. The plain `.md` has none.
     ///
-    /// Letter case and invisible characters make no difference, because some file systems ignore them.
+    /// Letter case and invisible characters make no difference, because some file systems ignore
+    /// them.
     pub fn has_special_suffix(&self, path: &str) -> bool {
         let path = in_any_case(path);
         let own_suffixes = self.files.iter().map(|(suffix, _)| *suffix);

@@ -529,8 +529,8 @@ fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Dia
 }
 
 impl Case {
-    /// Adds a line before the first block: an input or an argument of the call, or an agent whose limit
-    /// is tested.
+    /// Adds a line before the first block: an input or an argument of the call, or an agent whose
+    /// limit is tested.
     fn add_to_head(&mut self, line: &TestLine<'_>) -> Result<(), Diagnostic> {
         if line.text.is_empty() {
             return Ok(());

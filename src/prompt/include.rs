@@ -198,9 +198,9 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Adds the position of a line to an error. An error about the file that the line includes has a
-    /// position of its own, and keeps it. `file` is the index of the file that has the line; `None` for
-    /// the prompt's own file.
+    /// Adds the position of a line to an error. An error about the file that the line includes has
+    /// a position of its own, and keeps it. `file` is the index of the file that has the line;
+    /// `None` for the prompt's own file.
     fn with_position(
         &self,
         mut error: Diagnostic,

@@ -541,8 +541,8 @@ impl Renderer {
     }
 }
 
-/// Returns the error about a template that cannot be rendered. A template is checked when its file is
-/// read, so what fails here is a limit.
+/// Returns the error about a template that cannot be rendered. A template is checked when its file
+/// is read, so what fails here is a limit.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),

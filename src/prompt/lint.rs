@@ -391,7 +391,8 @@ fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
 fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Vec<Lookalike> {
     let body = message.body();
     let foreign = if prompt.has_placeholders() {
-        // The file was probably converted only in part, and the other spellings may be meant as text.
+        // The file was probably converted only in part, and the other spellings may be meant as
+        // text.
         &["$ARGUMENTS"][..]
     } else {
         &FOREIGN

@@ -16,8 +16,8 @@ pub(super) struct ForeignSyntax {
     pub(super) marks: &'static [ForeignMark],
 }
 
-/// One kind of mark, such as `` !`git status` ``. Each message of a prompt gets one warning for each
-/// kind.
+/// One kind of mark, such as `` !`git status` ``. Each message of a prompt gets one warning for
+/// each kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignMark {
     /// What begins the mark: `` !` ``.
@@ -158,8 +158,8 @@ impl ForeignMark {
         ranges
     }
 
-    /// Returns the end of the mark whose opening is at the byte `start`; `None` if the text there only
-    /// looks like the opening of a mark, as the `@` of `me@example.com` does.
+    /// Returns the end of the mark whose opening is at the byte `start`; `None` if the text there
+    /// only looks like the opening of a mark, as the `@` of `me@example.com` does.
     fn end(&self, body: &str, start: usize) -> Option<usize> {
         let text_start = start + self.open.len();
         let rest_of_line = beginning(&body[text_start..], MAX_MARK).lines().next()?;
@@ -176,8 +176,8 @@ impl ForeignMark {
         Some(end)
     }
 
-    /// Returns the text between the opening and the end of a mark: `git status`. `rest_of_line` is what
-    /// follows the opening in its line.
+    /// Returns the text between the opening and the end of a mark: `git status`. `rest_of_line` is
+    /// what follows the opening in its line.
     fn text_within<'l>(&self, rest_of_line: &'l str) -> Option<&'l str> {
         if self.close.is_empty() {
             let word = rest_of_line.split(is_end_of_word).next()?;
@@ -187,8 +187,8 @@ impl ForeignMark {
         Some(text)
     }
 
-    /// Returns whether an opening begins a mark, judging by the text before the opening and the text
-    /// between the opening and the end.
+    /// Returns whether an opening begins a mark, judging by the text before the opening and the
+    /// text between the opening and the end.
     fn is_mark(&self, before: &str, text: &str) -> bool {
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),
@@ -222,8 +222,8 @@ const SUFFIXES: [&str; 32] = [
     "txt", "xml", "yaml", "yml",
 ];
 
-/// Returns whether a word looks like the path of a file: `src/main.rs` and `./notes`, but not `someone`, `types/node`
-/// or `example.com`.
+/// Returns whether a word looks like the path of a file: `src/main.rs` and `./notes`, but not
+/// `someone`, `types/node` or `example.com`.
 fn is_path(word: &str) -> bool {
     for root in ["./", "../", "~/", "/"] {
         if word.starts_with(root) && word.len() > root.len() {
@@ -243,8 +243,8 @@ const TAGS: [&str; 15] = [
     "macro", "unless", "case", "with", "capture",
 ];
 
-/// Returns whether the text within `{%` and `%}` is a tag of a template engine with an operand, such
-/// as `include "x"` or `if y`.
+/// Returns whether the text within `{%` and `%}` is a tag of a template engine with an operand,
+/// such as `include "x"` or `if y`.
 fn is_tag(tag: &str) -> bool {
     let mut words = tag.trim_matches(['-', '+', '~']).split_whitespace();
     let Some(name) = words.next() else {

@@ -129,7 +129,8 @@ impl Messages {
         starts
     }
 
-    /// Returns the text form, attachments included. The text of a single message is moved, not copied.
+    /// Returns the text form, attachments included. The text of a single message is moved, not
+    /// copied.
     pub fn into_text(mut self) -> String {
         if let [message] = self.messages.as_mut_slice()
             && message.role == Role::User

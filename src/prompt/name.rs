@@ -127,8 +127,8 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// Returns the spelling of `name` that starts with `typed`; `None` if no spelling does. A person may
-/// type colons for `/`, and composed or separate accents.
+/// Returns the spelling of `name` that starts with `typed`; `None` if no spelling does. A person
+/// may type colons for `/`, and composed or separate accents.
 pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
     let mut name = name.to_owned();
     if !name.starts_with(typed)
@@ -171,8 +171,8 @@ fn half_width_character(character: char) -> char {
     }
 }
 
-/// Describes a text that has a colon but is no command: `an emoticon`, `an address`. Returns `None` if
-/// the text may be a command. Full-width characters count like those of ASCII.
+/// Describes a text that has a colon but is no command: `an emoticon`, `an address`. Returns `None`
+/// if the text may be a command. Full-width characters count like those of ASCII.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = half_width(command.trim());
     let bare = text.trim_matches(':');

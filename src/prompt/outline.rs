@@ -32,8 +32,8 @@ impl Outline {
     }
 }
 
-/// Returns the first heading of a body and its first paragraph or, without a paragraph, the first text
-/// in a list, a block of code or HTML.
+/// Returns the first heading of a body and its first paragraph or, without a paragraph, the first
+/// text in a list, a block of code or HTML.
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body, MAX_PARSED);
     let mut blocks = FirstBlocks::default();

@@ -152,8 +152,8 @@ impl Syntax {
         escape: Escape::Backslash,
     };
 
-    /// Returns a placeholder of this name as a person would write it: in the last form of this syntax
-    /// that can have the name, which is the easiest to read; else `{{name}}`.
+    /// Returns a placeholder of this name as a person would write it: in the last form of this
+    /// syntax that can have the name, which is the easiest to read; else `{{name}}`.
     pub(super) fn write(&self, name: &str) -> String {
         for mark in self.marks.iter().rev() {
             if name != INPUT && mark.names != Names::None {
@@ -217,8 +217,8 @@ impl MessageTemplate {
         }
     }
 
-    /// Makes the body a Jinja template. The names in its tags are its placeholders, and replace those
-    /// that were found before.
+    /// Makes the body a Jinja template. The names in its tags are its placeholders, and replace
+    /// those that were found before.
     ///
     /// # Errors
     /// The mistakes in the template; see [`Template::parse`].
@@ -271,8 +271,8 @@ impl MessageTemplate {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Returns the offsets of escaped placeholders, such as `{{x}}` after a backslash or `$1` after a
-    /// further `$`, in the order of the text.
+    /// Returns the offsets of escaped placeholders, such as `{{x}}` after a backslash or `$1` after
+    /// a further `$`, in the order of the text.
     pub(super) fn escaped(&self) -> Vec<usize> {
         let mut escaped = Vec::new();
         if self.jinja.is_some() {

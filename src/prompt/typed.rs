@@ -82,8 +82,8 @@ impl Prompt {
     /// Returns whether typing this text binds the same values as `binding` has.
     fn is_bound_to(&self, text: &str, binding: &Binding<'_>) -> bool {
         let bound = self.bind(Call::Text(text));
-        // The value that was given, or the text that stands for a missing one, need not be among the
-        // choices.
+        // The value that was given, or the text that stands for a missing one, need not be among
+        // the choices.
         if let Some(error) = &bound.error
             && error.kind != Kind::NotAChoice
         {

@@ -32,11 +32,11 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    /// Returns the position of the quote that closes the one at `open`; `None` if there is no quote at
-    /// `open`, or it is an apostrophe or is never closed.
+    /// Returns the position of the quote that closes the one at `open`; `None` if there is no quote
+    /// at `open`, or it is an apostrophe or is never closed.
     ///
-    /// If a quote is never closed, no later one of its kind is. Remembering this keeps the scan of a
-    /// text linear.
+    /// If a quote is never closed, no later one of its kind is. Remembering this keeps the scan of
+    /// a text linear.
     fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
         let is_unclosed = match text.as_bytes()[open] {
             b'\'' => &mut self.single_is_unclosed,
@@ -159,8 +159,8 @@ pub(super) struct PairStart {
     pub(super) length: usize,
 }
 
-/// Returns the `name=value` pairs of a text, the first for each argument. A further one is text. After
-/// any text, the pairs in later lines are text, too.
+/// Returns the `name=value` pairs of a text, the first for each argument. A further one is text.
+/// After any text, the pairs in later lines are text, too.
 pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut quotes = Quotes::default();

@@ -278,8 +278,8 @@ impl BodyWriter {
         self.text += &placeholder;
     }
 
-    /// Returns the offsets of lines that would be mistaken for markers, because they look like one and
-    /// were not written as one.
+    /// Returns the offsets of lines that would be mistaken for markers, because they look like one
+    /// and were not written as one.
     fn markers_to_escape(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         if self.has_markers {

@@ -51,8 +51,8 @@ impl Plugins {
     }
 
     /// Returns the folders with prompts of the plugin with this name, or of all plugins: for each
-    /// plugin its `commands`, its `skills`, and what else the format of the agent has. Plugins whose
-    /// folders lead out of what may be read are left out.
+    /// plugin its `commands`, its `skills`, and what else the format of the agent has. Plugins
+    /// whose folders lead out of what may be read are left out.
     fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
         let mut plugins = self.plugins(name, trace);
         plugins.retain(|plugin| {
@@ -78,8 +78,8 @@ impl Plugins {
         Folder::new(root, self.about.layer)
     }
 
-    /// Returns the plugins that the agent lists as installed. Without such a list, every folder is a
-    /// plugin; with a `name`, only that one is returned then, and may be missing.
+    /// Returns the plugins that the agent lists as installed. Without such a list, every folder is
+    /// a plugin; with a `name`, only that one is returned then, and may be missing.
     fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
         let folder = &self.root.path;
         let list = folder.join(INSTALLED);

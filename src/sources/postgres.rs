@@ -75,8 +75,8 @@ impl Postgres {
     /// Waits until the first attempt to read the store has ended.
     ///
     /// # Errors
-    /// The store does not exist. Other failures are no errors here, because reading is tried again in
-    /// the background.
+    /// The store does not exist. Other failures are no errors here, because reading is tried again
+    /// in the background.
     pub fn wait(&self) -> Result<(), Diagnostic> {
         let mut tried = self.shared.tried.subscribe();
         _ = self.runtime.block_on(tried.wait_for(|tried| *tried));

@@ -76,8 +76,8 @@ impl ShownRecords {
 }
 
 impl ShownTexts {
-    /// Parses the list of what was shown, in which each line is a hash and a path. Of each path, the
-    /// last line counts as what was shown last.
+    /// Parses the list of what was shown, in which each line is a hash and a path. Of each path,
+    /// the last line counts as what was shown last.
     pub(super) fn parse(text: &str) -> ShownTexts {
         let mut shown = ShownTexts {
             is_kept: true,

@@ -108,8 +108,8 @@ fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
     }
 }
 
-/// Returns the error about an attachment whose file cannot be read. That the file is missing, or out of
-/// reach, stays the kind of the error, since callers tell these apart.
+/// Returns the error about an attachment whose file cannot be read. That the file is missing, or
+/// out of reach, stays the kind of the error, since callers tell these apart.
 fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnostic {
     let what = format!("cannot be attached: {}", error.message);
     let fix = if error.kind == Kind::Missing {

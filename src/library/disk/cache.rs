@@ -65,7 +65,8 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Returns an empty trace. A stamp of a file that changed less than `settling` ago is not reliable.
+    /// Returns an empty trace. A stamp of a file that changed less than `settling` ago is not
+    /// reliable.
     fn new(settling: Duration) -> Trace {
         Trace {
             paths: Vec::new(),
@@ -200,8 +201,8 @@ impl<V: Clone> Cache<V> {
         made
     }
 
-    /// Replaces the value that is kept for a key. A value that cannot be trusted is not kept, but the
-    /// old one is still dropped. If the cache is full, everything in it is dropped.
+    /// Replaces the value that is kept for a key. A value that cannot be trusted is not kept, but
+    /// the old one is still dropped. If the cache is full, everything in it is dropped.
     fn replace(&self, key: &OsStr, made: &Arc<Traced<V>>) {
         let weight = (self.weigh)(&made.value);
         let mut kept = lock(&self.kept);

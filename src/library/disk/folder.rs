@@ -32,7 +32,8 @@ impl Folder {
         Folder::of(Files::new(root, about))
     }
 
-    /// Returns the source of a pack's prompts, which were copied from the version `acme@0123456789ab`.
+    /// Returns the source of a pack's prompts, which were copied from the version
+    /// `acme@0123456789ab`.
     pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
         let about = About {
             pack_version: Some(version.into()),

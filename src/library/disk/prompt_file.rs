@@ -63,8 +63,8 @@ impl Files {
         self.with_draft(name, file, None)
     }
 
-    /// Returns the prompt in a file whose path a person has given. It counts as linked, so that it is
-    /// checked how far the path may lead.
+    /// Returns the prompt in a file whose path a person has given. It counts as linked, so that it
+    /// is checked how far the path may lead.
     ///
     /// # Errors
     /// There is no such file, or it is not a prompt.
@@ -78,8 +78,8 @@ impl Files {
         Ok(self.found(named.name, file))
     }
 
-    /// Returns a text that is not saved as the prompt of this name. With a prefix, it can include and
-    /// attach only what a caller with that prefix may see.
+    /// Returns a text that is not saved as the prompt of this name. With a prefix, it can include
+    /// and attach only what a caller with that prefix may see.
     pub(crate) fn draft(
         self: &Arc<Self>,
         name: Name,

@@ -27,8 +27,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Returns the reach of a file or folder that a person has named: its repository or, outside of a
-    /// repository, its folder. The folders of agents in the home directory are the user's own.
+    /// Returns the reach of a file or folder that a person has named: its repository or, outside of
+    /// a repository, its folder. The folders of agents in the home directory are the user's own.
     pub(crate) fn of_named(path: &Path) -> Reach {
         if is_of_agent_at_home(path) {
             return Reach::Own;
@@ -73,8 +73,8 @@ impl Reach {
         }
     }
 
-    /// Refuses a resolved path that may not be read: a file of the system, or one that is neither in the
-    /// folder of prompts nor in its repository.
+    /// Refuses a resolved path that may not be read: a file of the system, or one that is neither
+    /// in the folder of prompts nor in its repository.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());
@@ -150,8 +150,8 @@ fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     repository_of(&real, home).unwrap_or(real)
 }
 
-/// Returns whether an absolute path, resolved step by step, passes through a folder, whose own path is
-/// resolved already. The end of the path may be missing.
+/// Returns whether an absolute path, resolved step by step, passes through a folder, whose own path
+/// is resolved already. The end of the path may be missing.
 pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     let mut real = PathBuf::new();
     for step in path.components() {

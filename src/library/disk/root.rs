@@ -140,8 +140,8 @@ impl FolderChain {
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder of the chain to which a symlink in the last folder leads back; `None` if it
-    /// leads elsewhere, so that there is no cycle.
+    /// Returns the folder of the chain to which a symlink in the last folder leads back; `None` if
+    /// it leads elsewhere, so that there is no cycle.
     pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.0[0];
@@ -157,8 +157,8 @@ impl FolderChain {
 }
 
 impl Root {
-    /// Returns a folder that may be missing, without a prefix for the names of its prompts, and without
-    /// a guard, so that every text in it is served.
+    /// Returns a folder that may be missing, without a prefix for the names of its prompts, and
+    /// without a guard, so that every text in it is served.
     pub(crate) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
         Root {
             path,
@@ -280,8 +280,8 @@ impl Root {
     /// Returns the path that the file of a new prompt with this name gets.
     ///
     /// # Errors
-    /// A file at that path would not be read as a prompt. The error says why: a folder on the way is
-    /// itself a prompt, or is a symlink that is not followed.
+    /// A file at that path would not be read as a prompt. The error says why: a folder on the way
+    /// is itself a prompt, or is a symlink that is not followed.
     pub(crate) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut trace = Trace::default();
         if let Some(parent) = self.folder_of(name, &mut trace) {
@@ -366,8 +366,8 @@ impl Root {
         (!is_folder).then_some(SeenFile { path, is_link })
     }
 
-    /// Records what a symlink points to. Whether the target is outside of a project can change while
-    /// every stamp stays the same, so in a project nothing that was reached this way is kept.
+    /// Records what a symlink points to. Whether the target is outside of a project can change
+    /// while every stamp stays the same, so in a project nothing that was reached this way is kept.
     pub(crate) fn look_through(&self, link: &Path, trace: &mut Trace) {
         trace.look(link);
         if self.reach.is_confined() {
@@ -388,8 +388,8 @@ impl Root {
         below(&self.path, path)
     }
 
-    /// Returns what the names of all prompts that a change at a path may concern begin with, such as
-    /// `git/`; an empty text if it may concern all prompts.
+    /// Returns what the names of all prompts that a change at a path may concern begin with, such
+    /// as `git/`; an empty text if it may concern all prompts.
     ///
     /// A part of the path that begins with `_` is a partial, which all prompts of its folder may
     /// include: a change of `git/_parts/x.md` concerns `git/`.
@@ -497,8 +497,8 @@ fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
     None
 }
 
-/// Returns the folder of prompts that a file in the format of this program belongs to: the folder of
-/// the file or, for a file such as `NAME/SKILL.md`, the folder above.
+/// Returns the folder of prompts that a file in the format of this program belongs to: the folder
+/// of the file or, for a file such as `NAME/SKILL.md`, the folder above.
 fn own_folder(file: &Path) -> FormatFolder<'_> {
     let format = Format::OWN;
     let mut path = file.parent().unwrap_or(file);
@@ -511,7 +511,8 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     FormatFolder { path, format }
 }
 
-/// Returns the folder with the prompts of one plugin, such as `PLUGIN/commands`, if a file is in one.
+/// Returns the folder with the prompts of one plugin, such as `PLUGIN/commands`, if a file is in
+/// one.
 fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
     for path in file.ancestors().skip(1) {
         if path == plugins.path {

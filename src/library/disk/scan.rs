@@ -126,8 +126,8 @@ impl<'f> Scan<'f> {
         listing
     }
 
-    /// Reports an error if the folder that the user named is itself a prompt, such as a skill, because
-    /// a prompt gets its name from the folder above.
+    /// Reports an error if the folder that the user named is itself a prompt, such as a skill,
+    /// because a prompt gets its name from the folder above.
     fn refuse_prompt(&mut self) {
         let root = &self.files.root;
         for file in root.files_of_prompt(&root.path, self.trace) {
@@ -358,8 +358,8 @@ impl<'f> Scan<'f> {
         if is_broken {
             return; // it was deleted after its folder was read
         }
-        // Too many open files, no memory, a failing disk: no stamp shows when that ends, so the list is
-        // not kept.
+        // Too many open files, no memory, a failing disk: no stamp shows when that ends, so the
+        // list is not kept.
         self.trace.distrust();
         let Some(error) = error else {
             let message = "cannot be read: for an unknown reason";

@@ -98,8 +98,8 @@ impl fmt::Debug for Watch {
 
 impl Watch {
     /// Starts to watch: no change after the return is missed. `look` adds the files and folders to
-    /// watch, `changes` will tell this watch of changes that the program makes itself, and `warn` is
-    /// called at most once, if files have to be polled.
+    /// watch, `changes` will tell this watch of changes that the program makes itself, and `warn`
+    /// is called at most once, if files have to be polled.
     pub(crate) fn start(
         look: Box<dyn Fn(&mut Watched) + Send>,
         changes: &Changes,
@@ -144,8 +144,8 @@ impl Watch {
         }
     }
 
-    /// Returns whether other paths may have to be watched after these changes. A path that was watched
-    /// may be another folder now.
+    /// Returns whether other paths may have to be watched after these changes. A path that was
+    /// watched may be another folder now.
     fn is_outdated_after(&self, burst: &Signal) -> bool {
         burst.moves && (!burst.change.folders.is_empty() || *self.watched != self.look())
     }
@@ -156,8 +156,8 @@ impl Watch {
         watched
     }
 
-    /// Starts a watcher of every path of the library. While that takes place, paths may be added, so it
-    /// is repeated until all are watched.
+    /// Starts a watcher of every path of the library. While that takes place, paths may be added,
+    /// so it is repeated until all are watched.
     fn register(&mut self) {
         for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
@@ -263,14 +263,14 @@ fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
     })
 }
 
-/// Returns whether a file was opened or read. This program does so itself when it looks for changes,
-/// and would never stop if that counted as a change.
+/// Returns whether a file was opened or read. This program does so itself when it looks for
+/// changes, and would never stop if that counted as a change.
 fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-/// Returns whether only the content of a file changed. Other permissions are more than that: a folder
-/// that could not be read may have to be watched now.
+/// Returns whether only the content of a file changed. Other permissions are more than that: a
+/// folder that could not be read may have to be watched now.
 fn is_change_of_content(kind: EventKind) -> bool {
     matches!(
         kind,

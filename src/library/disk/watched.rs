@@ -106,8 +106,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Watches everything that was looked at when the prompts of a folder were listed: each folder, and
-    /// each symlink on the way to it.
+    /// Watches everything that was looked at when the prompts of a folder were listed: each folder,
+    /// and each symlink on the way to it.
     pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
         self.watch_way_to(&root.path, &Change::of_folder(root.prefix.clone()));
         for path in trace.paths() {
@@ -139,8 +139,8 @@ impl Watched {
         self.watch_way_to(path, &Change::anything());
     }
 
-    /// Watches each folder on the way to a path, and the path itself: if one of them is replaced, that
-    /// means `change`. If one is a symlink, the way to its target is watched, too.
+    /// Watches each folder on the way to a path, and the path itself: if one of them is replaced,
+    /// that means `change`. If one is a symlink, the way to its target is watched, too.
     fn watch_way_to(&mut self, path: &Path, change: &Change) {
         for step in path.ancestors() {
             let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
@@ -191,8 +191,8 @@ impl Watched {
         (change.len() > 0).then_some(change)
     }
 
-    /// Returns which prompts an event at this name in a folder of prompts may have changed. The same
-    /// folder may be reached by several paths.
+    /// Returns which prompts an event at this name in a folder of prompts may have changed. The
+    /// same folder may be reached by several paths.
     fn change_of_prompts(&self, folder: &Path, name: &OsStr, event: PathEvent<'_>) -> Change {
         let mut change = Change::default();
         for (root, path) in self.folders.get(folder).into_iter().flatten() {

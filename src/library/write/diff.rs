@@ -138,8 +138,8 @@ impl<'t> Compared<'t> {
         }
     }
 
-    /// Converts a hunk of diffy. Its lines are those of the texts that are compared, which live longer
-    /// than the patch.
+    /// Converts a hunk of diffy. Its lines are those of the texts that are compared, which live
+    /// longer than the patch.
     fn hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
         let starts = [hunk.old_range().start(), hunk.new_range().start()];
         let mut old = self.old.iter().skip(starts[0].saturating_sub(1));

@@ -183,8 +183,8 @@ impl FileStore {
     }
 
     /// Checks that a caller may write the file that a path leads to: a caller with a prefix in the
-    /// folder of that prefix, any other caller with a token in the folder of the store, and the user of
-    /// this machine everywhere.
+    /// folder of that prefix, any other caller with a token in the folder of the store, and the
+    /// user of this machine everywhere.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
         let root = &self.root().path;
         let folder = match &caller.prefix {
@@ -250,8 +250,8 @@ impl FileStore {
         Ok(plan.revision)
     }
 
-    /// Adds the current text of a prompt to its history, unless it is the newest version there. Returns
-    /// the time of the newest version.
+    /// Adds the current text of a prompt to its history, unless it is the newest version there.
+    /// Returns the time of the newest version.
     fn keep_text(
         &self,
         name: &Name,
@@ -462,8 +462,8 @@ fn new_file(root: &Root, name: &Name) -> PromptFile {
     }
 }
 
-/// Returns the revision that a prompt had before the same deletion was carried out earlier; `None` if
-/// it was not.
+/// Returns the revision that a prompt had before the same deletion was carried out earlier; `None`
+/// if it was not.
 fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
     if state.file.is_some() {
         return None;

@@ -2,8 +2,9 @@
 //! of it, or `$NAME` is the value that is given as `NAME=…`. Prompt templates of pi are similar; in
 //! them, `$@` is all of the text, too.
 //!
-//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then refuses any other
-//! text. Here only the names that the `argument-hint` mentions are arguments; the others are text.
+//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then refuses any
+//! other text. Here only the names that the `argument-hint` mentions are arguments; the others are
+//! text.
 
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;

@@ -37,8 +37,8 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns an argument for each `{{variable}}` outside of code, except for `{{input}}`. Its default is
-/// the variable as written, so that the text stays the same without a value.
+/// Returns an argument for each `{{variable}}` outside of code, except for `{{input}}`. Its default
+/// is the variable as written, so that the text stays the same without a value.
 fn variables_in(body: &str) -> Vec<Argument> {
     let code = Code::of(body);
     let mut variables = Vec::new();

@@ -131,8 +131,8 @@ pub(crate) fn read(
     }))
 }
 
-/// Returns the keys of a frontmatter with their values; `None` if the lines between the two `---` are
-/// text, because none of them has a key. If YAML refuses them, they are read line by line.
+/// Returns the keys of a frontmatter with their values; `None` if the lines between the two `---`
+/// are text, because none of them has a key. If YAML refuses them, they are read line by line.
 fn read_fields(
     yaml: &str,
     dialect: Dialect,
@@ -281,8 +281,8 @@ impl MapReader<'_> {
         distinct(texts)
     }
 
-    /// Returns the texts in a list, or the one text that is there instead of a list. An item that is
-    /// not text is left out, with a warning.
+    /// Returns the texts in a list, or the one text that is there instead of a list. An item that
+    /// is not text is left out, with a warning.
     fn items(&mut self, field: Field) -> Vec<ListItem> {
         let nodes = match field.node.value {
             Value::Null(_) => return Vec::new(),

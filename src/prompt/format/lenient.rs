@@ -85,7 +85,8 @@ impl KeyBlock<'_> {
         }
     }
 
-    /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as text.
+    /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as
+    /// text.
     fn node(&self, budget: &mut usize, warnings: &mut Vec<Diagnostic>) -> Result<Node, Diagnostic> {
         if let Some(node) = self.parse(self.text, budget)? {
             return Ok(node);
@@ -111,7 +112,8 @@ impl KeyBlock<'_> {
         Ok(self.as_text())
     }
 
-    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds other keys.
+    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds other
+    /// keys.
     fn parse(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
         match yaml::parse(text, self.line, budget) {
             Ok(Node {
@@ -225,7 +227,8 @@ impl<'l> ValueLine<'l> {
     }
 }
 
-/// Returns whether a line begins with a key of one word, which frontmatter has and other text has not.
+/// Returns whether a line begins with a key of one word, which frontmatter has and other text has
+/// not.
 pub(super) fn has_keys(yaml: &str) -> bool {
     yaml.lines().any(has_key)
 }

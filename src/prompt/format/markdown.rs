@@ -226,8 +226,8 @@ impl Source {
     /// Takes the messages of the body, whose placeholders are not found yet. The body is empty
     /// afterwards.
     ///
-    /// If the frontmatter says `messages: true`, markers such as `<!-- user -->` divide the body. If
-    /// it does not, a warning says that the first marker is text.
+    /// If the frontmatter says `messages: true`, markers such as `<!-- user -->` divide the body.
+    /// If it does not, a warning says that the first marker is text.
     ///
     /// # Errors
     /// Fails if there would be more than [`MAX_MESSAGES`].
@@ -252,8 +252,8 @@ impl Source {
         Ok(vec![MessageTemplate::new(Role::User, body, self.place)])
     }
 
-    /// Returns the prompt of a file in the format of this program. `origins` says which files the lines
-    /// of its body come from.
+    /// Returns the prompt of a file in the format of this program. `origins` says which files the
+    /// lines of its body come from.
     fn into_own_prompt(mut self, name: &Name, origins: Origins) -> Result<Prompt, Diagnostic> {
         let mut messages = self
             .take_messages(&origins)
@@ -411,7 +411,8 @@ pub(crate) struct Marker {
     /// The whole line, as a range of the body.
     pub(crate) line: Range<usize>,
     role: Role,
-    /// Whether the line is text, because a backslash precedes the comment. The backslash is dropped.
+    /// Whether the line is text, because a backslash precedes the comment. The backslash is
+    /// dropped.
     is_escaped: bool,
 }
 

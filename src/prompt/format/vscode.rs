@@ -53,8 +53,8 @@ fn arguments_in(body: &str) -> Vec<Argument> {
     arguments
 }
 
-/// Returns the argument that is written as `name`, `name:hint` or `name|default`. Without a default,
-/// the placeholder itself is the default, so that it stays in the text.
+/// Returns the argument that is written as `name`, `name:hint` or `name|default`. Without a
+/// default, the placeholder itself is the default, so that it stays in the text.
 fn argument(input: &str) -> Argument {
     let name_end = input.find(HINTS).unwrap_or(input.len());
     let (name, rest) = input.split_at(name_end);

@@ -260,8 +260,8 @@ impl Input<'_, '_> {
         self.schema.value_type()
     }
 
-    /// Returns a value that the document names, a choice or a default, as a person would write it in a
-    /// call: a JSON value as JSON, and everything else as plain text.
+    /// Returns a value that the document names, a choice or a default, as a person would write it
+    /// in a call: a JSON value as JSON, and everything else as plain text.
     fn call_text(&self, value: &Value) -> Option<String> {
         if self.value_type() == ValueType::Json && !value.is_null() {
             return Some(value.to_string());

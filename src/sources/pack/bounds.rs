@@ -72,8 +72,8 @@ impl Meter<'_> {
             }
             let processes = ProcessTree::of(git);
             let size = self.disk();
-            // Until there is a connection, git may wait for a person who enters a passphrase, which is no
-            // stall.
+            // Until there is a connection, git may wait for a person who enters a passphrase, which
+            // is no stall.
             if size != written || (task == GitTask::Fetch && !self.is_connected()) {
                 progressed = Instant::now();
                 written = size;

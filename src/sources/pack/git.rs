@@ -138,8 +138,8 @@ impl Repository<'_> {
         Ok(output)
     }
 
-    /// Runs git with its output in a temporary file, and returns that file. The output may be too large
-    /// for the memory.
+    /// Runs git with its output in a temporary file, and returns that file. The output may be too
+    /// large for the memory.
     fn run_to_file(
         &self,
         task: GitTask,
@@ -148,8 +148,8 @@ impl Repository<'_> {
     ) -> Result<BufReader<File>, Diagnostic> {
         let protocols = match task {
             GitTask::Fetch => PROTOCOLS,
-            // In a partial clone, git fetches missing objects when it reads them. Without a protocol,
-            // it cannot.
+            // In a partial clone, git fetches missing objects when it reads them. Without a
+            // protocol, it cannot.
             GitTask::Local => "",
         };
         let mut git = Command::new("git");

@@ -214,8 +214,8 @@ impl FolderTexts {
 }
 
 impl Postgres {
-    /// Returns the files below a folder that can be copied into a store. Symlinks are followed only as far
-    /// as `reach` allows.
+    /// Returns the files below a folder that can be copied into a store. Symlinks are followed only
+    /// as far as `reach` allows.
     pub(crate) fn files_below(folder: &Path, reach: &Reach) -> FolderTexts {
         // The paths are checked with the rules of a store in memory.
         let empty_folder = Folder::in_memory(folder.to_owned(), Arc::default());

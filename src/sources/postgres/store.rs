@@ -70,8 +70,8 @@ fn present_revision(present: &PresentTexts, path: &str) -> Option<Revision> {
 }
 
 impl Postgres {
-    /// Returns the path of the prompt of this name, relative to the folder; if there is no such prompt,
-    /// the path that a new one would get.
+    /// Returns the path of the prompt of this name, relative to the folder; if there is no such
+    /// prompt, the path that a new one would get.
     fn path_of(&self, name: &Name) -> String {
         let files = &self.shared.folder.files;
         match files.resolve(name, &mut Trace::default()) {

@@ -137,8 +137,8 @@ async fn read_texts(
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Writes changes in their order, with one statement: each list of parameters has an element for each
-/// change.
+/// Writes changes in their order, with one statement: each list of parameters has an element for
+/// each change.
 async fn write_files(
     transaction: &Transaction<'_>,
     changes: &[FileChange],

@@ -30,8 +30,8 @@ struct LoginReader<R> {
 }
 
 impl<R> LoginReader<R> {
-    /// Checks the first answer of the server, as soon as enough bytes of it have come. (PostgreSQL's
-    /// documentation, "Message Formats": `Authentication…` and `ErrorResponse`.)
+    /// Checks the first answer of the server, as soon as enough bytes of it have come.
+    /// (PostgreSQL's documentation, "Message Formats": `Authentication…` and `ErrorResponse`.)
     ///
     /// # Errors
     /// It asks for another login than SCRAM.

@@ -227,7 +227,8 @@ impl Team {
         self.get(url, "", ANSWER_WITHIN)?.member("role")
     }
 
-    /// Sends a GET request. If what is at the address still has the ETag `tag`, the reply has no body.
+    /// Sends a GET request. If what is at the address still has the ETag `tag`, the reply has no
+    /// body.
     pub(super) fn get(
         &self,
         url: String,
@@ -303,8 +304,8 @@ impl Team {
         _ = self.write(STATE, &state); // if this fails, the next one asks again
     }
 
-    /// Updates the list in the cache from the server. The built-in prompts of the server are left out,
-    /// because they are not the team's.
+    /// Updates the list in the cache from the server. The built-in prompts of the server are left
+    /// out, because they are not the team's.
     pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
         let url = self.server.address("/api/prompts?mine=true", "");
         let reply = self.get(url, &self.list().tag, within)?;
