@@ -304,7 +304,8 @@ impl<'v> InputByPairs<'v> {
     }
 
     /// Divides the words of a shell command and a text from a pipe at the words that are
-    /// `name=value` pairs. No word is split.
+    /// `name=value` pairs: `a tone=kind b c` is the part `a`, and the pair `tone=kind` that the words
+    /// `b` and `c` follow. No word is split.
     ///
     /// The words after a pair may belong to its value, or be free text. Both readings are kept:
     /// `extended_value` has the first, `parts` the second.

@@ -78,6 +78,7 @@ pub(super) struct LineOrigin<'o> {
 impl Origins {
     /// Returns where a position of the body comes from.
     pub(super) fn of(&self, position: Position) -> LineOrigin<'_> {
+        // The last section that does not begin after the position has it.
         let following = self
             .sections
             .partition_point(|section| section.line <= position.line);

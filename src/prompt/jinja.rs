@@ -76,11 +76,12 @@ pub(super) struct Mistake {
 }
 
 impl Template {
-    /// Checks a body. `names` are those of the arguments.
+    /// Parses a body as a Jinja template, and refuses what the [fence](Fence) does not let through.
+    /// `names` are the arguments of the prompt.
     ///
     /// # Errors
-    /// A tag is not closed: the first mistake. Else everything that is not supported, and every
-    /// name that is not declared.
+    /// All uses of what is not supported, and all names that are not declared, in the order of the
+    /// body. If the body cannot be parsed to its end, only the first mistake.
     pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
         check_line_lengths(body).map_err(|mistake| vec![mistake])?;
         let TagScan {
@@ -90,7 +91,8 @@ impl Template {
             ..
         } = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
         if mistakes.len() > MAX_TEMPLATE_NESTING {
-            return Err(mistakes); // they may be blocks inside each other
+            // Each may be a block within the one before it, deeper than the parser can go.
+            return Err(mistakes);
         }
         let tree = match parse(&body, "", Default::default()) {
             Ok(tree) => tree,
@@ -112,6 +114,7 @@ impl Template {
             fence.mistakes.sort_by_key(|mistake| mistake.at);
             return Err(fence.mistakes);
         }
+        // The source that is rendered calls filters that count what is written. It must parse, too.
         let source = with_additions(&body, fence.added);
         Environment::empty()
             .template_from_str(&source)

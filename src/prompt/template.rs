@@ -330,7 +330,9 @@ pub(super) fn placeholder_offsets(
     marks
 }
 
-/// Divides a body into texts and placeholders. `fallback` is a mark besides those of the syntax.
+/// Divides a body into texts and placeholders. A run is a place where a placeholder may begin, such as
+/// `{{`; one within the placeholder before it is passed over. `fallback` is a form of placeholder that
+/// counts besides those of the syntax.
 fn split(
     body: &str,
     names: &BTreeSet<&str>,

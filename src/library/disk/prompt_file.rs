@@ -106,7 +106,8 @@ impl Files {
         Found::new(name, &self.about, handle)
     }
 
-    /// Returns the file with exactly this name.
+    /// Returns the file of the prompt with exactly this name. In a folder in memory, whose files are
+    /// rows of a database, the path of the file is looked up; on the disk, the root resolves it.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         let Some(rows) = &self.rows else {
             return self.root.resolve(name, trace);

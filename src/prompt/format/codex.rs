@@ -64,6 +64,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // pi has no such key.
+    // Its placeholders are the words of the call: `$1`, `$2` and so on.
     declare_words(&mut source, &PI_SYNTAX)?;
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.has_words = true;

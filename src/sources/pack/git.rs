@@ -272,7 +272,7 @@ impl Repository<'_> {
     /// Returns the texts of a pack at its commit, which must have been fetched.
     fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
         let files = self.select(pack)?;
-        self.read_objects(&files.objects)?;
+        self.read_objects(&files.objects)?; // into the file that is read below
         let stdout = self.folder.join(STDOUT);
         let length = fs::metadata(&stdout).map_err(failed)?.len();
         if length > MAX_TEXTS as u64 {

@@ -200,6 +200,7 @@ impl FolderTexts {
     fn as_folder(&self, path: &Path) -> Folder {
         let mut table = BTreeMap::new();
         for (path, text) in &self.files {
+            // Nothing reads the number and the time.
             let row = Row {
                 text: Arc::clone(text),
                 number: 1,
