@@ -9,7 +9,7 @@ use super::append;
 use super::output::{self, Form};
 use super::source::PromptSource;
 use crate::library::{Library, VERSIONS};
-use crate::server::{PAGE_SIZE, Server, Settings, Work};
+use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
 use crate::transport::{Tap, stdio};
 use crate::wording::without_password;
 use anyhow::Context;
@@ -71,7 +71,7 @@ impl Serve {
             output::warning(&problem);
             None
         });
-        let server = serve.server(library, Work::Write);
+        let server = serve.server(library, MayWait::Write);
         let output = output::protocol_stream().context("standard output failed")?;
         stdio::serve(&server, io::stdin(), output, tap)
             .context("standard input or output failed")?;
@@ -90,13 +90,13 @@ impl Serve {
         library
     }
 
-    fn server(&self, library: Arc<Library>, jobs_from: Work) -> Server {
+    fn server(&self, library: Arc<Library>, wait_threshold: MayWait) -> Server {
         let settings = Settings {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
             result_limit: self.result_limit,
             notifier_warns: Some(output::warning),
-            jobs_from,
+            wait_threshold,
         };
         Server::new(library, settings)
     }

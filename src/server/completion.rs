@@ -1,7 +1,8 @@
 //! `completion/complete`: suggestions while a user types a value. They are the choices of a
 //! prompt's argument, or the names of prompts for the resource template.
 
-use super::context::{Context, Failure, FailureKind};
+use super::context::Context;
+use super::failure::Failure;
 use super::{prompts, resources};
 use crate::mcp::CompleteParams;
 use crate::prompt::{MAX_NAME, fold};
@@ -27,8 +28,7 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
     let candidates = match (reference.kind, reference.name, reference.uri) {
         ("ref/prompt", Some(name), _) => {
             let summary = prompts::find(&view, name)?.info().summary;
-            let summary =
-                summary.map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+            let summary = summary.map_err(|broken| Failure::unavailable(broken))?;
             let declared = summary
                 .arguments
                 .iter()

@@ -2,7 +2,8 @@
 //! fields, then written as by the tools. They are not in the schema: they come from another server,
 //! whose clients know no revision. What they change is the prompt as it is at that moment.
 
-use super::context::{Context, Failure};
+use super::context::Context;
+use super::failure::Failure;
 use crate::library::Written;
 use crate::prompt::{Argument, Diagnostic, Fields, Revision, Role, with_fields};
 use serde::{Deserialize, Deserializer};
@@ -62,7 +63,7 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
         "Created",
         &context
             .editor()?
-            .create(name, &file.text, &context.by(note)?)?,
+            .create(name, &file.text, &context.authorship(note)?)?,
         false,
     ))
 }
@@ -80,7 +81,7 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
         name,
         expected.unwrap_or(current.revision),
         &file.text,
-        &context.by(note)?,
+        &context.authorship(note)?,
     )?;
     Ok(result("Updated", &written, file.loses_comments))
 }
@@ -101,7 +102,7 @@ pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value,
         expected.map_or_else(|| Ok(editor.current(name)?.revision), Ok::<_, Diagnostic>)?;
     Ok(result(
         "Deleted",
-        &editor.delete(name, expected, &context.by(note)?)?,
+        &editor.delete(name, expected, &context.authorship(note)?)?,
         false,
     ))
 }

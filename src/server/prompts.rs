@@ -1,8 +1,10 @@
 //! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
-use super::context::{Answer, Context, Failure, FailureKind};
-use super::cursor::Page;
+use super::context::Context;
+use super::failure::{Failure, FailureKind};
 use super::opencode;
+use super::pagination::Page;
+use super::reply::Outcome;
 use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
@@ -137,7 +139,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an
 /// attachment that cannot be used.
-pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Answer, Failure> {
+pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Outcome, Failure> {
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params
         .arguments
@@ -147,7 +149,7 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     let values: BTreeMap<String, String> = values.collect();
     let view = context.view();
     let (found, context) = (find(&view, params.name)?, context.clone());
-    Answer::about(found.layer, move || {
+    Outcome::now_or_later(found.layer, move || {
         let mut prompt = found
             .prompt()
             .map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;

@@ -5,8 +5,11 @@
 //! URI is decoded to a name, which is then looked up in the library: no part of a URI is ever used
 //! as a path.
 
-use super::context::{Answer, Context, FRESH, Failure, FailureKind};
-use super::cursor::{self, Page};
+use super::context::Context;
+use super::era::FRESH;
+use super::failure::{Failure, FailureKind};
+use super::pagination::{self, Page};
+use super::reply::Outcome;
 use crate::jsonrpc::Json;
 use crate::library::{Found, Info};
 use crate::mcp;
@@ -76,7 +79,7 @@ fn resource(found: &Found) -> Option<mcp::Resource> {
 /// # Errors
 /// There is a cursor.
 pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result<Value, Failure> {
-    cursor::only_page(params)?;
+    pagination::only_page(params)?;
     Ok(json!({ "resourceTemplates": [{
         "uriTemplate": TEMPLATE,
         "name": "prompt",
@@ -91,13 +94,13 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
 ///
 /// # Errors
 /// Those of [`not_found`]; the file cannot be read as text.
-pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Answer, Failure> {
+pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Outcome, Failure> {
     let (uri, view, era) = (params.uri.to_owned(), context.view(), context.era);
     let found = names(&uri)
         .into_iter()
         .find_map(|name| view.get(&Name::new(&name).ok()?));
     let found = found.ok_or_else(|| not_found(&uri))?;
-    Answer::about(found.layer, move || {
+    Outcome::now_or_later(found.layer, move || {
         let text = found
             .text()
             .map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;

@@ -1,7 +1,12 @@
 //! What the server knows of one conversation, and the methods of the conversation itself: how it
 //! begins, and what it subscribes to.
 
-use super::context::{self, Answer, Context, Era, Failure, FailureKind};
+use super::context::{Context, for_log};
+use super::era::{
+    self, CONSTANT, LEGACY_VERSIONS, MODERN_VERSIONS, VERSION_WITH_BATCHES, legacy_version,
+};
+use super::failure::{Failure, FailureKind};
+use super::reply::Outcome;
 use super::subscriptions::Subscriptions;
 use crate::agents::Agent;
 use crate::jsonrpc::{Json, Notification};
@@ -21,13 +26,14 @@ pub struct Session {
     /// Who the client works for.
     pub caller: Arc<Caller>,
     pub(super) subscriptions: Subscriptions,
+    /// Whether the session ends with the request, so that nobody can subscribe in it.
     is_one_request: bool,
     /// Whether the client was shown something that it may cache until it is notified of a change.
     pub(super) was_shown_something: bool,
 }
 
 impl Session {
-    /// The conversation of a pipe or a WebSocket.
+    /// Creates the conversation of a pipe or a WebSocket.
     pub fn new(caller: impl Into<Arc<Caller>>) -> Session {
         Session {
             version: None,
@@ -39,45 +45,43 @@ impl Session {
         }
     }
 
-    /// One request of a conversation that is not remembered: a legacy client cannot subscribe to
-    /// resources in it. `version` is what the conversation has negotiated, and `agent` the name of
-    /// its agent.
+    /// Creates the conversation of a single request over HTTP. `version` is what an earlier request
+    /// has negotiated, and `agent` the name of the agent that sent it.
     pub fn of_request(
         caller: impl Into<Arc<Caller>>,
         version: Option<&str>,
         agent: Option<&str>,
     ) -> Session {
-        let (version, agent) = (
-            version.and_then(context::legacy_version),
-            agent.and_then(Agent::named),
-        );
         Session {
-            version,
-            agent,
+            version: version.and_then(legacy_version),
+            agent: agent.and_then(Agent::named),
             is_one_request: true,
             ..Session::new(caller)
         }
     }
 
-    /// The conversation of a stream on which legacy clients are notified of changes of all lists.
+    /// Creates the conversation of a stream on which legacy clients are notified of changes of all
+    /// lists.
     pub fn of_notifications(caller: impl Into<Arc<Caller>>) -> Session {
-        let mut session = Session::of_request(caller, Some(context::WITH_BATCHES), None);
+        let mut session = Session::of_request(caller, Some(VERSION_WITH_BATCHES), None);
         session.subscriptions.is_initialized = true;
         session
     }
 
-    /// `initialize`: begins, possibly for the second time.
-    pub(super) fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
-        (self.version, self.agent, self.was_shown_something) = (Some(version), agent, false);
+    /// Begins the conversation with `initialize`, possibly for the second time.
+    fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
+        self.version = Some(version);
+        self.agent = agent;
+        self.was_shown_something = false;
         self.subscriptions.begin();
     }
 
-    /// The name of the agent that the client is, if it is a known one.
+    /// Returns the name of the agent that the client is, if it is a known one.
     pub fn agent(&self) -> Option<&'static str> {
         self.agent.map(|agent| agent.name)
     }
 
-    /// The notifications of a change for the client.
+    /// Returns the notifications of a change for the client.
     pub fn notifications(&self, change: &Change) -> Vec<Notification> {
         self.subscriptions
             .notifications(change, self.caller.prefix.as_ref())
@@ -96,30 +100,36 @@ pub(super) fn ping(_: &Context, _: Empty) -> Result<Empty, Failure> {
 /// `logging/setLevel`. The server never sends log messages, at any level.
 ///
 /// # Errors
-/// The level is unknown.
+/// The level does not exist.
 pub(super) fn set_level(_: &Context, params: SetLevelParams<'_>) -> Result<Empty, Failure> {
-    context::check_level("level", Some(params.level)).map(|()| Empty {})
+    era::check_log_level("level", Some(params.level))?;
+    Ok(Empty {})
 }
 
-/// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may
-/// be repeated.
+/// `initialize`: negotiates the version that the client requests if it is a legacy one, else the
+/// newest legacy version. It may be repeated.
 pub(super) fn initialize(
     session: &mut Session,
-    asked: &Context,
+    context: &Context,
     params: InitializeParams<'_>,
 ) -> Result<Value, Failure> {
     let InitializeParams {
         protocol_version: requested,
         client_info,
     } = params;
-    let [.., newest] = context::LEGACY;
-    let version = context::legacy_version(requested).unwrap_or(newest);
-    tracing::info!(client = %context::logged(&client_info), requested, version, "initialize");
-    session.begin(version, context::agent(client_info.as_ref()));
+    let [.., newest] = LEGACY_VERSIONS;
+    let version = legacy_version(requested).unwrap_or(newest);
+    tracing::info!(client = %for_log(&client_info), requested, version, "initialize");
+    session.begin(version, era::agent_of_client(client_info.as_ref()));
+    let server_info = if version == newest {
+        era::server_info_with_icon()
+    } else {
+        era::server_info()
+    };
     let mut result = json!({
         "protocolVersion": version,
-        "capabilities": capabilities(Era::Legacy, !session.is_one_request, asked.may_edit()),
-        "serverInfo": context::server_info(version == newest),
+        "capabilities": legacy_capabilities(session, context),
+        "serverInfo": server_info,
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
     // The schema has no such member, but clients may rely on this echo.
@@ -130,73 +140,74 @@ pub(super) fn initialize(
 }
 
 /// `server/discover` (2026-07-28).
-pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
+pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
+    let mut capabilities = capabilities();
+    capabilities["resources"]["subscribe"] = true.into();
     let result = json!({
-        "supportedVersions": context::MODERN,
-        "capabilities": capabilities(Era::Modern, true, false),
+        "supportedVersions": MODERN_VERSIONS,
+        "capabilities": capabilities,
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
-    Ok(Answer::Now(context::modern_result(
-        Json::of(&result)?,
-        Some(context::CONSTANT),
-        &context::server_info(true).to_string(),
-    )))
+    let server_info = era::server_info_with_icon().to_string();
+    let result = era::modern_result(Json::of(&result)?, Some(CONSTANT), &server_info);
+    Ok(Outcome::Now(result))
 }
 
-/// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which
-/// are not in the schema. `logging`: `logging/setLevel` is accepted, which 2026-07-28 no longer
-/// has.
-fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> Value {
-    let has_list = json!({ "listChanged": true });
-    let mut capabilities =
-        json!({ "tools": has_list, "prompts": has_list, "resources": has_list, "completions": {} });
-    if may_edit {
+/// Returns the capabilities that a server has in every conversation.
+fn capabilities() -> Value {
+    let list = json!({ "listChanged": true });
+    json!({ "tools": list, "prompts": list, "resources": list, "completions": {} })
+}
+
+/// Returns the capabilities for a legacy client.
+fn legacy_capabilities(session: &Session, context: &Context) -> Value {
+    let mut capabilities = capabilities();
+    if context.may_edit() {
+        // The client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are
+        // not in the schema.
         capabilities["prompts"]["mutable"] = true.into();
     }
-    if can_subscribe {
+    if !session.is_one_request {
         capabilities["resources"]["subscribe"] = true.into();
     }
-    if era == Era::Legacy {
-        capabilities["logging"] = json!({});
-    }
+    // `logging/setLevel` is accepted.
+    capabilities["logging"] = json!({});
     capabilities
 }
 
 /// `resources/subscribe`.
 ///
 /// # Errors
-/// No prompt can have this URI; too many subscriptions; nothing of the conversation is remembered.
+/// No prompt can have this URI; there are too many subscriptions; the conversation is a single
+/// request.
 pub(super) fn subscribe(
     session: &mut Session,
-    asked: &Context,
+    context: &Context,
     params: ResourceParams<'_>,
 ) -> Result<Empty, Failure> {
-    check_is_remembered(session, "resources/subscribe")?;
-    asked.shared.watch();
-    session
-        .subscriptions
-        .subscribe(params.uri)
-        .map(|()| Empty {})
+    check_can_subscribe(session, "resources/subscribe")?;
+    context.shared.watch();
+    session.subscriptions.subscribe(params.uri)?;
+    Ok(Empty {})
 }
 
 /// `resources/unsubscribe`.
 ///
 /// # Errors
-/// Nothing of the conversation is remembered.
+/// The conversation is a single request.
 pub(super) fn unsubscribe(
     session: &mut Session,
     _: &Context,
     params: ResourceParams<'_>,
 ) -> Result<Empty, Failure> {
-    check_is_remembered(session, "resources/unsubscribe")?;
+    check_can_subscribe(session, "resources/unsubscribe")?;
     session.subscriptions.unsubscribe(params.uri);
     Ok(Empty {})
 }
 
-fn check_is_remembered(session: &Session, method: &str) -> Result<(), Failure> {
+fn check_can_subscribe(session: &Session, method: &str) -> Result<(), Failure> {
     if session.is_one_request {
-        Err(Failure::new(FailureKind::MethodNotFound, method))
-    } else {
-        Ok(())
+        return Err(Failure::new(FailureKind::MethodNotFound, method));
     }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Which changes a conversation is notified of.
 
-use super::context::{Failure, FailureKind, Shared};
+use super::context::Shared;
+use super::failure::{Failure, FailureKind};
 use super::resources;
 use crate::jsonrpc::{Id, Json, Notification, Object, Response, read};
 use crate::library::{Change, Prefix};

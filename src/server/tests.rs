@@ -10,19 +10,17 @@ use std::path::Path;
 #[test]
 fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
     let request = || PendingRequest {
+        id: Id::Unsigned(1),
         era: Era::Legacy,
         method: "panic".to_owned(),
         started: Instant::now(),
     };
-    let panics = || -> Result<Answer, Failure> { panic!("on purpose, in a test") };
-    let Reply::Response(at_once) = request().reply(Id::Unsigned(1), panics) else {
-        panic!("no response")
-    };
-    let waits = || Ok(Answer::Later(Box::new(|| panic!("on purpose, in a test"))));
-    let Reply::Later(job) = request().reply(Id::Unsigned(1), waits) else {
-        panic!("no job")
-    };
-    for response in [at_once, job.finish()] {
+    let at_once = request().reply(|| panic!("on purpose, in a test"));
+    let later =
+        request().reply(|| Ok(Outcome::Later(Box::new(|| panic!("on purpose, in a test")))));
+    assert!(matches!(later, Reply::Later(_)));
+    for reply in [at_once, later] {
+        let response = reply.into_response();
         let answer: Value = serde_json::from_str(response.as_json()).unwrap();
         assert_eq!(
             (&answer["id"], &answer["error"]["code"]),
@@ -35,10 +33,10 @@ fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
 fn what_may_take_long_is_a_job() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("a.md", "A")]);
-    let server = |jobs_from| {
+    let server = |threshold| {
         let settings = Settings {
             may_edit: true,
-            jobs_from,
+            wait_threshold: threshold,
             ..Settings::default()
         };
         Server::new(
@@ -49,31 +47,36 @@ fn what_may_take_long_is_a_job() {
     let tool = |name: &str, arguments: Value| {
         ("tools/call", json!({"name": name, "arguments": arguments}))
     };
-    for ((method, params), work) in [
-        (("ping", json!({})), Work::Memory),
-        (("unknown", json!({})), Work::Memory),
+    for ((method, params), may_wait) in [
+        (("ping", json!({})), MayWait::Nothing),
+        (("unknown", json!({})), MayWait::Nothing),
         (
             tool("expand_prompt", json!({"command": "a", "input": ""})),
-            Work::Files,
+            MayWait::Files,
         ),
-        (("prompts/get", json!({"name": "a"})), Work::Files),
-        (("prompts/list", json!({})), Work::Folders),
-        (tool("list_prompts", json!({})), Work::Folders),
+        (("prompts/get", json!({"name": "a"})), MayWait::Files),
+        (("prompts/list", json!({})), MayWait::Folders),
+        (tool("list_prompts", json!({})), MayWait::Folders),
         (
             tool("create_prompt", json!({"command": "b", "file": "B"})),
-            Work::Write,
+            MayWait::Write,
         ),
-        (("prompts/delete", json!({"name": "b"})), Work::Write),
+        (("prompts/delete", json!({"name": "b"})), MayWait::Write),
     ] {
         let line =
             json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        for jobs_from in [Work::Files, Work::Folders, Work::Write, Work::Service] {
+        for threshold in [
+            MayWait::Files,
+            MayWait::Folders,
+            MayWait::Write,
+            MayWait::Service,
+        ] {
             let message = Message::parse(line.as_bytes()).unwrap();
-            match server(jobs_from).handle(&mut Session::new(Caller::local()), message) {
-                Reply::Response(_) => assert!(work < jobs_from, "{line} {jobs_from:?}"),
+            match server(threshold).handle(&mut Session::new(Caller::local()), message) {
+                Reply::Response(_) => assert!(may_wait < threshold, "{line} {threshold:?}"),
                 Reply::Later(job) => assert!(
-                    work >= jobs_from && job.work == work,
-                    "{line} {jobs_from:?}"
+                    may_wait >= threshold && job.may_wait == may_wait,
+                    "{line} {threshold:?}"
                 ),
                 _ => panic!("no response, and no job"),
             }

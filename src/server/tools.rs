@@ -11,8 +11,11 @@ mod parts;
 
 pub use parts::LEAST_LIMIT;
 
-use super::context::{Answer, Context, Era, Failure, FailureKind, Work};
-use super::cursor;
+use super::context::Context;
+use super::era::Era;
+use super::failure::{Failure, FailureKind};
+use super::pagination;
+use super::reply::{MayWait, Outcome};
 use crate::jsonrpc::{Json, Object, read, write_text};
 use crate::library::{Role, View};
 use crate::mcp::{CallToolParams, PaginatedParams};
@@ -25,10 +28,10 @@ pub(super) struct Tool {
     name: &'static str,
     /// As clients see it, in JSON.
     definition: &'static str,
-    pub(super) work: Work,
+    pub(super) may_wait: MayWait,
     /// Who may call it.
     role: Role,
-    run: fn(&Context, &Object) -> Result<Answer, Failure>,
+    run: fn(&Context, &Object) -> Result<Outcome, Failure>,
 }
 
 macro_rules! tools {
@@ -38,7 +41,7 @@ macro_rules! tools {
         static TOOLS: &[Tool] = &[$(Tool {
             name: $name,
             definition: include_str!(concat!("tools/", $name, ".json")),
-            work: Work::$work,
+            may_wait: MayWait::$work,
             role: Role::$role,
             run: $run,
         }),*];
@@ -85,7 +88,7 @@ impl Tool {
 /// # Errors
 /// There is a cursor.
 pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Value, Failure> {
-    cursor::only_page(params)?;
+    pagination::only_page(params)?;
     let view = context.view();
     let names = view.list().names();
     let tools = TOOLS
@@ -128,7 +131,7 @@ pub(super) fn call(
     tool: &'static Tool,
     context: &Context,
     params: &Object,
-) -> Result<Answer, Failure> {
+) -> Result<Outcome, Failure> {
     let none = Object::new();
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => &none,
@@ -137,9 +140,9 @@ pub(super) fn call(
     };
     let era = context.era;
     match (tool.run)(context, arguments) {
-        Ok(Answer::Later(work)) => Ok(Answer::Later(Box::new(move || result(tool, era, work())))),
-        Ok(Answer::Now(structured)) => result(tool, era, Ok(structured)).map(Answer::Now),
-        Err(failure) => result(tool, era, Err(failure)).map(Answer::Now),
+        Ok(Outcome::Later(work)) => Ok(Outcome::Later(Box::new(move || result(tool, era, work())))),
+        Ok(Outcome::Now(structured)) => result(tool, era, Ok(structured)).map(Outcome::Now),
+        Err(failure) => result(tool, era, Err(failure)).map(Outcome::Now),
     }
 }
 

@@ -177,7 +177,7 @@ impl Conversation {
         conversation: &Arc<Mutex<Conversation>>,
         running: usize,
     ) -> io::Result<Option<JoinHandle<()>>> {
-        let id = job.id.clone();
+        let id = job.id().clone();
         let refused = |why: String| {
             Response::error(
                 Some(&id),

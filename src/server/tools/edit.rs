@@ -1,7 +1,9 @@
 //! The five tools for editors: they create, change, delete, read and restore prompts.
 
-use super::super::context::{Answer, Context, Failure};
+use super::super::context::Context;
+use super::super::failure::Failure;
 use super::super::prompt_edits::{warnings, with_warnings};
+use super::super::reply::Outcome;
 use crate::jsonrpc::{Json, Object, read};
 use crate::library::{Authorship, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
@@ -30,7 +32,7 @@ struct Arguments<'l> {
     note: Option<String>,
 }
 
-pub(super) fn create(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn create(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     let file = arguments.file()?;
     write(context, &arguments, |editor, by| {
@@ -38,7 +40,7 @@ pub(super) fn create(context: &Context, arguments: &Object) -> Result<Answer, Fa
     })
 }
 
-pub(super) fn update(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     let file = arguments.file()?;
     write(context, &arguments, |editor, by| {
@@ -46,14 +48,14 @@ pub(super) fn update(context: &Context, arguments: &Object) -> Result<Answer, Fa
     })
 }
 
-pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
         editor.delete(arguments.command, arguments.expected(editor)?, by)
     })
 }
 
-pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
         let is_there = editor
@@ -69,17 +71,17 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, F
 }
 
 /// The source of a prompt, or of a version of it, and its versions.
-pub(super) fn history(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let mut reading = reading(context, &read(arguments)?).map_err(for_model)?;
     let json = Json::of(&reading)?;
     if context
         .part_limit()
         .is_none_or(|limit| limit.unit.count(json.as_str()) <= limit.max)
     {
-        return Ok(Answer::Now(json));
+        return Ok(Outcome::Now(json));
     }
     reading.warning = Some(MAY_BE_CUT);
-    Ok(Answer::Now(Json::of(&reading)?))
+    Ok(Outcome::Now(Json::of(&reading)?))
 }
 
 #[derive(Serialize)]
@@ -156,14 +158,16 @@ fn write(
     context: &Context,
     arguments: &Arguments<'_>,
     change: impl Fn(&Editor<'_>, &Authorship) -> Result<Written, Diagnostic>,
-) -> Result<Answer, Failure> {
-    let by = context.by(arguments.note.clone()).map_err(for_model)?;
+) -> Result<Outcome, Failure> {
+    let by = context
+        .authorship(arguments.note.clone())
+        .map_err(for_model)?;
     let written = context
         .editor()
         .and_then(|editor| change(&editor, &by))
         .map_err(for_model)?;
     let done = json!({ "command": written.name, "revision": written.revision });
-    Ok(Answer::Now(Json::of(&with_warnings(
+    Ok(Outcome::Now(Json::of(&with_warnings(
         done,
         warnings(&written),
     ))?))

@@ -1,6 +1,8 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::super::context::{Answer, Context, Failure};
+use super::super::context::Context;
+use super::super::failure::Failure;
+use super::super::reply::Outcome;
 use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, read};
@@ -32,7 +34,7 @@ struct Arguments<'l> {
     part: Option<String>,
 }
 
-pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let Arguments { command, input, part } = read(arguments).map_err(|mismatch| {
         Failure::invalid_params(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
@@ -42,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let (values, view, limit) = (values(arguments)?, context.view(), context.part_limit());
     let part = part.unwrap_or_default();
     let found = find(&view, command)?;
-    Answer::about(found.layer, move || {
+    Outcome::now_or_later(found.layer, move || {
         expand(&found, &values, &input, limit, &part)
     })
 }

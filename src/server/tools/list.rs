@@ -1,7 +1,9 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or
 //! those that match a query and a tag, up to a limit.
 
-use super::super::context::{Answer, Context, Failure};
+use super::super::context::Context;
+use super::super::failure::Failure;
+use super::super::reply::Outcome;
 use super::super::resources::MAX_LISTED_DESCRIPTION;
 use super::parts::{ListPart, part_of_list};
 use crate::jsonrpc::{Json, Object, count, read, write_object};
@@ -33,7 +35,7 @@ struct Rest {
     next: Option<String>,
 }
 
-pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let Arguments {
         query,
         tag,
@@ -97,7 +99,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
         &rest,
     )?;
     let Some(limit) = context.part_limit() else {
-        return Ok(Answer::Now(whole));
+        return Ok(Outcome::Now(whole));
     };
     let items: Vec<&str> = prompts.each().chain(problems.each()).collect();
     let requested = part.unwrap_or_default();
@@ -107,7 +109,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     })?;
     let (first, last) = (items.start.min(count), items.end.min(count));
     let problems = problems.get(items.start - first..items.end - last);
-    Ok(Answer::Now(output(
+    Ok(Outcome::Now(output(
         prompts.get(first..last),
         problems,
         &Rest {

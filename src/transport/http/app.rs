@@ -13,7 +13,7 @@ use crate::jsonrpc::Message;
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::prompt::Diagnostic;
-use crate::server::{Reply, Server, Session, Work};
+use crate::server::{MayWait, Reply, Server, Session};
 use crate::transport::tap::Tap;
 use axum::http::StatusCode;
 use ipnet::IpNet;
@@ -209,10 +209,10 @@ impl App {
             _ => (server.handle(&mut session, message), session),
         };
         while let Reply::Later(job) = reply {
-            let threads = match job.work {
-                Work::Write => &self.threads.writes,
-                Work::Service => &self.threads.services,
-                Work::Memory | Work::Files | Work::Folders => &self.threads.files,
+            let threads = match job.may_wait {
+                MayWait::Write => &self.threads.writes,
+                MayWait::Service => &self.threads.services,
+                MayWait::Nothing | MayWait::Files | MayWait::Folders => &self.threads.files,
             };
             reply = threads.run(caller, move || job.run()).await?;
         }

@@ -3,7 +3,7 @@
 
 use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
-use crate::server::{check_modern_version, legacy_version, method, modern_version};
+use crate::server::{Era, check_modern_version, legacy_version, method, modern_version};
 use crate::wording::quoted;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -128,17 +128,7 @@ pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Optio
         .then(|| value(headers, name).ok().flatten().unwrap_or_default())
 }
 
-/// How a request is to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
-    /// By the rules of the versions that begin with `initialize`; the version is that of the
-    /// header, if there is one.
-    Legacy(Option<&'static str>),
-    /// By those of 2026-07-28.
-    Modern,
-}
-
-/// Which rules a request follows, and whether its headers say the same as its body.
+/// Returns which rules a request follows, and checks that its headers say the same as its body.
 ///
 /// # Errors
 /// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are
@@ -149,18 +139,19 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let Some(version) = modern_version(request)? else {
         // Whatever the client prefers: `initialize` negotiates it.
         if request.method == "initialize" {
-            return Ok(Era::Legacy(None));
+            return Ok(Era::Legacy);
         }
-        return of_legacy_header(header).map(Era::Legacy).map_err(|version| {
+        of_legacy_header(header).map_err(|version| {
             Error::invalid_params(format!(
                 "the header {PROTOCOL_VERSION} is {version}, so `_meta` must name this version, too"
             ))
-        });
+        })?;
+        return Ok(Era::Legacy);
     };
     must_equal(&PROTOCOL_VERSION, header, Some(version))?;
     check_modern_version(version)?;
     must_equal(&METHOD, value(headers, &METHOD), Some(&request.method))?;
-    let Some(member) = method(&request.method).and_then(|method| method.named) else {
+    let Some(member) = method(&request.method).and_then(|method| method.name_param) else {
         return Ok(Era::Modern);
     };
     let name = value(headers, &NAME).and_then(|name| name.map(decoded).transpose());
@@ -174,6 +165,12 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
         request.params.get(member).and_then(Value::as_str),
     )?;
     Ok(Era::Modern)
+}
+
+/// Returns the legacy version that the header names, if it names one.
+pub(super) fn named_version(headers: &HeaderMap) -> Option<&'static str> {
+    let version = value(headers, &PROTOCOL_VERSION).ok()??;
+    legacy_version(version)
 }
 
 /// The legacy version that the header names, if any.
@@ -201,13 +198,11 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
     {
         return Ok(Era::Modern);
     }
-    of_legacy_header(header)
-        .map(Era::Legacy)
-        .map_err(|version| {
-            let message =
-                format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
-            Refusal::new(StatusCode::BAD_REQUEST, message)
-        })
+    of_legacy_header(header).map_err(|version| {
+        let message = format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
+        Refusal::new(StatusCode::BAD_REQUEST, message)
+    })?;
+    Ok(Era::Legacy)
 }
 
 fn must_equal(
@@ -347,16 +342,16 @@ mod tests {
     fn the_era_is_that_of_the_body_and_the_headers_say_the_same() {
         let list = |version: &str| modern("tools/list", json!({})).with_version(version);
         let ok: Result<Era, i64> = Ok(Era::Modern);
-        let legacy = |version| Ok(Era::Legacy(version));
+        let legacy: Result<Era, i64> = Ok(Era::Legacy);
         let v = ("mcp-protocol-version", "2026-07-28");
         let m = ("mcp-method", "tools/list");
         for (of, request, want) in [
             // Rows of "one server for both eras".
-            (&[][..], request("tools/list", json!({})), legacy(None)),
+            (&[][..], request("tools/list", json!({})), legacy),
             (
                 &[("mcp-protocol-version", "2025-06-18")],
                 request("tools/list", json!({})),
-                legacy(Some("2025-06-18")),
+                legacy,
             ),
             (&[v], request("tools/list", json!({})), Err(-32602)),
             (
@@ -364,11 +359,11 @@ mod tests {
                 request("tools/list", json!({})),
                 Err(-32602),
             ),
-            (&[v], request("initialize", json!({})), legacy(None)),
+            (&[v], request("initialize", json!({})), legacy),
             (
                 &[("mcp-protocol-version", "x")],
                 request("initialize", json!({})),
-                legacy(None),
+                legacy,
             ),
             (&[v, m], request("server/discover", json!({})), Err(-32602)),
             // The order of the checks.
@@ -412,6 +407,9 @@ mod tests {
             let era = era(&headers(of), &request).map_err(|error| error.code);
             assert_eq!(era, want, "{of:?} {request:?}");
         }
+        let of_legacy = headers(&[("mcp-protocol-version", "2025-06-18")]);
+        assert_eq!(named_version(&of_legacy), Some("2025-06-18"));
+        assert_eq!(named_version(&headers(&[v])), None);
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //! the end of a session with DELETE.
 
 use super::app::Exchange;
-use super::headers::{self, EVENT_STREAM, Era};
+use super::headers::{self, EVENT_STREAM};
 use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
 use super::{limits, metrics};
 use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
-use crate::server::{Reply, Session};
+use crate::server::{Era, Reply, Session};
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
@@ -125,10 +125,10 @@ impl Asked<'_> {
                 self.json(StatusCode::BAD_REQUEST, answer)
             }
             (Message::Request(request), Ok(Era::Modern)) => self.modern(request).await,
-            (message @ (Message::Request(_) | Message::Batch(_)), Ok(Era::Legacy(version))) => {
-                self.legacy(version, message).await
+            (message @ (Message::Request(_) | Message::Batch(_)), Ok(Era::Legacy)) => {
+                self.legacy(message).await
             }
-            (Message::Notification { .. }, _) | (Message::Response, Ok(Era::Legacy(_))) => {
+            (Message::Notification { .. }, _) | (Message::Response, Ok(Era::Legacy)) => {
                 self.session().map(|_| StatusCode::ACCEPTED.into_response())
             }
             _ => Err(Refusal::new(
@@ -167,7 +167,7 @@ impl Asked<'_> {
         self.json(status, answer)
     }
 
-    async fn legacy(&self, version: Option<&'static str>, message: Message) -> Answered {
+    async fn legacy(&self, message: Message) -> Answered {
         headers::check_accept(self.headers, JSON)?;
         let Exchange { app, caller, .. } = self.exchange;
         let is_batch = matches!(message, Message::Batch(_));
@@ -175,7 +175,7 @@ impl Asked<'_> {
             matches!(&message, Message::Request(request) if request.method == "initialize");
         let session = match is_initialize {
             true => Session::of_request(Arc::clone(caller), None, None),
-            false => self.session_of_request(version)?,
+            false => self.session_of_request()?,
         };
         let (reply, session) = app.handle(self.exchange.key(), session, message).await?;
         let Reply::Response(answer) = reply else {
@@ -202,13 +202,13 @@ impl Asked<'_> {
         Ok(response)
     }
 
-    /// What is known of the client of a legacy request whose header says this version.
-    fn session_of_request(&self, version: Option<&'static str>) -> Result<Session, Refusal> {
+    /// What is known of the client of a legacy request.
+    fn session_of_request(&self) -> Result<Session, Refusal> {
         let session = self.session()?;
         let agent = session
             .as_ref()
             .and_then(|session| session.agent.as_deref());
-        let version = version
+        let version = headers::named_version(self.headers)
             .or(session.as_ref().map(|session| session.version))
             .unwrap_or(headers::ASSUMED);
         Ok(Session::of_request(

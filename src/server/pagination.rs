@@ -5,7 +5,7 @@
 //! process, and while the list changes: the page begins with the next entry, even if the key itself
 //! was removed.
 
-use super::context::Failure;
+use super::failure::Failure;
 use crate::mcp::PaginatedParams;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
