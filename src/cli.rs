@@ -65,6 +65,7 @@ use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use output::Reporter;
 use serve::ServeCommand;
 use serve::options::Serve;
 use source::{PromptSource, hidden_options};
@@ -221,8 +222,8 @@ enum Command {
     Edit(edit::Edit),
     /// Print the path of a prompt's file, or of the folder of your prompts
     ///
-    /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts
-    /// folder, your own folder or, with --project, the project's.
+    /// Without a name, prints the folder in which `new` and `edit` create files: the first
+    /// --prompts folder, your own folder or, with --project, the project's.
     #[command(after_help = with_common(path::EXAMPLES))]
     Path(path::PathOf),
     /// Print the file of a prompt as it is, even of a built-in or broken one
@@ -310,9 +311,9 @@ enum Command {
     ///
     /// Starts each registered server as its agent would, with the same command, arguments,
     /// environment and working directory; lists its prompts; and stops it. A registered hook is run
-    /// only if it runs this program and nothing else. Writes nothing, not even to the files of --tap
-    /// and --log-file. Prints one line for each agent that is found on this machine or has this
-    /// program registered, and says what to do. The exit status is 1 if something is broken.
+    /// only if it runs this program and nothing else. Writes nothing, not even to the files of
+    /// --tap and --log-file. Prints one line for each agent that is found on this machine or has
+    /// this program registered, and says what to do. The exit status is 1 if something is broken.
     #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(doctor::Doctor),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
@@ -395,7 +396,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return answered;
     }
     if arguments.get(1).is_some_and(|first| first == "-h") {
-        return finish(output::print(&short_help::text(&command())).map(|()| ExitCode::SUCCESS));
+        let printed = output::print(&short_help::text(&command()));
+        return finish(printed.map(done), Reporter::for_people());
     }
     // Without styles, because an error repeats words of others, and has escape sequences only if
     // those have some.
@@ -403,10 +405,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return explain_usage(error, &arguments),
     };
-    if is_given(&parsed.matches, "json") {
-        output::collect_messages();
-    }
-    let status = finish(run_command(&mut parsed, &arguments));
+    let reporter = reporter_for(&parsed.matches);
+    let status = finish(run_command(&mut parsed, &arguments, &reporter), reporter);
     #[cfg(feature = "openapi")]
     if let Some(team) = &parsed.source.settings.team {
         team.refresh_if_due();
@@ -421,15 +421,22 @@ fn explain_usage(error: clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     if output::is_help(&error) {
         let with_styles = parse(arguments, Styles::styled()).err().unwrap_or(error);
-        output::usage(&with_styles, arguments);
+        Reporter::for_people().usage(&with_styles, arguments);
         return ExitCode::from(with_styles.exit_code() as u8);
     }
-    if is_given(&parse_leniently(arguments.to_vec()), "json") {
-        output::collect_messages();
-    }
-    output::usage(&error, arguments);
-    output::print_messages();
+    let reporter = reporter_for(&parse_leniently(arguments.to_vec()));
+    reporter.usage(&error, arguments);
+    reporter.finish();
     ExitCode::from(error.exit_code() as u8)
+}
+
+/// Returns how the command of a line reports: with `--json` for scripts.
+fn reporter_for(line: &ArgMatches) -> Reporter {
+    if is_given(line, "json") {
+        Reporter::for_scripts()
+    } else {
+        Reporter::for_people()
+    }
 }
 
 /// Whether a flag is given, before the command or after it.
@@ -442,38 +449,56 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
 }
 
 /// Runs the command of a line, which has these words.
-fn run_command(parsed: &mut ParsedLine, words: &[OsString]) -> anyhow::Result<ExitCode> {
+fn run_command(
+    parsed: &mut ParsedLine,
+    words: &[OsString],
+    reporter: &Reporter,
+) -> anyhow::Result<ExitCode> {
     let ParsedLine {
         command,
         matches,
         source,
     } = parsed;
     match command.take() {
-        None => run_without_command(matches, source, words),
-        Some(Command::Install(install)) => install.run(source),
-        Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.run(usable_without_notes(source)?).map(done),
-        Some(Command::Expand(expand)) => expand.run(usable(source)?).map(done),
-        Some(Command::Explain(explain)) => explain.run(usable(source)?).map(done),
-        Some(Command::Copy(copy)) => copy.run(usable(source)?).map(done),
-        Some(Command::Pick(pick)) => pick.run(usable(source)?),
-        Some(Command::Compose(compose)) => compose.run(usable(source)),
-        Some(Command::New(new)) => new.run(with_warnings(source)?),
-        Some(Command::Edit(edit)) => edit.run(with_warnings(source)?),
-        Some(Command::Path(path)) => path.run(with_warnings(source)?).map(done),
-        Some(Command::Show(show)) => show.run(with_warnings(source)?).map(done),
-        Some(Command::Rm(rm)) => rm.run(with_warnings(source)?),
-        Some(Command::Mv(mv)) => mv.run(with_warnings(source)?),
-        Some(Command::History(history)) => history.run(with_warnings(source)?).map(done),
-        Some(Command::Diff(diff)) => diff.run(with_warnings(source)?).map(done),
-        Some(Command::Restore(restore)) => restore.run(with_warnings(source)?).map(done),
-        Some(Command::Import(import)) => import.run(with_warnings(source)?),
-        Some(Command::Pack(pack)) => pack.run(with_warnings(source)?),
-        Some(Command::Check(check)) => check.run(usable(source)?),
-        Some(Command::Test(test)) => test.run(usable(source)?),
+        None => run_without_command(matches, source, words, reporter),
+        Some(Command::Install(install)) => install.run(source, reporter),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(reporter),
+        Some(Command::List(list)) => list
+            .run(usable_without_notes(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Expand(expand)) => expand.run(usable(source, reporter)?, reporter).map(done),
+        Some(Command::Explain(explain)) => {
+            explain.run(usable(source, reporter)?, reporter).map(done)
+        }
+        Some(Command::Copy(copy)) => copy.run(usable(source, reporter)?, reporter).map(done),
+        Some(Command::Pick(pick)) => pick.run(usable(source, reporter)?, reporter),
+        Some(Command::Compose(compose)) => compose.run(usable(source, reporter), reporter),
+        Some(Command::New(new)) => new.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::Edit(edit)) => edit.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::Path(path)) => path
+            .run(with_warnings(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Show(show)) => show
+            .run(with_warnings(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Rm(rm)) => rm.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::Mv(mv)) => mv.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::History(history)) => history
+            .run(with_warnings(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Diff(diff)) => diff
+            .run(with_warnings(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Restore(restore)) => restore
+            .run(with_warnings(source, reporter)?, reporter)
+            .map(done),
+        Some(Command::Import(import)) => import.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::Pack(pack)) => pack.run(with_warnings(source, reporter)?, reporter),
+        Some(Command::Check(check)) => check.run(usable(source, reporter)?, reporter),
+        Some(Command::Test(test)) => test.run(usable(source, reporter)?, reporter),
         Some(Command::Trust(trust)) => {
-            usable_without_notes(source)?;
-            trust.run(source).map(done)
+            usable_without_notes(source, reporter)?;
+            trust.run(source, reporter).map(done)
         }
         Some(Command::Doctor(doctor)) => doctor.run(loaded(source)),
         Some(Command::Hook(hook)) => hook.run(loaded(source)).map(done),
@@ -486,13 +511,13 @@ fn run_command(parsed: &mut ParsedLine, words: &[OsString]) -> anyhow::Result<Ex
                 .transpose()
                 .map_err(anyhow::Error::msg)?;
             command
-                .run(source, Serve::from_arg_matches(matches)?)
+                .run(source, Serve::from_arg_matches(matches)?, reporter)
                 .map(done)
         }
         #[cfg(feature = "http")]
-        Some(Command::Token(token)) => token.run().map(done),
+        Some(Command::Token(token)) => token.run(reporter).map(done),
         #[cfg(feature = "store")]
-        Some(Command::Store(store)) => store.run(source).map(done),
+        Some(Command::Store(store)) => store.run(source, reporter).map(done),
         Some(Command::Completions(completions)) => completions.run(&words[0]),
         Some(Command::Man) => man::run().map(done),
         Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
@@ -504,15 +529,16 @@ fn run_without_command(
     matches: &ArgMatches,
     source: &mut PromptSource,
     words: &[OsString],
+    reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     if is_given(matches, "version") {
         return version::print(is_given(matches, "version_json")).map(done);
     }
     if words.len() == 1 && io::stdin().is_terminal() && io::stdout().is_terminal() {
-        return pick::Pick::default().run(usable(source)?);
+        return pick::Pick::default().run(usable(source, reporter)?, reporter);
     }
     let serve = Serve::from_arg_matches(matches)?;
-    serve.run(loaded(source)).map(done)
+    serve.run(loaded(source), reporter).map(done)
 }
 
 /// The exit status of a command that has only one if it succeeds.
@@ -532,30 +558,34 @@ fn loaded(source: &mut PromptSource) -> &PromptSource {
 
 /// Does the same for a command, which refuses to guess which prompts are meant if that file is
 /// unusable.
-fn with_warnings(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
-    let source = usable(source)?;
-    output::warnings(&source.settings.problems);
+fn with_warnings<'s>(
+    source: &'s mut PromptSource,
+    reporter: &Reporter,
+) -> anyhow::Result<&'s PromptSource> {
+    let source = usable(source, reporter)?;
+    reporter.warn_all(&source.settings.problems);
     Ok(source)
 }
 
 /// Does the same for a command that shows what else is wrong with the file by itself.
-fn usable(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
-    let source = usable_without_notes(source)?;
+fn usable<'s>(
+    source: &'s mut PromptSource,
+    reporter: &Reporter,
+) -> anyhow::Result<&'s PromptSource> {
+    let source = usable_without_notes(source, reporter)?;
     if io::stderr().is_terminal() {
-        output::note_if_any(source.changes_to_note());
+        reporter.note_if_any(source.changes_to_note());
     }
     Ok(source)
 }
 
 /// Does the same for a command that itself says what has changed in the project.
-fn usable_without_notes(source: &mut PromptSource) -> anyhow::Result<&PromptSource> {
+fn usable_without_notes<'s>(
+    source: &'s mut PromptSource,
+    reporter: &Reporter,
+) -> anyhow::Result<&'s PromptSource> {
     let source = loaded(source);
-    #[cfg(feature = "openapi")]
-    if let Some(team) = &source.settings.team
-        && let Err(problem) = team.get_first_list()
-    {
-        output::warning(&problem.to_string());
-    }
+    get_list_of_team(source, reporter);
     if source.settings.is_unusable
         && let Some(problem) = source.settings.problems.first()
     {
@@ -568,6 +598,18 @@ fn usable_without_notes(source: &mut PromptSource) -> anyhow::Result<&PromptSour
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
     }
     Ok(source)
+}
+
+/// Waits for the names of the team's prompts, if they were never read. Warns if they cannot be
+/// read.
+#[cfg_attr(not(feature = "openapi"), allow(unused_variables))]
+fn get_list_of_team(source: &PromptSource, reporter: &Reporter) {
+    #[cfg(feature = "openapi")]
+    if let Some(team) = &source.settings.team
+        && let Err(problem) = team.get_first_list()
+    {
+        reporter.warn(&problem.to_string());
+    }
 }
 
 /// A valid command line.
@@ -785,16 +827,22 @@ fn takes_value(program: &clap::Command, name: &str) -> bool {
     option.is_some_and(|option| option.get_action().takes_values())
 }
 
-/// The exit status; an error is printed.
-fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
-    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    let status = result.unwrap_or_else(|error| match error.downcast_ref().is_some_and(is_closed) {
-        true => ExitCode::SUCCESS, // the reader has closed the pipe, as `head` does
-        false => {
-            output::error(&format!("{error:#}"));
+/// Returns the exit status of a command. Reports its error, and prints the messages for a script.
+fn finish(result: anyhow::Result<ExitCode>, reporter: Reporter) -> ExitCode {
+    let status = match result {
+        Ok(status) => status,
+        // The reader has closed the pipe, as `head` does.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            reporter.error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
-    });
-    output::print_messages();
+    };
+    reporter.finish();
     status
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io_error: Option<&io::Error> = error.downcast_ref();
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,7 +1,8 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
+use super::output::Reporter;
 use super::source::{PromptSource, absolute, without_parents};
-use super::{output, stdin};
+use super::stdin;
 use crate::api;
 use crate::library::{Found, Library, View, is_prompt_file};
 use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
@@ -42,7 +43,7 @@ impl Call {
     }
 
     /// Warns of words after the name that would be options before it.
-    fn warn_of_options(&self) {
+    fn warn_of_options(&self, reporter: &Reporter) {
         let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
         let is_option = |name: &str| {
             name == "json"
@@ -55,7 +56,7 @@ impl Call {
                 .strip_prefix("--")
                 .map(|name| name.split('=').next().unwrap_or_default());
             if name.is_some_and(is_option) {
-                output::warning(&format!(
+                reporter.warn(&format!(
                     "{} is part of the input; an option comes before the name of the prompt",
                     quoted(word)
                 ));
@@ -75,8 +76,12 @@ impl Call {
     /// # Errors
     /// There is no prompt of this name, or its file is broken; [`api::CallRequest::check_names`];
     /// standard input is not text.
-    pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
-        self.warn_of_options();
+    pub(super) fn prepare(
+        self,
+        library: &Library,
+        reporter: &Reporter,
+    ) -> anyhow::Result<Prepared> {
+        self.warn_of_options(reporter);
         let view = library.view();
         let found = match self.file() {
             Some(file) => view.at(&file),
@@ -85,16 +90,16 @@ impl Call {
                 .map_err(|why| with_path(why, self.name())),
         };
         if found.is_err() {
-            output::note_if_any(view.untrusted_hint());
+            reporter.note_if_any(view.untrusted_hint());
         }
-        let found = found.map_err(output::failure(&view, "expand"))?;
-        let prompt = found.prompt().map_err(output::failure(&view, "expand"))?;
+        let found = found.map_err(reporter.failure(&view, "expand"))?;
+        let prompt = found.prompt().map_err(reporter.failure(&view, "expand"))?;
         if self.file().is_none() {
-            output::warnings(view.problems());
+            reporter.warn_all(view.problems());
         }
         let mut call = self.without_stdin()?;
         call.check_names(&prompt)?;
-        call.piped = piped()?;
+        call.piped = piped(reporter)?;
         Ok(Prepared { view, found, call })
     }
 
@@ -137,10 +142,10 @@ pub(super) struct Prepared {
 }
 
 /// The text on standard input, unless it is a terminal.
-pub(super) fn piped() -> anyhow::Result<String> {
+pub(super) fn piped(reporter: &Reporter) -> anyhow::Result<String> {
     match io::stdin().is_terminal() {
         true => Ok(String::new()),
-        false => stdin::text(MAX_EXPANSION, "an expansion"),
+        false => stdin::text(MAX_EXPANSION, "an expansion", reporter),
     }
 }
 

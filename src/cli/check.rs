@@ -2,7 +2,7 @@
 
 use super::agent::agent_parser;
 use super::call::is_path;
-use super::output::{self, FAINT, Styled};
+use super::output::{self, FAINT, Reporter, Styled};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
@@ -42,7 +42,11 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         if let Some(agent) = self.client.filter(|agent| agent.part.is_none()) {
             bail!(
                 "no limit of {} is known, so it gets every prompt in one part",
@@ -56,7 +60,7 @@ impl Check {
         };
         let mut folders = Vec::new();
         if self.paths.is_empty() {
-            let view = source.library_with_warnings().view();
+            let view = source.library_with_warnings(reporter).view();
             checks.add_folders(&view, None);
             folders.extend(view.paths());
             let working = std::env::current_dir().unwrap_or_default();

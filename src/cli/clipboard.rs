@@ -1,6 +1,6 @@
 //! The clipboard, by the system's own command.
 
-use super::output;
+use super::output::{self, Reporter};
 use anyhow::{Context, bail, ensure};
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -38,7 +38,7 @@ const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
 ///
 /// # Errors
 /// There is no clipboard, or no way to reach it that works.
-pub(super) fn copy(text: &str) -> anyhow::Result<()> {
+pub(super) fn copy(text: &str, reporter: &Reporter) -> anyhow::Result<()> {
     let mut failures = Vec::new();
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     for (_, command) in COMMANDS
@@ -52,7 +52,7 @@ pub(super) fn copy(text: &str) -> anyhow::Result<()> {
     }
     // A dumb terminal would show the sequence.
     if io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|terminal| terminal != "dumb") {
-        return copy_by_terminal(text);
+        return copy_by_terminal(text, reporter);
     }
     if failures.is_empty() {
         failures.push("neither WAYLAND_DISPLAY nor DISPLAY is set".to_owned());
@@ -88,14 +88,14 @@ const MAX_SEQUENCE: usize = 100_000;
 
 /// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the
 /// escape sequence OSC 52.
-fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
+fn copy_by_terminal(text: &str, reporter: &Reporter) -> anyhow::Result<()> {
     if output::clipboard_sequence(text).len() > MAX_SEQUENCE {
         bail!(
             "the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`"
         );
     }
     output::ask_terminal_to_copy(text)?;
-    output::note(
+    reporter.note(
         "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
     );
     Ok(())

@@ -5,6 +5,7 @@
 //! is to say is said on the screen, and the status is 0. `agents/drafts.rs` has what is known of
 //! the agents.
 
+use super::output::Reporter;
 use super::pick::{self, Choice, Purpose};
 use super::source::PromptSource;
 use super::text_editor;
@@ -50,12 +51,16 @@ pub(super) struct Compose {
 }
 
 impl Compose {
-    pub(super) fn run(self, source: anyhow::Result<&PromptSource>) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: anyhow::Result<&PromptSource>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let agent = Agent::of_draft(&self.file).filter(|_| pick::has_terminal());
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
             return self.open_editor();
         };
-        let said = match self.change(source, drafts.terminal) {
+        let said = match self.change(source, drafts.terminal, reporter) {
             Ok(None) => None,
             Ok(Some(now)) => self
                 .open_editor()
@@ -74,6 +79,7 @@ impl Compose {
         &self,
         source: anyhow::Result<&PromptSource>,
         terminal: &'static str,
+        reporter: &Reporter,
     ) -> anyhow::Result<Option<&'static str>> {
         let library = source?.library();
         let view = library.view();
@@ -106,7 +112,7 @@ impl Compose {
                     is_draft: true,
                     after: terminal,
                 };
-                pick::choose(&view, query, purpose, &expand)?
+                pick::choose(&view, query, purpose, &expand, reporter)?
             }
         };
         let (text, is_opened) = match choice {

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::expand::expansion;
+use super::output::Reporter;
 use super::source::PromptSource;
 use super::{clipboard, output};
 use crate::wording::count;
@@ -23,15 +24,15 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let (text, note) = expansion(self.call, &source.library_with_warnings())?;
-        clipboard::copy(&text)?;
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let (text, note) = expansion(self.call, &source.library_with_warnings(reporter), reporter)?;
+        clipboard::copy(&text, reporter)?;
         let characters = text.chars().count();
         if self.json {
             return output::print_json(&json!({ "copied": characters }));
         }
         output::print(&format!("copied {}\n", count(characters, "character")).into())?;
-        output::note_if_any(note);
+        reporter.note_if_any(note);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `prompt-expander diff`: what has changed in a prompt since a version of it.
 
 use super::history::{editor_for, revision};
-use super::output::{self, ADDED, FAINT, REMOVED, Styled, styled};
+use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source::PromptSource;
 use crate::library::difference;
 use crate::prompt::Revision;
@@ -29,8 +29,8 @@ pub(super) struct Diff {
 }
 
 impl Diff {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.resolve(&self.name)?;
@@ -63,7 +63,7 @@ impl Diff {
             print_diff(&diff)?;
         }
         if diff.is_empty() {
-            output::note(&format!(
+            reporter.note(&format!(
                 "{} has the same text as that version",
                 named(&name)
             ));

@@ -1,7 +1,7 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
 use super::call::{Call, Prepared};
-use super::output;
+use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api::{self, ExpandedPrompt};
 use crate::library::Library;
@@ -29,8 +29,9 @@ pub(super) struct Expand {
 }
 
 impl Expand {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let (mut text, note) = expansion(self.call, &source.library_with_warnings())?;
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let (mut text, note) =
+            expansion(self.call, &source.library_with_warnings(reporter), reporter)?;
         if self.json {
             return output::print_json(&json!({ "prompt": text }));
         }
@@ -38,19 +39,23 @@ impl Expand {
             text.push('\n'); // for the terminal or the next command; nothing else is added
         }
         output::print_verbatim(text.as_bytes())?;
-        output::note_if_any(note);
+        reporter.note_if_any(note);
         Ok(())
     }
 }
 
 /// The expansion, and what to say after it to a person at a terminal. Warnings of the call are
 /// printed.
-pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<(String, Option<String>)> {
+pub(super) fn expansion(
+    call: Call,
+    library: &Library,
+    reporter: &Reporter,
+) -> anyhow::Result<(String, Option<String>)> {
     let path = call.file().map(|_| call.name().to_owned());
-    let Prepared { view, found, call } = call.prepare(library)?;
+    let Prepared { view, found, call } = call.prepare(library, reporter)?;
     let ExpandedPrompt { prompt, warnings } =
-        api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
-    output::warnings(warnings);
+        api::expand(&found, &call).map_err(reporter.failure(&view, "expand"))?;
+    reporter.warn_all(warnings);
     let note = output::terminal_width().and_then(|_| {
         let warnings = found
             .check()

@@ -5,7 +5,7 @@
 mod page;
 
 use super::call::{Call, Prepared};
-use super::output;
+use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
 use clap::Args;
@@ -31,10 +31,12 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let Prepared { view, found, call } = self
+            .call
+            .prepare(&source.library_with_warnings(reporter), reporter)?;
         let explanation =
-            api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
+            api::explain(&view, &found, &call).map_err(reporter.failure(&view, "expand"))?;
         if self.json {
             return output::print_json(&explanation);
         }

@@ -1,7 +1,7 @@
 //! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in
 //! common with it.
 
-use super::output::{self, FAINT, NAME, Styled, styled};
+use super::output::{self, FAINT, NAME, Reporter, Styled, styled};
 use super::source::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::Revision;
@@ -28,8 +28,8 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.resolve(&self.name)?;

@@ -2,7 +2,7 @@
 //! files.
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
-use super::output::{self, NAME, Styled, full_path, styled};
+use super::output::{self, NAME, Reporter, Styled, full_path, styled};
 use super::source::{PromptSource, absolute};
 use super::stdin;
 use crate::library::{Library, Reach, create_prompt_file, path_of_new_prompt, read_confined};
@@ -73,7 +73,11 @@ struct Report {
 type Read = Vec<(Prompt, PathBuf, Option<String>)>;
 
 impl Import {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let library = source.library();
         let target = match &self.to {
             Some(_) if source.project => {
@@ -94,7 +98,7 @@ impl Import {
         let mut report = Report::default();
         let (format, path) = named_format(&self.source);
         let read = match path.as_os_str() == "-" {
-            true => self.standard_input(format, &mut report)?,
+            true => self.standard_input(format, &mut report, reporter)?,
             false => find(source, format, &absolute(path), &mut report)?,
         };
         for (prompt, original, own) in read {
@@ -116,17 +120,18 @@ impl Import {
             output::print_lines(&report.text(self.dry_run))?;
         }
         if self.dry_run {
-            output::note("nothing was written; leave out --dry-run to import");
+            reporter.note("nothing was written; leave out --dry-run to import");
         } else if !imported.is_empty() {
-            let is_served = |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path);
+            let is_served =
+                |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path, reporter);
             match imported.iter().filter(is_served).count() {
-                0 => warn_of_unserved(&target),
+                0 => warn_of_unserved(&target, reporter),
                 _ => {
                     let example = imported
                         .iter()
                         .find(|done| space_in_name(&done.name).is_none());
                     let command = format!("prompt-expander explain{}", source.project_option());
-                    output::note_if_any(example.map(|Done { name, .. }| {
+                    reporter.note_if_any(example.map(|Done { name, .. }| {
                         format!("type `:{name} …` in a chat; `{command} {name}` shows what the agent gets")
                     }));
                 }
@@ -145,8 +150,9 @@ impl Import {
         &self,
         format: Option<&'static Format>,
         report: &mut Report,
+        reporter: &Reporter,
     ) -> anyhow::Result<Read> {
-        let text = stdin::text(MAX_FILE, "a prompt")?;
+        let text = stdin::text(MAX_FILE, "a prompt", reporter)?;
         let is_hexai = format.map_or_else(
             || text.trim_start().starts_with('{'),
             |format| format.name == "hexai",

@@ -10,7 +10,7 @@ mod list;
 
 use super::agent::system;
 use super::config;
-use super::output;
+use super::output::Reporter;
 use super::source::{ConfigOptions, PromptSource};
 use crate::agents::{AGENTS, ConfigFile, Installation, Scope, Status, removal};
 use crate::wording::{all_of, named};
@@ -72,11 +72,15 @@ pub(super) struct Uninstall {
 }
 
 impl Install {
-    pub(super) fn run(self, given: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, given: &PromptSource, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         let target = &self.target;
         if target.is_absent() {
-            return list::list(&AGENTS.map(|agent| Status::of(agent, &system)), target.json);
+            return list::list(
+                &AGENTS.map(|agent| Status::of(agent, &system)),
+                target.json,
+                reporter,
+            );
         }
         let agents = target.selected(|agent| agent.is_found(&system));
         if agents.is_empty() {
@@ -122,24 +126,32 @@ impl Install {
             replace: self.replace,
             trust: !self.no_trust && !is_editor,
         };
-        changes.plan(&agents, |agent| {
-            Installation {
-                agent,
-                ..installation.clone()
-            }
-            .plan(&system)
-        });
-        warn_of_lost_options(&changes);
-        if target.carry_out(&mut changes, "registered already; nothing to change")? {
+        changes.plan(
+            &agents,
+            |agent| {
+                Installation {
+                    agent,
+                    ..installation.clone()
+                }
+                .plan(&system)
+            },
+            reporter,
+        );
+        warn_of_lost_options(&changes, reporter);
+        if target.carry_out(
+            &mut changes,
+            "registered already; nothing to change",
+            reporter,
+        )? {
             for (agent, plan) in changes
                 .agents
                 .iter()
                 .filter(|(_, plan)| !plan.files.is_empty())
             {
-                output::note(&(agent.next_step)(plan.installed));
+                reporter.note(&(agent.next_step)(plan.installed));
             }
         }
-        Ok(changes.status(target, agents.len()))
+        Ok(changes.status(target, agents.len(), reporter))
     }
 }
 
@@ -159,7 +171,7 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
 
 /// Warns of the options that registrations lose, and says which keys of the settings file have
 /// their meaning.
-fn warn_of_lost_options(changes: &Changes) {
+fn warn_of_lost_options(changes: &Changes, reporter: &Reporter) {
     for (agent, plan) in &changes.agents {
         let mut warned = Vec::new();
         for options in &plan.options {
@@ -167,7 +179,7 @@ fn warn_of_lost_options(changes: &Changes) {
                 continue;
             }
             warned.push(options);
-            output::warning(&format!(
+            reporter.warn(&format!(
                 "{}: {} is left out of the registration; {}",
                 agent.title,
                 named(&options.join(" ")),
@@ -193,15 +205,15 @@ fn place_of(words: &[String]) -> String {
 }
 
 impl Uninstall {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let (system, target) = (system()?, &self.target);
         let states = AGENTS.map(|agent| Status::of(agent, &system)).into_iter();
         let registered: Vec<Status> = states.filter(list::has_something).collect();
         if registered.is_empty() && target.agents.is_empty() {
-            output::note("nothing is registered");
+            reporter.note("nothing is registered");
         }
         if target.is_absent() {
-            return list::list(&registered, target.json);
+            return list::list(&registered, target.json, reporter);
         }
         let agents = target.selected(|agent| registered.iter().any(|state| state.agent == agent));
         let program = Copied::known().filter(|_| target.all);
@@ -209,11 +221,13 @@ impl Uninstall {
             program,
             ..Changes::default()
         };
-        changes.plan(&agents, |agent| {
-            removal(agent, scope(self.project), &system)
-        });
-        target.carry_out(&mut changes, "not registered; nothing to remove")?;
-        Ok(changes.status(target, agents.len()))
+        changes.plan(
+            &agents,
+            |agent| removal(agent, scope(self.project), &system),
+            reporter,
+        );
+        target.carry_out(&mut changes, "not registered; nothing to remove", reporter)?;
+        Ok(changes.status(target, agents.len(), reporter))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
 //! JSON.
 
-use super::output::{self, FAINT, NAME, Row, Styled, WARNING, one_line};
+use super::output::{self, FAINT, NAME, Reporter, Row, Styled, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::prompt::Diagnostic;
@@ -55,8 +55,8 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let library = source.library_with_warnings(reporter);
         let view = library.view();
         let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
         let is_filtered = query.is_some() || self.tag.is_some();
@@ -78,13 +78,13 @@ impl List {
         match output::terminal_width() {
             None => {
                 output::print_verbatim(self.lines(&prompts).as_bytes())?;
-                output::warnings(&problems);
+                reporter.warn_all(&problems);
             }
             Some(columns) => {
                 output::print(&self.page(&prompts, &problems, columns))?;
                 #[cfg(feature = "openapi")]
                 if let Some(team) = &source.settings.team {
-                    output::note_if_any(team.why_absent());
+                    reporter.note_if_any(team.why_absent());
                 }
             }
         }
@@ -93,7 +93,7 @@ impl List {
             let folder = source
                 .folder_of_new(&library)
                 .map(|folder| format!(" in {}", output::full_path(&folder)));
-            output::warning(&match is_filtered {
+            reporter.warn(&match is_filtered {
                 true => format!("no prompt{whose} matches; `prompt-expander list` shows all"),
                 false => format!(
                     "there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{}",
@@ -101,8 +101,8 @@ impl List {
                 ),
             });
         }
-        output::note_if_any(view.untrusted_hint());
-        output::note_if_any(view.changed_hint());
+        reporter.note_if_any(view.untrusted_hint());
+        reporter.note_if_any(view.changed_hint());
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `prompt-expander mv`: renames a prompt file.
 
 use super::history::editor_for;
-use super::output::{self, full_path};
+use super::output::{self, Reporter, full_path};
 use super::source::PromptSource;
 use super::{edit, new, path, rm};
 use crate::library::Editor;
@@ -33,8 +33,12 @@ pub(super) struct Mv {
 }
 
 impl Mv {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source.project, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
         let (from, tests) = (found.place().path(), editor.view().test_file(&found));
@@ -42,9 +46,9 @@ impl Mv {
         let name = editor.view().stored_spelling(name);
         let before = found.check();
         let broken = editor.broken_by_rename(&found, &name);
-        output::warnings(&broken);
-        if !broken.is_empty() && !self.yes && !is_confirmed(&found.name, &name)? {
-            output::note("nothing is renamed");
+        reporter.warn_all(&broken);
+        if !broken.is_empty() && !self.yes && !is_confirmed(&found.name, &name, reporter)? {
+            reporter.note("nothing is renamed");
             return Ok(ExitCode::SUCCESS);
         }
         let renamed = editor.rename(&found, &name)?;
@@ -62,15 +66,15 @@ impl Mv {
         } else {
             path::print("renamed to ", &to)?;
             if let Some(tests) = &tests {
-                output::note(&format!("its test file is now {}", full_path(tests)));
+                reporter.note(&format!("its test file is now {}", full_path(tests)));
             }
         }
         let problems = renamed.check();
         if broken.is_empty() {
-            edit::say(&problems); // else they were shown before
+            edit::say(&problems, reporter); // else they were shown before
         }
-        rm::note_what_is_used_now(editor.view(), &found.name);
-        new::warn_of_the_same_name(&library, &name, &to);
+        rm::note_what_is_used_now(editor.view(), &found.name, reporter);
+        new::warn_of_the_same_name(&library, &name, &to, reporter);
         let is_broken = !broken.is_empty() || !Editor::new_errors(&before, problems).is_empty();
         Ok(if is_broken {
             ExitCode::FAILURE
@@ -81,7 +85,7 @@ impl Mv {
 }
 
 /// Asks whether to rename a prompt although that breaks attachments or includes.
-fn is_confirmed(from: &Name, to: &Name) -> anyhow::Result<bool> {
+fn is_confirmed(from: &Name, to: &Name, reporter: &Reporter) -> anyhow::Result<bool> {
     let question = format!("Rename {} to {} anyway?", named(from), named(to));
-    output::confirm(&question, &format!("rename {}", named(from)))
+    reporter.confirm(&question, &format!("rename {}", named(from)))
 }

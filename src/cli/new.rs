@@ -1,7 +1,7 @@
 //! `prompt-expander new`: creates a prompt file.
 
 use super::history::editor;
-use super::output::{self, full_path};
+use super::output::{self, Reporter, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
 use crate::library::{
@@ -59,15 +59,23 @@ pub(super) struct New {
 }
 
 impl New {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let library = source.library();
         let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
         let name = library.view().stored_spelling(name);
         if self.team {
-            return self.create_in_store(&library.editor_of(Layer::TEAM, &Caller::local())?, &name);
+            return self.create_in_store(
+                &library.editor_of(Layer::TEAM, &Caller::local())?,
+                &name,
+                reporter,
+            );
         }
         if source.has_store && self.dir.is_none() {
-            return self.create_in_store(&editor(&library, false)?, &name);
+            return self.create_in_store(&editor(&library, false)?, &name, reporter);
         }
         let folder = match &self.dir {
             Some(_) if source.project => {
@@ -77,12 +85,12 @@ impl New {
             None => source.folder_of_new(&library)?,
         };
         let own = Library::named([folder.clone()]);
-        let (text, is_template) = self.text(&name)?;
+        let (text, is_template) = self.text(&name, reporter)?;
         let edit_command = format!("prompt-expander edit {name}{}", source.project_option());
         if is_template && !self.empty {
             match (own.view().get(&name), library.view().get(&name)) {
                 (Some(found), _) if self.test && self.description.is_none() => {
-                    return self.create_tests_only(&found, source.project_option());
+                    return self.create_tests_only(&found, source.project_option(), reporter);
                 }
                 // It would override another prompt or be overridden by one: what the user wants
                 // then is a copy.
@@ -98,14 +106,17 @@ impl New {
             Kind::Exists => anyhow!("{}; `{edit_command}` opens it", error.message),
             _ => anyhow!("{error}"),
         })?;
-        let is_served = warn_of_the_same_name(&library, &name, &file);
+        let is_served = warn_of_the_same_name(&library, &name, &file, reporter);
         if !is_served {
-            warn_of_unserved(&folder);
+            warn_of_unserved(&folder, reporter);
         }
         if source.project {
-            output::note_if_any(source.untrusted_hint());
+            reporter.note_if_any(source.untrusted_hint());
         }
-        let ended = self.edit.then(|| text_editor::open(&file)).transpose();
+        let ended = self
+            .edit
+            .then(|| text_editor::open(&file, reporter))
+            .transpose();
         if self.edit && is_template && delete_unchanged(&file, &text)? {
             if self.json {
                 output::print_json(&json!({ "removed": file.display().to_string() }))?;
@@ -113,7 +124,7 @@ impl New {
             let (file, wait) = (full_path(&file), text_editor::WAIT);
             let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check()));
             ended.with_context(|| format!("{file} is removed"))?;
-            output::note(&format!(
+            reporter.note(&format!(
                 "the template was not changed, so {file} is removed; {wait}"
             ));
             return Ok(ExitCode::SUCCESS);
@@ -125,7 +136,7 @@ impl New {
             .map(|found| create_tests(&found))
             .transpose();
         let tests = tests.unwrap_or_else(|why| {
-            output::warning(&format!("the prompt is created without tests: {why:#}"));
+            reporter.warn(&format!("the prompt is created without tests: {why:#}"));
             None
         });
         if self.json {
@@ -147,16 +158,16 @@ impl New {
         })?;
         let served = if is_served { &library } else { &own };
         let checked = match ended {
-            Some(ended) => edit::checked(served, &file, ended)?,
+            Some(ended) => edit::checked(served, &file, ended, reporter)?,
             None if is_template => ExitCode::SUCCESS,
-            None => edit::check(served, &file),
+            None => edit::check(served, &file, reporter),
         };
         if is_template && !self.edit {
-            output::note(&format!(
+            reporter.note(&format!(
                 "the file is a template; write the prompt with `{edit_command}`"
             ));
         } else if is_used && is_served && checked == ExitCode::SUCCESS {
-            output::note(&format!(
+            reporter.note(&format!(
                 "type `:{name} …` in a chat; `{edit_command}` opens the file"
             ));
         }
@@ -164,27 +175,33 @@ impl New {
     }
 
     /// Creates a prompt that is in no folder of this machine. A template is edited first.
-    fn create_in_store(&self, editor: &Editor<'_>, name: &Name) -> anyhow::Result<ExitCode> {
+    fn create_in_store(
+        &self,
+        editor: &Editor<'_>,
+        name: &Name,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         if self.test {
             bail!(
                 "--test needs a folder; write the test file there, and `prompt-expander store push` it"
             );
         }
-        let (text, is_template) = self.text(name)?;
+        let (text, is_template) = self.text(name, reporter)?;
         stored::write(
             editor,
             (name, None),
             &text,
             (is_template || self.edit, self.json),
+            reporter,
         )
     }
 
     /// The text from a pipe, else a template; and whether it is one.
-    fn text(&self, name: &Name) -> anyhow::Result<(String, bool)> {
+    fn text(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<(String, bool)> {
         let piped = if io::stdin().is_terminal() {
             String::new()
         } else {
-            stdin::text(MAX_FILE, "a prompt file")?
+            stdin::text(MAX_FILE, "a prompt file", reporter)?
         };
         let description = self.description.as_deref();
         if piped.trim().is_empty() {
@@ -198,13 +215,18 @@ impl New {
     }
 
     /// Creates the first tests of a prompt that exists.
-    fn create_tests_only(&self, found: &Found, option: &str) -> anyhow::Result<ExitCode> {
+    fn create_tests_only(
+        &self,
+        found: &Found,
+        option: &str,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let tests = create_tests(found)?;
         if self.edit {
-            text_editor::open(&tests)?;
+            text_editor::open(&tests, reporter)?;
         }
         path::print_as("tests", &tests, self.json)?;
-        output::note(&format!(
+        reporter.note(&format!(
             "`prompt-expander test{option} {}` runs the tests",
             found.name
         ));
@@ -236,26 +258,31 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
 
 /// Warns of prompts that the new file overrides or that override it. Returns whether its folder is
 /// part of the library.
-pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path) -> bool {
+pub(super) fn warn_of_the_same_name(
+    library: &Library,
+    name: &Name,
+    file: &Path,
+    reporter: &Reporter,
+) -> bool {
     let all = library.view().all(name);
     let Some(place) = all.iter().position(|found| found.is_in(file)) else {
         return false;
     };
     if place > 0 {
-        output::warning(&format!(
+        reporter.warn(&format!(
             "{} overrides the new file; choose another name",
             what(&all[0])
         ));
     } else if let Some(overridden) = all.get(1) {
         let overridden = what(overridden);
-        output::warning(&format!(
+        reporter.warn(&format!(
             "the new file overrides {overridden}; delete the new file to restore that prompt"
         ));
     }
     true
 }
 
-pub(super) fn warn_of_unserved(folder: &Path) {
+pub(super) fn warn_of_unserved(folder: &Path, reporter: &Reporter) {
     let is_project = folder
         .file_name()
         .is_some_and(|folder| folder == PROJECT_FOLDER);
@@ -264,7 +291,7 @@ pub(super) fn warn_of_unserved(folder: &Path) {
     } else {
         "add it to `prompts` in config.toml"
     };
-    output::warning(&format!("{} is not served; {fix}", full_path(folder)));
+    reporter.warn(&format!("{} is not served; {fix}", full_path(folder)));
 }
 
 fn what(found: &Found) -> String {

@@ -9,11 +9,8 @@ mod text;
 
 pub(super) use crate::wording::{cut, full_path};
 #[cfg(feature = "http")]
-pub(super) use messages::lines;
-pub(super) use messages::{
-    collect_messages, confirm, error, failure, is_help, note, note_if_any, print_messages, usage,
-    warning, warnings,
-};
+pub(super) use messages::print_unlabelled;
+pub(super) use messages::{Reporter, is_help, print_note, print_warning};
 pub(super) use rows::{Row, in_columns};
 pub(super) use stream::{
     Form, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,

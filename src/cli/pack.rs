@@ -1,7 +1,7 @@
 //! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they
 //! change, is shown before anything is served.
 
-use super::output::{self, full_path};
+use super::output::{self, Reporter, full_path};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute, folder_of_packs};
 use super::user_folders;
@@ -112,7 +112,11 @@ const UNSEEN: &str =
     "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
 
 impl PackCommand {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let is_written = !matches!(
             self,
             PackCommand::List | PackCommand::Sync { locked: true, .. }
@@ -127,11 +131,11 @@ impl PackCommand {
             bail!("{hint}");
         }
         let is_done = match self {
-            PackCommand::Add(add) => add.run(&mut packs, source)?,
-            PackCommand::Update(update) => update.run(&mut packs)?,
-            PackCommand::Sync { locked, yes } => packs.sync(locked, yes)?,
-            PackCommand::Remove { name } => packs.remove(&name)?,
-            PackCommand::List => packs.list()?,
+            PackCommand::Add(add) => add.run(&mut packs, source, reporter)?,
+            PackCommand::Update(update) => update.run(&mut packs, reporter)?,
+            PackCommand::Sync { locked, yes } => packs.sync(locked, yes, reporter)?,
+            PackCommand::Remove { name } => packs.remove(&name, reporter)?,
+            PackCommand::List => packs.list(reporter)?,
         };
         Ok(if is_done {
             ExitCode::SUCCESS
@@ -196,12 +200,13 @@ impl LockFile {
         &mut self,
         chosen: Vec<Pack>,
         run: impl Fn(&mut LockFile, Pack) -> anyhow::Result<bool>,
+        reporter: &Reporter,
     ) -> bool {
         let mut is_done = true;
         for pack in chosen {
             let version = pack.version();
             is_done &= run(self, pack).unwrap_or_else(|error| {
-                output::error(&format!("{version}: {error:#}"));
+                reporter.error(&format!("{version}: {error:#}"));
                 false
             });
         }
@@ -222,11 +227,12 @@ impl LockFile {
         old: Option<&Pack>,
         texts: &Texts,
         yes: bool,
+        reporter: &Reporter,
     ) -> anyhow::Result<bool> {
         texts
             .left_out
             .iter()
-            .for_each(|what| output::warning(&format!("left out: {what}")));
+            .for_each(|what| reporter.warn(&format!("left out: {what}")));
         ensure!(
             !texts.files.is_empty(),
             "{} has no prompts; name their folder with `--path`",
@@ -271,8 +277,8 @@ impl LockFile {
         if unchanged > 0 {
             review.add_line(&format!("{} unchanged", count(unchanged, "text")));
         }
-        if is_changed && !review.is_accepted(&format!("Take {version}?"), yes, UNSEEN)? {
-            output::note("nothing is changed");
+        if is_changed && !review.is_accepted(&format!("Take {version}?"), yes, UNSEEN, reporter)? {
+            reporter.note("nothing is changed");
             return Ok(false);
         }
         let first = prompts.list().found.into_iter().next();
@@ -281,7 +287,7 @@ impl LockFile {
         self.accept(files.map(|file| accepted_line(&pack, file)))?;
         let example =
             first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
-        output::note(&format!(
+        reporter.note(&format!(
             "{version} has {}{example}",
             count(pack.files.len(), "text")
         ));
@@ -306,38 +312,42 @@ impl LockFile {
         Ok(())
     }
 
-    fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {
-        Ok(self.each(self.packs.clone(), |packs, pack| {
-            let differing = differing_files(&pack, &packs.copies.folder_of(&pack));
-            if is_locked || differing.is_empty() {
-                let lines: String = differing
-                    .iter()
-                    .map(|problem| format!("{problem}\n"))
-                    .collect();
-                output::print_lines(&lines.into())?;
-                return Ok(differing.is_empty());
-            }
-            let (mut fetched, lock) = (pack.clone(), full_path(&packs.path));
-            let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
-            texts.files.retain(|file, _| pack.files.contains_key(file));
-            fetched
-                .files
-                .retain(|file, _| pack.files.contains_key(file));
-            ensure!(
-                fetched.files == pack.files,
-                "{} has other texts than {lock} says",
-                named(&pack.version())
-            );
-            packs.take(pack.clone(), Some(&pack), &texts, yes)
-        }))
+    fn sync(&mut self, is_locked: bool, yes: bool, reporter: &Reporter) -> anyhow::Result<bool> {
+        Ok(self.each(
+            self.packs.clone(),
+            |packs, pack| {
+                let differing = differing_files(&pack, &packs.copies.folder_of(&pack));
+                if is_locked || differing.is_empty() {
+                    let lines: String = differing
+                        .iter()
+                        .map(|problem| format!("{problem}\n"))
+                        .collect();
+                    output::print_lines(&lines.into())?;
+                    return Ok(differing.is_empty());
+                }
+                let (mut fetched, lock) = (pack.clone(), full_path(&packs.path));
+                let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
+                texts.files.retain(|file, _| pack.files.contains_key(file));
+                fetched
+                    .files
+                    .retain(|file, _| pack.files.contains_key(file));
+                ensure!(
+                    fetched.files == pack.files,
+                    "{} has other texts than {lock} says",
+                    named(&pack.version())
+                );
+                packs.take(pack.clone(), Some(&pack), &texts, yes, reporter)
+            },
+            reporter,
+        ))
     }
 
-    fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
+    fn remove(&mut self, name: &str, reporter: &Reporter) -> anyhow::Result<bool> {
         let pack = self.named(name)?;
         self.packs.retain(|other| other.name != name);
         lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.copies.clean(&self.packs);
-        output::note(&format!(
+        reporter.note(&format!(
             "removed {}; `prompt-expander pack add {}` adds it again",
             pack.version(),
             pack.address
@@ -345,7 +355,7 @@ impl LockFile {
         Ok(true)
     }
 
-    fn list(&self) -> anyhow::Result<bool> {
+    fn list(&self, reporter: &Reporter) -> anyhow::Result<bool> {
         for pack in &self.packs {
             let Pack {
                 name,
@@ -361,7 +371,7 @@ impl LockFile {
             let fields = [name, address, reference, commit, date, path, &number]
                 .map(|text| with_invisible_escaped(text));
             output::print(&format!("{}\n", fields.join("\t")).into())?;
-            output::warnings(differing_files(pack, &self.copies.folder_of(pack)));
+            reporter.warn_all(differing_files(pack, &self.copies.folder_of(pack)));
         }
         Ok(true)
     }
@@ -383,7 +393,12 @@ const YES: &str =
     "--yes takes only texts that are known: add --ref with the 40 digits of the commit";
 
 impl Add {
-    fn run(self, packs: &mut LockFile, source: &PromptSource) -> anyhow::Result<bool> {
+    fn run(
+        self,
+        packs: &mut LockFile,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<bool> {
         ensure!(
             !self.yes || self.reference.as_deref().is_some_and(is_commit),
             YES
@@ -427,7 +442,7 @@ impl Add {
             ..Pack::default()
         };
         let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
-        packs.take(pack, None, &texts, self.yes)
+        packs.take(pack, None, &texts, self.yes, reporter)
     }
 }
 
@@ -444,7 +459,7 @@ fn default_name(address: &str) -> &str {
 }
 
 impl Update {
-    fn run(self, packs: &mut LockFile) -> anyhow::Result<bool> {
+    fn run(self, packs: &mut LockFile, reporter: &Reporter) -> anyhow::Result<bool> {
         ensure!(
             !self.yes || self.reference.as_deref().is_some_and(is_commit),
             YES
@@ -453,27 +468,31 @@ impl Update {
             Some(name) => vec![packs.named(name)?],
             None => packs.packs.clone(),
         };
-        Ok(packs.each(chosen, |packs, old| {
-            let mut pack = old.clone();
-            let texts = packs.fetch(
-                &mut pack,
-                self.reference.as_deref().unwrap_or(&old.reference),
-            )?;
-            if pack == old || (self.check && pack.files == old.files) {
-                output::print_lines(&format!("{} is up to date", old.version()).into())?;
-                return Ok(true);
-            }
-            output::print_lines(
-                &format!(
-                    "{} ({}) → {} ({})",
-                    old.version(),
-                    old.date,
-                    pack.version(),
-                    pack.date
-                )
-                .into(),
-            )?;
-            Ok(!self.check && packs.take(pack, Some(&old), &texts, self.yes)?)
-        }))
+        Ok(packs.each(
+            chosen,
+            |packs, old| {
+                let mut pack = old.clone();
+                let texts = packs.fetch(
+                    &mut pack,
+                    self.reference.as_deref().unwrap_or(&old.reference),
+                )?;
+                if pack == old || (self.check && pack.files == old.files) {
+                    output::print_lines(&format!("{} is up to date", old.version()).into())?;
+                    return Ok(true);
+                }
+                output::print_lines(
+                    &format!(
+                        "{} ({}) → {} ({})",
+                        old.version(),
+                        old.date,
+                        pack.version(),
+                        pack.date
+                    )
+                    .into(),
+                )?;
+                Ok(!self.check && packs.take(pack, Some(&old), &texts, self.yes, reporter)?)
+            },
+            reporter,
+        ))
     }
 }

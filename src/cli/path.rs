@@ -1,6 +1,6 @@
 //! `prompt-expander path`: where prompts are.
 
-use super::output::{self, shown};
+use super::output::{self, Reporter, shown};
 use super::source::PromptSource;
 use crate::wording::named;
 use anyhow::Context;
@@ -23,11 +23,11 @@ pub(super) struct PathOf {
 }
 
 impl PathOf {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let path = match &self.name {
             Some(name) => {
-                let view = source.library_with_warnings().view();
-                let found = view.find(name).map_err(output::failure(&view, "path"))?;
+                let view = source.library_with_warnings(reporter).view();
+                let found = view.find(name).map_err(reporter.failure(&view, "path"))?;
                 found.place().file.with_context(|| {
                     format!(
                         "the {} prompt {} has no file; `prompt-expander show {name}` prints it",
@@ -41,7 +41,7 @@ impl PathOf {
         print_as("path", &path, self.json)?;
         if self.name.is_none() && !path.exists() {
             let option = source.project_option();
-            output::note(&format!(
+            reporter.note(&format!(
                 "the folder does not exist yet; `prompt-expander new NAME{option}` creates it"
             ));
         }

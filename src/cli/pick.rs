@@ -15,6 +15,7 @@ mod terminal;
 pub(super) use state::{Choice, Expand, Purpose};
 pub(super) use terminal::has_terminal;
 
+use super::output::Reporter;
 use super::source::PromptSource;
 use super::{call, clipboard, output, text_editor};
 use crate::api;
@@ -48,16 +49,20 @@ pub(super) struct Pick {
 }
 
 impl Pick {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         if !has_terminal() {
             bail!(
                 "`pick` needs a terminal; without one, use `prompt-expander list` and `prompt-expander expand NAME`"
             );
         }
-        let library = source.library_with_warnings();
+        let library = source.library_with_warnings(reporter);
         let view = library.view();
         let purpose = Purpose {
-            text: call::piped()?,
+            text: call::piped(reporter)?,
             ..Purpose::default()
         };
         let expand: Expand<'_> = if self.print_command {
@@ -65,11 +70,11 @@ impl Pick {
         } else {
             &expansion
         };
-        match choose(&view, &self.query.join(" "), purpose, expand)? {
+        match choose(&view, &self.query.join(" "), purpose, expand, reporter)? {
             Choice::Nothing | Choice::Edit(_) => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => {
-                clipboard::copy(&text)?;
-                output::note(&format!(
+                clipboard::copy(&text, reporter)?;
+                reporter.note(&format!(
                     "copied {}",
                     count(text.chars().count(), "character")
                 ));
@@ -116,6 +121,7 @@ pub(super) fn choose(
     query: &str,
     purpose: Purpose,
     expand: Expand<'_>,
+    reporter: &Reporter,
 ) -> anyhow::Result<Choice> {
     let Purpose {
         is_draft, after, ..
@@ -127,7 +133,7 @@ pub(super) fn choose(
             false => Terminal::new(after).and_then(|terminal| drawn(terminal, &mut state, expand)),
         };
         match choice.context("the terminal cannot be used")? {
-            Choice::Edit(Some(text)) if !is_draft => match text_editor::edited(&text) {
+            Choice::Edit(Some(text)) if !is_draft => match text_editor::edited(&text, reporter) {
                 Ok((text, _)) => {
                     state.step = Step::Chosen(Chosen {
                         text,

@@ -1,6 +1,7 @@
 //! `prompt-expander restore`: writes an earlier version of a prompt again.
 
 use super::history::{editor_for, revision};
+use super::output::Reporter;
 use super::source::PromptSource;
 use super::{output, path};
 use crate::library::Authorship;
@@ -27,8 +28,8 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source.project, &self.name)?;
         let name = editor.resolve(&self.name)?;
         let versions = editor.history(&name)?;
@@ -52,25 +53,25 @@ impl Restore {
         } else if current != Some(written.revision) {
             path::print("restored ", &file)?;
         }
-        output::warnings(&written.warnings);
+        reporter.warn_all(&written.warnings);
         let is_used = library
             .view()
             .get(&name)
             .is_some_and(|found| found.place() == restored.place());
         match current {
             Some(current) if current == written.revision => {
-                output::note(&format!(
+                reporter.note(&format!(
                     "{} has this text already; nothing is changed",
                     named(&name)
                 ));
             }
             Some(current) => {
                 let (revision, option) = (current.short(), source.project_option());
-                output::note(&format!(
+                reporter.note(&format!(
                     "`prompt-expander restore {name} {revision}{option}` undoes this"
                 ));
             }
-            None if is_used => output::note(&format!("type `:{name} …` in a chat")),
+            None if is_used => reporter.note(&format!("type `:{name} …` in a chat")),
             None => {}
         }
         Ok(())

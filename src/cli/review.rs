@@ -2,7 +2,7 @@
 //! the user decides whether to take them.
 
 use super::diff::style_of;
-use super::output::{self, NAME, Styled, cut, one_line, styled};
+use super::output::{self, NAME, Reporter, Styled, cut, one_line, styled};
 use super::pager;
 use crate::library::{Found, difference};
 use crate::prompt::Severity;
@@ -118,6 +118,7 @@ impl Review {
         question: &str,
         yes: bool,
         unseen: &str,
+        reporter: &Reporter,
     ) -> anyhow::Result<bool> {
         const HEAD: &str = "\nNew in these texts:\n";
         if !yes && !io::stdout().is_terminal() {
@@ -152,7 +153,7 @@ impl Review {
         if !last.is_empty() {
             output::print(&format!("{HEAD}{}\n", last.concat()).into())?;
         }
-        Ok(yes || output::confirm(question, unseen)?)
+        Ok(yes || reporter.confirm(question, unseen)?)
     }
 }
 

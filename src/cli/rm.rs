@@ -1,7 +1,7 @@
 //! `prompt-expander rm`: removes prompt files.
 
 use super::history::editor_for;
-use super::output::{self, full_path};
+use super::output::{self, Reporter, full_path};
 use super::path;
 use super::source::PromptSource;
 use crate::library::{Authorship, Editor, Found, View};
@@ -33,8 +33,12 @@ pub(super) struct Rm {
 }
 
 impl Rm {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let library = source.library_with_warnings();
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        let library = source.library_with_warnings(reporter);
         let mut prompts: Vec<(Editor<'_>, Found)> = Vec::new();
         for typed in &self.names {
             let editor = editor_for(&library, source.project, typed)?;
@@ -45,12 +49,18 @@ impl Rm {
         }
         let mut removed: Vec<PathBuf> = Vec::new();
         let mut result = Ok(());
-        if self.yes || is_confirmed(&prompts)? {
+        if self.yes || is_confirmed(&prompts, reporter)? {
             result = prompts.iter().try_for_each(|(editor, found)| {
-                remove(editor, found, source.project_option(), &mut removed)
+                remove(
+                    editor,
+                    found,
+                    source.project_option(),
+                    &mut removed,
+                    reporter,
+                )
             });
         } else {
-            output::note("nothing is removed");
+            reporter.note("nothing is removed");
         }
         if self.json {
             let paths: Vec<String> = removed
@@ -74,6 +84,7 @@ fn remove(
     found: &Found,
     option: &str,
     removed: &mut Vec<PathBuf>,
+    reporter: &Reporter,
 ) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
     let revision = info
@@ -88,7 +99,7 @@ fn remove(
         } else {
             "it back"
         };
-        output::note(&format!(
+        reporter.note(&format!(
             "`prompt-expander restore {name}{option}` brings {what}"
         ));
         if let Some(tests) = tests {
@@ -96,7 +107,7 @@ fn remove(
             removed.push(tests.path);
         }
     }
-    note_what_is_used_now(editor.view(), name);
+    note_what_is_used_now(editor.view(), name, reporter);
     Ok(())
 }
 
@@ -109,7 +120,7 @@ pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
 }
 
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
-pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
+pub(super) fn note_what_is_used_now(view: &View, name: &Name, reporter: &Reporter) {
     if let Some(found) = view.get(name) {
         let place = found
             .place()
@@ -117,12 +128,12 @@ pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
             .map_or(format!("the {} prompt", found.layer.name), |file| {
                 full_path(&file)
             });
-        output::note(&format!("{} now refers to {place}", named(name)));
+        reporter.note(&format!("{} now refers to {place}", named(name)));
     }
 }
 
 /// Shows the files, and asks at the terminal whether to remove them.
-fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
+fn is_confirmed(prompts: &[(Editor<'_>, Found)], reporter: &Reporter) -> anyhow::Result<bool> {
     let tests = |(editor, found): &(Editor<'_>, Found)| {
         editor.view().test_file(found).map(|tests| tests.path)
     };
@@ -135,5 +146,5 @@ fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
         .collect();
     let (files, number) = (shown.join("\n"), count(shown.len(), "file"));
     let question = format!("{files}\nRemove {number}? (`restore` brings prompts back)");
-    output::confirm(&question, &format!("remove {}", shown.join(", ")))
+    reporter.confirm(&question, &format!("remove {}", shown.join(", ")))
 }

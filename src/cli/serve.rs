@@ -6,7 +6,7 @@ mod http;
 pub(super) mod options;
 
 use super::append;
-use super::output::{self, Form};
+use super::output::{self, Form, Reporter};
 use super::source::PromptSource;
 use crate::library::{Library, VERSIONS};
 use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
@@ -43,32 +43,37 @@ pub(super) struct ServeCommand {
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output
     /// until the end of input. `before` are the options before the command.
-    pub(super) fn run(self, source: &PromptSource, before: Serve) -> anyhow::Result<()> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        before: Serve,
+        reporter: &Reporter,
+    ) -> anyhow::Result<()> {
         let serve = self.serve.or(before);
         #[cfg(feature = "http")]
         if let Some(address) = self.http.http.clone() {
             let serve = serve.or(source.settings.serve.clone());
-            return self.http.serve(&address, source, &serve);
+            return self.http.serve(&address, source, &serve, reporter);
         }
-        serve.run(source)
+        serve.run(source, reporter)
     }
 }
 
 impl Serve {
     /// Serves on standard input and output until the end of input.
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let serve = self.or(source.settings.serve.clone());
-        serve.log();
+        serve.log(reporter);
         let library = serve.library(source);
-        output::warnings(library.view().problems()); // of folders that are missing
+        reporter.warn_all(library.view().problems()); // of folders that are missing
         if io::stdin().is_terminal() {
-            output::note(
+            reporter.note(
                 "this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. Run `prompt-expander install` to \
                  add it to an agent. To use it yourself, try `prompt-expander list`, or see `prompt-expander --help`",
             );
         }
         let tap = serve.tap().unwrap_or_else(|problem| {
-            output::warning(&problem);
+            reporter.warn(&problem);
             None
         });
         let server = serve.server(library, MayWait::Write);
@@ -95,7 +100,7 @@ impl Serve {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
             result_limit: self.result_limit,
-            notifier_warns: Some(output::warning),
+            notifier_warns: Some(output::print_warning),
             wait_threshold,
         };
         Server::new(library, settings)
@@ -110,11 +115,11 @@ impl Serve {
             return Ok(None);
         };
         let file = append::open(path)?;
-        Ok(file.map(|file| Tap::new(file, output::warning)))
+        Ok(file.map(|file| Tap::new(file, output::print_warning)))
     }
 
     /// Starts logging if the options ask for it.
-    fn log(&self) {
+    fn log(&self, reporter: &Reporter) {
         let level = match self.log_level {
             Some(level) => level,
             None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
@@ -129,7 +134,7 @@ impl Serve {
             None => BoxMakeWriter::new(move || output::log_stream(form)),
             Some(Ok(Some(file))) => BoxMakeWriter::new(Arc::new(file)),
             Some(Ok(None)) => return, // `doctor` only tests the file
-            Some(Err(problem)) => return output::warning(&problem),
+            Some(Err(problem)) => return reporter.warn(&problem),
         };
         let log = tracing_subscriber::fmt()
             .with_max_level(level)

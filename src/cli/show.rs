@@ -1,6 +1,6 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
-use super::output;
+use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
 use crate::whole_file;
@@ -23,16 +23,16 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let view = source.library_with_warnings().view();
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let view = source.library_with_warnings(reporter).view();
         if self.json {
             return output::print_json(
-                &api::show(&view, &self.name).map_err(output::failure(&view, "show"))?,
+                &api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?,
             );
         }
         let found = view
             .find(&self.name)
-            .map_err(output::failure(&view, "show"))?;
+            .map_err(reporter.failure(&view, "show"))?;
         let place = found.place();
         // A file that cannot be a prompt is shown, too.
         let bytes = match place

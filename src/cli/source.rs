@@ -1,11 +1,12 @@
 //! The options for all commands, the environment variables that select prompts, and the library
 //! that they select.
 
+use super::output::Reporter;
 use super::serve::options::Serve;
 #[cfg(feature = "openapi")]
 use super::unrepeated::Unrepeated;
 pub(super) use super::user_folders::absolute;
-use super::{agent, output, user_folders};
+use super::{agent, user_folders};
 use crate::library::{Layer, Library, Reach};
 use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "openapi")]
@@ -219,10 +220,10 @@ impl PromptSource {
 
     /// The library for the working directory. Prints a warning if --project was given and there is
     /// no project.
-    pub(super) fn library_with_warnings(&self) -> Library {
+    pub(super) fn library_with_warnings(&self, reporter: &Reporter) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
-            output::warning(&absence);
+            reporter.warn(&absence);
         }
         library
     }

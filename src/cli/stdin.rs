@@ -1,6 +1,6 @@
 //! Text that a command reads from standard input.
 
-use super::output;
+use super::output::{self, Reporter};
 use crate::wording::in_bytes;
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, BufRead, ErrorKind, Read, StdinLock};
@@ -14,14 +14,16 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is
 /// for.
-pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
+pub(super) fn text(limit: usize, what: &str, reporter: &Reporter) -> anyhow::Result<String> {
     let (silent, arrival) = mpsc::channel::<()>();
-    // If the thread cannot be started, there is no note, but the text is read.
-    let _ = thread::Builder::new().spawn(move || {
-        if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-            output::note("reading standard input; end it, or add `< /dev/null`");
-        }
-    });
+    if reporter.is_for_people() {
+        // If the thread cannot be started, there is no note, but the text is read.
+        let _ = thread::Builder::new().spawn(move || {
+            if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                output::print_note("reading standard input; end it, or add `< /dev/null`");
+            }
+        });
+    }
     let (mut bytes, mut silent) = (Vec::new(), Some(silent));
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
     // Dropping `silent` says that the first bytes or the end have arrived.

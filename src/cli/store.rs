@@ -8,7 +8,7 @@ mod plan;
 use super::config;
 use super::database::StoreOptions;
 use super::diff::print_diff;
-use super::output::{self, shown};
+use super::output::{self, Reporter, shown};
 use super::source::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
@@ -94,7 +94,7 @@ struct Between {
 }
 
 impl StoreCommand {
-    pub(super) fn run(self, source: &mut PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         match self.action {
             Action::Init(store) => {
                 let address = store.required()?;
@@ -104,24 +104,24 @@ impl StoreCommand {
                 } else {
                     "was ready before; nothing is changed"
                 };
-                output::note(&format!("{address} {done}"));
+                reporter.note(&format!("{address} {done}"));
             }
             Action::Push(push) => {
                 config::load(source);
-                push.run(source)?;
+                push.run(source, reporter)?;
             }
-            Action::Pull(pull) => pull.pull()?,
+            Action::Pull(pull) => pull.pull(reporter)?,
         }
         Ok(())
     }
 }
 
 impl Push {
-    fn run(&self, source: &PromptSource) -> anyhow::Result<()> {
+    fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let between = &self.between;
         let reach = source.reach_of(&absolute(&between.folder));
         let FolderTexts { files, problems } = Postgres::files_below(&between.folder, &reach);
-        between.check(&problems)?;
+        between.check(&problems, reporter)?;
         let is_emptied = self.prune && files.is_empty() && !self.force;
         ensure!(
             !is_emptied,
@@ -147,18 +147,23 @@ impl Push {
             overwritten: &between.overwrite,
             overwrites_all: between.overwrite_all,
         };
-        between.carry_out(sides, &address, |changes| {
-            let edits = changes
-                .iter()
-                .map(|change| (Arc::clone(&change.path), change.new.clone()))
-                .collect();
-            Ok(store.push(&edits, &stored)?)
-        })
+        between.carry_out(
+            sides,
+            &address,
+            |changes| {
+                let edits = changes
+                    .iter()
+                    .map(|change| (Arc::clone(&change.path), change.new.clone()))
+                    .collect();
+                Ok(store.push(&edits, &stored)?)
+            },
+            reporter,
+        )
     }
 }
 
 impl Between {
-    fn pull(&self) -> anyhow::Result<()> {
+    fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required()?;
         let store = open(&address)?;
         let mut stored = StoredTexts::new();
@@ -175,7 +180,7 @@ impl Between {
             }
             stored.insert(path, text);
         }
-        self.check(&problems)?;
+        self.check(&problems, reporter)?;
         for path in Postgres::files_below(&self.folder, &Reach::Own)
             .files
             .keys()
@@ -200,19 +205,24 @@ impl Between {
             overwritten: &self.overwrite,
             overwrites_all: self.overwrite_all,
         };
-        self.carry_out(sides, &address, |changes| {
-            changes
-                .iter()
-                .try_for_each(|change| write_file(&self.folder, change))
-        })
+        self.carry_out(
+            sides,
+            &address,
+            |changes| {
+                changes
+                    .iter()
+                    .try_for_each(|change| write_file(&self.folder, change))
+            },
+            reporter,
+        )
     }
 
     /// Warns of the files that a store does not take.
     ///
     /// # Errors
     /// There are such files, and --skip is not given.
-    fn check(&self, problems: &[Diagnostic]) -> anyhow::Result<()> {
-        output::warnings(problems);
+    fn check(&self, problems: &[Diagnostic], reporter: &Reporter) -> anyhow::Result<()> {
+        reporter.warn_all(problems);
         ensure!(
             self.skip || problems.is_empty(),
             "{} cannot be taken, so nothing is written; --skip leaves such files out",
@@ -235,23 +245,25 @@ impl Between {
         sides: Sides<'_>,
         address: &Address,
         write: impl FnOnce(&[&Difference]) -> anyhow::Result<()>,
+        reporter: &Reporter,
     ) -> anyhow::Result<()> {
-        let differences = sides.compare()?;
+        let differences = sides.compare(reporter)?;
         let (conflicts, changes): (Vec<_>, Vec<_>) = differences
             .iter()
             .partition(|difference| difference.outcome == SyncOutcome::Conflict);
         show(&changes, &conflicts, sides.target)?;
         let [place, _] = sides.target.sides();
         if differences.is_empty() {
-            output::note(&format!("the {place} is already up to date"));
+            reporter.note(&format!("the {place} is already up to date"));
         }
         if !self.dry_run {
-            let is_written = !changes.is_empty() && self.is_confirmed(changes.len(), place)?;
+            let is_written =
+                !changes.is_empty() && self.is_confirmed(changes.len(), place, reporter)?;
             if is_written {
                 write(&changes)?;
-                output::note("written");
+                reporter.note("written");
             }
-            self.keep_agreement(sides, &differences, is_written, address);
+            self.keep_agreement(sides, &differences, is_written, address, reporter);
         }
         ensure!(
             conflicts.is_empty(),
@@ -263,9 +275,14 @@ impl Between {
     }
 
     /// Asks whether to write `number` files, unless --yes is given.
-    fn is_confirmed(&self, number: usize, place: &str) -> anyhow::Result<bool> {
+    fn is_confirmed(
+        &self,
+        number: usize,
+        place: &str,
+        reporter: &Reporter,
+    ) -> anyhow::Result<bool> {
         let what = format!("write {} into the {place}", count(number, "file"));
-        Ok(self.yes || output::confirm(&format!("{what}?"), &what)?)
+        Ok(self.yes || reporter.confirm(&format!("{what}?"), &what)?)
     }
 
     /// Records what both sides now have in common, or warns that this fails.
@@ -275,6 +292,7 @@ impl Between {
         differences: &[Difference],
         is_written: bool,
         address: &Address,
+        reporter: &Reporter,
     ) {
         let mut agreed = sides.agreed;
         let mut same = sides.paths;
@@ -287,7 +305,7 @@ impl Between {
             agreed.set(&path, sides.new.get(&path).map(|text| &**text));
         }
         if let Err(error) = agreed.save(&self.folder, address) {
-            output::warning(&format!(
+            reporter.warn(&format!(
                 "this push or pull cannot be recorded, so that later changes may count as conflicts: {error:#}"
             ));
         }

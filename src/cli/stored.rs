@@ -1,6 +1,6 @@
 //! Prompts that are in no folder of this machine: commands write them as texts.
 
-use super::output::{self, full_path};
+use super::output::{Reporter, full_path};
 use super::{path, text_editor};
 use crate::library::{Authorship, Editor};
 use crate::prompt::{Name, Revision};
@@ -17,21 +17,22 @@ pub(super) fn write(
     (name, expected): (&Name, Option<Revision>),
     original: &str,
     (is_edited, json): (bool, bool),
+    reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     let edited = is_edited
-        .then(|| text_editor::edited(original))
+        .then(|| text_editor::edited(original, reporter))
         .transpose()?;
     let text = edited.as_ref().map_or(original, |(text, _)| text);
     let written = match expected {
         _ if is_edited && text == original => {
-            output::note(&format!("nothing was changed; {}", text_editor::WAIT));
+            reporter.note(&format!("nothing was changed; {}", text_editor::WAIT));
             return Ok(ExitCode::SUCCESS);
         }
         Some(expected) => editor.update(name, expected, text, &Authorship::default()),
         None => editor.create(name, text, &Authorship::default()),
     };
     match (written, edited) {
-        (Ok(written), _) => output::warnings(written.warnings),
+        (Ok(written), _) => reporter.warn_all(written.warnings),
         (Err(why), Some((_, file))) => {
             bail!(
                 "{why}; it is not written, and your text is in {}",

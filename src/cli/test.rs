@@ -1,7 +1,7 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
 use super::diff;
-use super::output::{self, ADDED, ERROR, Styled, styled};
+use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
@@ -75,14 +75,18 @@ struct ShownFailure {
 }
 
 impl Test {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let view = source.library_with_warnings().view();
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        let view = source.library_with_warnings(reporter).view();
         let mut all = Results::default();
         // All of them before the first is run, so that nothing is written if one is wrong.
         let targets = self
             .targets
             .iter()
-            .map(|target| test_files(source, target, &view));
+            .map(|target| test_files(source, target, &view, reporter));
         let mut files: Vec<TestFile> = targets
             .collect::<anyhow::Result<Vec<_>>>()?
             .into_iter()
@@ -109,16 +113,15 @@ impl Test {
         } else {
             output::print(&all.text())?;
             if files.is_empty() {
-                output::note(
-                    "there are no test files; `prompt-expander new --test NAME` creates one",
-                );
+                reporter
+                    .note("there are no test files; `prompt-expander new --test NAME` creates one");
             } else if all
                 .cases
                 .iter()
                 .flat_map(|case| &case.failures)
                 .any(|failure| failure.diff.is_some())
             {
-                output::note(
+                reporter.note(
                     "if the expansions are right, `prompt-expander test --update` writes them into the test files",
                 );
             }
@@ -132,7 +135,12 @@ impl Test {
 }
 
 /// The test files that were named.
-fn test_files(source: &PromptSource, written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
+fn test_files(
+    source: &PromptSource,
+    written: &Path,
+    view: &View,
+    reporter: &Reporter,
+) -> anyhow::Result<Vec<TestFile>> {
     let path = absolute(written);
     let name = written.to_str().and_then(|name| Name::new(name).ok());
     if name.is_none_or(|name| view.get(&name).is_none()) {
@@ -145,7 +153,7 @@ fn test_files(source: &PromptSource, written: &Path, view: &View) -> anyhow::Res
     }
     let found = view
         .find(&written.to_string_lossy())
-        .map_err(output::failure(view, "test"))?;
+        .map_err(reporter.failure(view, "test"))?;
     match view.test_file(&found) {
         Some(tests) => Ok(vec![tests]),
         None => {

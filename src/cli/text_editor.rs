@@ -1,6 +1,6 @@
 //! Starts the user's editor and waits until it is closed.
 
-use super::output;
+use super::output::Reporter;
 use crate::agents::Environment;
 use crate::wording::named;
 use anyhow::{Context, anyhow, ensure};
@@ -47,14 +47,14 @@ impl Ended {
 ///
 /// # Errors
 /// No editor could be started.
-pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
+pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
     let is_chosen = |(_, value): &(&str, OsString)| !value.to_string_lossy().trim().is_empty();
     let mut chosen = VARIABLES
         .into_iter()
         .filter_map(|variable| Some((variable, env::var_os(variable)?)));
     match chosen.find(is_chosen) {
         Some((variable, value)) => open_with(&value, file, &format!("correct or unset {variable}")),
-        None => default(file),
+        None => default(file, reporter),
     }
 }
 
@@ -95,14 +95,14 @@ pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result
 ///
 /// # Errors
 /// The editor failed, or what it has saved is no text.
-pub(super) fn edited(text: &str) -> anyhow::Result<(String, TempPath)> {
+pub(super) fn edited(text: &str, reporter: &Reporter) -> anyhow::Result<(String, TempPath)> {
     let file = tempfile::Builder::new()
         .prefix("prompt-expander-")
         .suffix(".md")
         .tempfile()?
         .into_temp_path();
     fs::write(&file, text)?;
-    open(&file)?.check()?;
+    open(&file, reporter)?.check()?;
     Ok((
         fs::read_to_string(&file).context("what the editor has saved cannot be read")?,
         file,
@@ -148,7 +148,7 @@ pub(super) fn words(value: &OsStr) -> Vec<OsString> {
 }
 
 /// Starts one of the [`DEFAULTS`], and prints which.
-fn default(file: &Path) -> anyhow::Result<Ended> {
+fn default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
     let fix = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
     let has_terminal = io::stdout().is_terminal()
         && (io::stdin().is_terminal() || controlling_terminal().is_some());
@@ -164,7 +164,7 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
         file,
         fix,
     )?;
-    output::note(&format!(
+    reporter.note(&format!(
         "opened in {}, because neither VISUAL nor EDITOR is set",
         ended.editor
     ));

@@ -1,7 +1,7 @@
 //! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
 //! reads them from.
 
-use super::output::{self, NAME, Styled, styled};
+use super::output::{self, NAME, Reporter, Styled, styled};
 use crate::library::{Caller, Prefix, Role};
 use crate::transport::http::tokens::{self, Date, Entry, parse_expiry, parse_name, parse_role};
 use anyhow::Error;
@@ -80,9 +80,9 @@ pub(super) struct Add {
 }
 
 impl Token {
-    pub(super) fn run(self) -> anyhow::Result<()> {
+    pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         match self {
-            Token::Add(add) => add.run()?,
+            Token::Add(add) => add.run(reporter)?,
             Token::List { token_file, json } => {
                 let entries = tokens::list(&token_file).map_err(Error::msg)?;
                 let has = |(_, value): &(&str, String)| !value.is_empty();
@@ -98,7 +98,7 @@ impl Token {
             }
             Token::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
-                output::note(&format!(
+                reporter.note(&format!(
                     "removed `{name}` from {}",
                     output::full_path(&token_file)
                 ));
@@ -132,7 +132,7 @@ fn line(entry: &Entry) -> Styled {
 }
 
 impl Add {
-    fn run(self) -> anyhow::Result<()> {
+    fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         let Add {
             name,
             role,
@@ -163,7 +163,7 @@ impl Add {
             ),
         };
         output::print_verbatim(format!("{token}\n{line}").as_bytes())?;
-        output::note(&format!(
+        reporter.note(&format!(
             "{which} is the token, for the client, and is not shown again: put it into the file `team-token` beside the settings \
              file there, or into an environment variable that the agent's config names; the token's line {place}, and contains no secret"
         ));

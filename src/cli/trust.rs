@@ -1,6 +1,6 @@
 //! `prompt-expander trust`: whose `.prompts` are served without an option.
 
-use super::output::{self, full_path};
+use super::output::{self, Reporter, full_path};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
@@ -46,7 +46,7 @@ struct Target {
 }
 
 impl Trust {
-    pub(super) fn run(self, source: &mut PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
         let mut trusted = user_folders::trusted(&settings);
@@ -55,7 +55,7 @@ impl Trust {
         } else if self.revoke {
             self.revoke(source, &settings, &mut trusted)?
         } else {
-            self.grant(source, &settings, &mut trusted)?
+            self.grant(source, &settings, &mut trusted, reporter)?
         };
         if self.json {
             return output::print_json(&json!({ "trusted": trusted }));
@@ -65,7 +65,7 @@ impl Trust {
                 .iter()
                 .try_for_each(|root| path::print("", Path::new(root)));
         }
-        output::note(&result);
+        reporter.note(&result);
         Ok(())
     }
 
@@ -105,6 +105,7 @@ impl Trust {
         source: &mut PromptSource,
         settings: &Path,
         trusted: &mut Vec<String>,
+        reporter: &Reporter,
     ) -> anyhow::Result<String> {
         let Target { root, main } = self.target(trusted)?;
         let shown_root = main.as_ref().unwrap_or(&root);
@@ -138,7 +139,7 @@ impl Trust {
         if !known.is_empty() {
             review.add_line(&format!("{} unchanged", count(known.len(), "text")));
         }
-        if !self.is_accepted(&review, &root)? {
+        if !self.is_accepted(&review, &root, reporter)? {
             return Ok("nothing is changed".to_owned());
         }
         trust.keep(shown_root, &texts)?;
@@ -149,21 +150,26 @@ impl Trust {
         Ok(written(settings))
     }
 
-    fn is_accepted(&self, review: &Review, root: &Path) -> anyhow::Result<bool> {
+    fn is_accepted(
+        &self,
+        review: &Review,
+        root: &Path,
+        reporter: &Reporter,
+    ) -> anyhow::Result<bool> {
         let root = full_path(root);
         let unseen = format!("trust {root}");
         let question = format!("Trust {root}?");
         if self.json {
-            return Ok(self.yes || output::confirm(&question, &unseen)?);
+            return Ok(self.yes || reporter.confirm(&question, &unseen)?);
         }
         if review.is_empty() {
-            output::note(&format!("{root} has no prompts yet"));
-            return Ok(self.yes || output::confirm(&question, &unseen)?);
+            reporter.note(&format!("{root} has no prompts yet"));
+            return Ok(self.yes || reporter.confirm(&question, &unseen)?);
         }
-        output::note(&format!(
+        reporter.note(&format!(
             "agents that work in {root} would get these prompts, and what a later pull brings, too"
         ));
-        review.is_accepted(&question, self.yes, &unseen)
+        review.is_accepted(&question, self.yes, &unseen, reporter)
     }
 
     fn folder(&self) -> &Path {

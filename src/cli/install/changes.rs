@@ -5,7 +5,7 @@ use super::copy::Copied;
 use crate::agents::{AGENTS, Agent, Backup, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
 use crate::cli::diff::colored;
-use crate::cli::output::{self, ADDED, NAME, REMOVED, Styled, styled};
+use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
 use crate::wording::{list_of, without_passwords};
@@ -51,11 +51,11 @@ pub(super) struct Changes {
 impl Changes {
     /// The exit status. Of several agents, those that failed are named once more, as the last
     /// lines.
-    pub(super) fn status(&self, target: &Target, agents: usize) -> ExitCode {
+    pub(super) fn status(&self, target: &Target, agents: usize, reporter: &Reporter) -> ExitCode {
         if !target.json && agents > 1 {
             self.failures
                 .iter()
-                .for_each(|failure| output::error(failure));
+                .for_each(|failure| reporter.error(failure));
         }
         if self.failures.is_empty() {
             ExitCode::SUCCESS
@@ -64,8 +64,8 @@ impl Changes {
         }
     }
 
-    fn fail(&mut self, agent: &Agent, error: &Diagnostic) {
-        output::error(&error.to_string());
+    fn fail(&mut self, agent: &Agent, error: &Diagnostic, reporter: &Reporter) {
+        reporter.error(&error.to_string());
         self.failures
             .push(format!("{} failed: {error}", agent.title));
     }
@@ -79,6 +79,7 @@ impl Changes {
         &mut self,
         agents: &[&'static Agent],
         plan: impl Fn(&'static Agent) -> Result<Plan, Diagnostic>,
+        reporter: &Reporter,
     ) {
         for &agent in agents {
             let planned = plan(agent).and_then(|plan| {
@@ -90,16 +91,16 @@ impl Changes {
             });
             match planned {
                 Ok(plan) => {
-                    output::warnings(&plan.warnings);
+                    reporter.warn_all(&plan.warnings);
                     self.agents.push((agent, plan));
                 }
-                Err(error) => self.fail(agent, &error),
+                Err(error) => self.fail(agent, &error, reporter),
             }
         }
     }
 
     /// Writes all of it.
-    fn write(&mut self) -> anyhow::Result<()> {
+    fn write(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
         if let Some(program) = &self.program {
             program.write()?;
         }
@@ -110,7 +111,7 @@ impl Changes {
                 .files
                 .iter()
                 .enumerate()
-                .find_map(|(at, file)| Some((at, write(file).err()?)))
+                .find_map(|(at, file)| Some((at, write(file, reporter).err()?)))
             {
                 plan.files.truncate(at);
                 failed.push((*agent, error));
@@ -118,15 +119,15 @@ impl Changes {
         }
         failed
             .iter()
-            .for_each(|(agent, error)| self.fail(agent, error));
+            .for_each(|(agent, error)| self.fail(agent, error, reporter));
         Ok(())
     }
 }
 
-fn write(file: &ConfigFile) -> Result<(), Diagnostic> {
+fn write(file: &ConfigFile, reporter: &Reporter) -> Result<(), Diagnostic> {
     file.write()?;
     let (path, backup) = (output::full_path(&file.path), file.backup_path());
-    output::note(&match (&file.edited, file.backup) {
+    reporter.note(&match (&file.edited, file.backup) {
         (None, _) => format!("removed {path}, which had nothing else in it"),
         (_, Backup::Remove) => format!("restored {path} as it was before, and removed its backup"),
         _ if backup.exists() => {
@@ -157,9 +158,14 @@ impl Target {
 
     /// Shows the changes, asks once, and writes them. `nothing` is said of an agent without
     /// changes. Returns whether they are written.
-    pub(super) fn carry_out(&self, changes: &mut Changes, nothing: &str) -> anyhow::Result<bool> {
+    pub(super) fn carry_out(
+        &self,
+        changes: &mut Changes,
+        nothing: &str,
+        reporter: &Reporter,
+    ) -> anyhow::Result<bool> {
         if !self.json {
-            show(changes, nothing)?;
+            show(changes, nothing, reporter)?;
         }
         let changed = changes
             .agents
@@ -173,14 +179,14 @@ impl Target {
         let is_written = !changes.is_empty()
             && !self.dry_run
             && (self.yes
-                || output::confirm(
+                || reporter.confirm(
                     &question,
                     "write without asking, or --dry-run to see the changes only",
                 )?);
         if is_written {
-            changes.write()?;
+            changes.write(reporter)?;
         } else if !changes.is_empty() {
-            output::note("nothing is written");
+            reporter.note("nothing is written");
         }
         if self.json {
             output::print_json(&json_of(changes, is_written))?;
@@ -190,7 +196,7 @@ impl Target {
 }
 
 /// Shows all changes, and what to know of them.
-fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
+fn show(changes: &Changes, nothing: &str, reporter: &Reporter) -> anyhow::Result<()> {
     let mut text = Styled::default();
     if let Some(Copied { path, from }) = &changes.program {
         let (style, what) = match from {
@@ -211,7 +217,7 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
         .agents
         .iter()
         .flat_map(|(_, plan)| &plan.notes)
-        .for_each(|note| output::note(note));
+        .for_each(|note| reporter.note(note));
     Ok(())
 }
 

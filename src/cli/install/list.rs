@@ -1,7 +1,7 @@
 //! The list of agents with what is registered.
 
 use crate::agents::{Registration, SERVER, Scope, Status};
-use crate::cli::output::{self, FAINT, NAME, styled};
+use crate::cli::output::{self, FAINT, NAME, Reporter, styled};
 use crate::prompt::Position;
 use crate::wording::{named, without_password};
 use serde_json::{Value, json};
@@ -14,7 +14,11 @@ pub(super) fn has_something(state: &Status) -> bool {
 }
 
 /// Lists agents with their state.
-pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn list(
+    states: &[Status],
+    is_json: bool,
+    reporter: &Reporter,
+) -> anyhow::Result<ExitCode> {
     if is_json {
         output::print_json(&json!({ "clients": states.iter().map(json).collect::<Vec<_>>() }))?;
         return Ok(ExitCode::SUCCESS);
@@ -52,7 +56,7 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
         state
             .errors
             .iter()
-            .for_each(|error| output::warning(&error.to_string()));
+            .for_each(|error| reporter.warn(&error.to_string()));
     }
     Ok(ExitCode::SUCCESS)
 }

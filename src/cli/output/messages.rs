@@ -3,91 +3,200 @@
 use super::stream::{print_help, print_json_message, print_message, styled};
 use super::text::{ERROR, FAINT, WARNING, width_if, without_usage, wrapped_lines};
 use crate::library::View;
-use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{without_password, without_passwords};
+use anstyle::Style;
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::sync::Mutex;
 
-/// What is printed at the end; `None` if each message is printed at once.
-static JSON: Mutex<Option<Messages>> = Mutex::new(None);
+/// Reports what a command has to say besides its result, on standard error.
+///
+/// For people, each message is printed at once, in a line with a label. For scripts, which pass
+/// `--json`, errors and warnings are collected, and [`finish`](Reporter::finish) prints them as one
+/// JSON object; notes are left out.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    /// `None` for people.
+    collected: Option<RefCell<CollectedMessages>>,
+}
 
 #[derive(Debug, Default, Serialize)]
-struct Messages {
+struct CollectedMessages {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-/// From now on, messages are collected, and [`print_messages`] prints them as one JSON object.
-pub(crate) fn collect_messages() {
-    with_messages(|messages| *messages = Some(Messages::default()));
-}
-
-/// Prints the messages that were collected, if there are any.
-pub(crate) fn print_messages() {
-    let messages =
-        with_messages(Option::take).filter(|all| all.error.is_some() || !all.warnings.is_empty());
-    if let Some(Ok(json)) = messages.map(|messages| serde_json::to_string(&messages)) {
-        let _ = print_json_message(&json);
+impl Reporter {
+    pub(crate) fn for_people() -> Reporter {
+        Reporter { collected: None }
     }
-}
 
-/// Says why the command failed.
-pub(crate) fn error(message: &str) {
-    say(Level::Error, message);
-}
-
-/// Says what the user should know, though the command goes on.
-pub(crate) fn warning(message: &str) {
-    say(Level::Warning, message);
-}
-
-/// The same of each of these.
-pub(crate) fn warnings(messages: impl IntoIterator<Item: ToString>) {
-    messages
-        .into_iter()
-        .for_each(|message| warning(&message.to_string()));
-}
-
-/// Says what was done, or what to do next, to a person: nothing if messages are collected for a
-/// script.
-pub(crate) fn note(message: &str) {
-    say(Level::Note, message);
-}
-
-/// Prints a note, if there is one.
-pub(crate) fn note_if_any(message: Option<String>) {
-    message.iter().for_each(|message| note(message));
-}
-
-/// Says lines to a person without a label, even if messages are collected.
-pub(crate) fn lines(lines: &str) {
-    let _ = print_message(&format!("{lines}\n").into(), |shown| shown);
-}
-
-/// Prints help, or says what is wrong with a command line. `arguments` are its words, whose
-/// passwords are not repeated.
-pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) {
-    if is_help(error) {
-        return print_help(&error.render(), error.use_stderr());
-    }
-    let mut text = error.render().ansi().to_string();
-    for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
-        let hidden = without_password(argument);
-        if hidden != argument {
-            text = text.replace(argument, &hidden);
+    pub(crate) fn for_scripts() -> Reporter {
+        Reporter {
+            collected: Some(RefCell::default()),
         }
     }
-    if with_messages(|messages| messages.is_some()) {
-        return self::error(&without_usage(&text));
+
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.collected.is_none()
     }
-    let message = text.strip_prefix("error:").unwrap_or(&text);
-    let _ = print_message(&styled(ERROR, "error:").plain(message), |shown| shown);
+
+    /// Reports why the command failed.
+    pub(crate) fn error(&self, message: &str) {
+        let Some(collected) = &self.collected else {
+            return print_labelled(ERROR, "error:", message);
+        };
+        let message = without_passwords(message);
+        match &mut collected.borrow_mut().error {
+            Some(error) => *error += &format!("; {message}"),
+            error => *error = Some(message.into_owned()),
+        }
+    }
+
+    /// Reports a problem in spite of which the command goes on.
+    pub(crate) fn warn(&self, message: &str) {
+        let Some(collected) = &self.collected else {
+            return print_warning(message);
+        };
+        let message = without_passwords(message).into_owned();
+        collected.borrow_mut().warnings.push(message);
+    }
+
+    /// Reports each of these problems as a warning.
+    pub(crate) fn warn_all(&self, messages: impl IntoIterator<Item: ToString>) {
+        for message in messages {
+            self.warn(&message.to_string());
+        }
+    }
+
+    /// Tells a person what was done, or what to do next.
+    pub(crate) fn note(&self, message: &str) {
+        if self.is_for_people() {
+            print_note(message);
+        }
+    }
+
+    /// Prints a note, if there is one.
+    pub(crate) fn note_if_any(&self, message: Option<String>) {
+        if let Some(message) = message {
+            self.note(&message);
+        }
+    }
+
+    /// Prints the messages that were collected, if there are any.
+    pub(crate) fn finish(self) {
+        let Some(collected) = self.collected else {
+            return;
+        };
+        let messages = collected.into_inner();
+        if messages.error.is_none() && messages.warnings.is_empty() {
+            return;
+        }
+        if let Ok(json) = serde_json::to_string(&messages) {
+            let _ = print_json_message(&json);
+        }
+    }
+
+    /// Returns what makes the error of a command from the reason why a prompt cannot be found or
+    /// used: the reason with a hint. Warns of what cannot be read, because the prompt may be there.
+    pub(crate) fn failure(
+        &self,
+        view: &View,
+        command: &str,
+    ) -> impl Fn(Diagnostic) -> anyhow::Error {
+        move |diagnostic| {
+            self.warn_all(view.unreadable());
+            let hint = match &diagnostic.kind {
+                Kind::NoSuchPrompt { .. } if command == "edit" => {
+                    " (`prompt-expander new NAME --edit` makes a new one)".to_owned()
+                }
+                Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
+                    " (`prompt-expander list` shows all prompts)".to_owned()
+                }
+                Kind::TextInName { name } if command == "expand" => {
+                    format!(": `prompt-expander expand {name} INPUT…`")
+                }
+                Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
+                _ => String::new(),
+            };
+            anyhow!("{diagnostic}{hint}")
+        }
+    }
+
+    /// Asks a question that is answered with yes or no, and returns whether the answer was yes.
+    /// `what` is what --yes would do.
+    ///
+    /// # Errors
+    /// Standard input is not a terminal, or the command runs for a script.
+    pub(crate) fn confirm(&self, question: &str, what: &str) -> anyhow::Result<bool> {
+        if !self.is_for_people() {
+            bail!("--json asks nothing; add --yes to {what}");
+        }
+        if !io::stdin().is_terminal() {
+            bail!(
+                "cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}"
+            );
+        }
+        // In one write, so that what is typed is after it.
+        print_message(&format!("{question} [y/N] ").into(), |shown| shown)
+            .context("the question cannot be asked")?;
+        let mut answer = String::new();
+        let length = io::stdin()
+            .read_line(&mut answer)
+            .context("the answer cannot be read")?;
+        if length == 0 {
+            print_unlabelled(""); // Ctrl-D does not end the line of the question
+        }
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Prints help, or reports what is wrong with a command line. `arguments` are its words, whose
+    /// passwords are not repeated.
+    pub(crate) fn usage(&self, error: &clap::Error, arguments: &[OsString]) {
+        if is_help(error) {
+            return print_help(&error.render(), error.use_stderr());
+        }
+        let mut text = error.render().ansi().to_string();
+        for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
+            let hidden = without_password(argument);
+            if hidden != argument {
+                text = text.replace(argument, &hidden);
+            }
+        }
+        if !self.is_for_people() {
+            return self.error(&without_usage(&text));
+        }
+        let message = text.strip_prefix("error:").unwrap_or(&text);
+        let _ = print_message(&styled(ERROR, "error:").plain(message), |shown| shown);
+    }
+}
+
+/// Prints a warning at once.
+pub(crate) fn print_warning(message: &str) {
+    print_labelled(WARNING, "warning:", message);
+}
+
+/// Prints a note at once.
+pub(crate) fn print_note(message: &str) {
+    print_labelled(FAINT, "note:", message);
+}
+
+/// Prints a message after a label. Its line breaks stay, because it may have a command to copy.
+fn print_labelled(style: Style, label: &str, message: &str) {
+    let message = without_passwords(message);
+    let columns = width_if(io::stderr().is_terminal());
+    let line = styled(style, label).plain(format!(" {message}"));
+    let _ = print_message(&line, |shown| wrapped_lines(&shown, columns));
+}
+
+/// Prints lines for a person without a label.
+pub(crate) fn print_unlabelled(lines: &str) {
+    let _ = print_message(&format!("{lines}\n").into(), |shown| shown);
 }
 
 /// Returns whether an error only says that help, or the version, was asked for.
@@ -99,93 +208,4 @@ pub(crate) fn is_help(error: &clap::Error) -> bool {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     )
-}
-
-/// The error of a command for a prompt that cannot be found, or not be used like this. Warns of
-/// what cannot be read, which may have it.
-pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyhow::Error {
-    move |why| {
-        warnings(view.unreadable());
-        let hint = match &why.kind {
-            Kind::NoSuchPrompt { .. } if command == "edit" => {
-                " (`prompt-expander new NAME --edit` makes a new one)".to_owned()
-            }
-            Kind::NoSuchPrompt { .. } | Kind::NotACommand if why.file.is_none() => {
-                " (`prompt-expander list` shows all prompts)".to_owned()
-            }
-            Kind::TextInName { name } if command == "expand" => {
-                format!(": `prompt-expander expand {name} INPUT…`")
-            }
-            Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
-            _ => String::new(),
-        };
-        anyhow!("{why}{hint}")
-    }
-}
-
-/// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what`
-/// is what --yes would do.
-///
-/// # Errors
-/// Standard input is not a terminal, or messages are collected for a script.
-pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
-    if with_messages(|messages| messages.is_some()) {
-        bail!("--json asks nothing; add --yes to {what}");
-    }
-    if !io::stdin().is_terminal() {
-        bail!(
-            "cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}"
-        );
-    }
-    // In one write, so that what is typed is after it.
-    print_message(&format!("{question} [y/N] ").into(), |shown| shown)
-        .context("the question cannot be asked")?;
-    let mut answer = String::new();
-    let length = io::stdin()
-        .read_line(&mut answer)
-        .context("the answer cannot be read")?;
-    if length == 0 {
-        lines(""); // Ctrl-D does not end the line of the question
-    }
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-/// How important a message is.
-#[derive(Clone, Copy)]
-enum Level {
-    Error,
-    Warning,
-    Note,
-}
-
-/// Prints a message, or collects it. Its line breaks stay, because it may have a command to copy.
-fn say(level: Level, message: &str) {
-    let message = without_passwords(message);
-    if with_messages(|messages| messages.as_mut().map(|all| all.add(level, &message))).is_some() {
-        return;
-    }
-    let label = match level {
-        Level::Error => styled(ERROR, "error:"),
-        Level::Warning => styled(WARNING, "warning:"),
-        Level::Note => styled(FAINT, "note:"),
-    };
-    let columns = width_if(io::stderr().is_terminal());
-    let _ = print_message(&label.plain(format!(" {message}")), |shown| {
-        wrapped_lines(&shown, columns)
-    });
-}
-
-impl Messages {
-    fn add(&mut self, level: Level, message: &str) {
-        match (level, &mut self.error) {
-            (Level::Error, Some(error)) => *error += &format!("; {message}"),
-            (Level::Error, None) => self.error = Some(message.to_owned()),
-            (Level::Warning, _) => self.warnings.push(message.to_owned()),
-            (Level::Note, _) => {}
-        }
-    }
-}
-
-fn with_messages<T>(change: impl FnOnce(&mut Option<Messages>) -> T) -> T {
-    change(&mut lock(&JSON))
 }

@@ -1,7 +1,7 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
 use super::options::Serve;
-use crate::cli::output;
+use crate::cli::output::{self, Reporter};
 use crate::cli::source::PromptSource;
 use crate::cli::user_folders;
 use crate::library::{Caller, Role};
@@ -129,6 +129,7 @@ impl Http {
         address: &str,
         source: &PromptSource,
         serve: &Serve,
+        reporter: &Reporter,
     ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         if !address.ip().is_loopback() && self.token_file.is_none() {
@@ -156,12 +157,12 @@ impl Http {
         http::serve(Arc::new(server), options, |address| {
             let editing = editing.description();
             // If standard error is closed, the server still works.
-            output::lines(&format!(
+            output::print_unlabelled(&format!(
                 "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/{editing}"
             ));
-            serve.log();
-            output::warnings(library.view().problems()); // of folders that are missing
-            output::warnings(warnings);
+            serve.log(reporter);
+            reporter.warn_all(library.view().problems()); // of folders that are missing
+            reporter.warn_all(warnings);
         })
         .map_err(|error| {
             anyhow!("cannot serve on {address}: {error}; choose another address or port")
@@ -194,7 +195,7 @@ impl Http {
         }
         let keys = self.keys(warnings)?;
         let tls = self.tls_cert.zip(self.tls_key);
-        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, output::warning));
+        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, output::print_warning));
         let (token_file, anonymous) = match editing {
             Editing::ByRole => (self.token_file, None),
             // Other users of this machine may be among those without the token.
@@ -206,7 +207,7 @@ impl Http {
             sees_team: false,
             ..Caller::local()
         });
-        let access = Access::new(token_file, anonymous, output::warning);
+        let access = Access::new(token_file, anonymous, output::print_warning);
         Ok(Options {
             address,
             tls: tls.transpose().map_err(anyhow::Error::msg)?,

@@ -1,6 +1,6 @@
 //! Finds earlier versions of a folder's files in its git repository, which may be a clone.
 
-use crate::cli::output::{self, full_path};
+use crate::cli::output::{Reporter, full_path};
 use crate::prompt::{Diagnostic, Kind};
 use crate::sources::pack::bounds::{BOUNDS, Bounds, GitTask, Meter, failed};
 use crate::sources::pack::run::run_git;
@@ -48,12 +48,16 @@ pub(super) struct PathText<'t> {
 /// Returns the paths whose given text is in the current commit or an earlier one: none if the
 /// folder is in no repository, git is not installed, or it exceeds a bound, which is a warning. The
 /// files themselves are not read.
-pub(super) fn committed_paths(folder: &Path, texts: &[PathText<'_>]) -> BTreeSet<String> {
+pub(super) fn committed_paths(
+    folder: &Path,
+    texts: &[PathText<'_>],
+    reporter: &Reporter,
+) -> BTreeSet<String> {
     let paths = find_committed(LOG_BOUNDS, folder, texts);
     if let Err(error) = &paths
         && error.kind == Kind::TooLong
     {
-        output::warning(&format!(
+        reporter.warn(&format!(
             "git takes more than {} s, {} of output or {} of memory to list earlier versions of the files in {}; a file \
              that is one of them may be shown as a conflict",
             LOG_BOUNDS.total.as_secs(),

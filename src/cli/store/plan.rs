@@ -2,6 +2,7 @@
 
 use super::agreed::AgreedTexts;
 use super::committed::{PathText, committed_paths};
+use crate::cli::output::Reporter;
 use crate::library::difference;
 use crate::prompt::{Format, TEST_SUFFIX};
 use crate::sources::{Postgres, StoredTexts};
@@ -61,14 +62,14 @@ impl Sides<'_> {
     ///
     /// # Errors
     /// The store does not answer who last wrote the files.
-    pub(super) fn compare(&self) -> anyhow::Result<Vec<Difference>> {
+    pub(super) fn compare(&self, reporter: &Reporter) -> anyhow::Result<Vec<Difference>> {
         let differing = self
             .paths
             .iter()
             .filter(|path| self.old.get(*path) != self.new.get(*path));
         let differing: Vec<Arc<str>> = differing.cloned().collect();
         let mut last_writes = self.store.last_writes(&differing)?;
-        let committed = self.committed(&differing);
+        let committed = self.committed(&differing, reporter);
         let mut differences = Vec::new();
         for path in differing {
             let last_write = last_writes.remove(&*path);
@@ -108,7 +109,7 @@ impl Sides<'_> {
 
     /// Returns the paths whose text in the target is an earlier version in the folder's git
     /// repository.
-    fn committed(&self, differing: &[Arc<str>]) -> BTreeSet<String> {
+    fn committed(&self, differing: &[Arc<str>], reporter: &Reporter) -> BTreeSet<String> {
         let mut texts = Vec::new();
         for path in differing {
             if let Some(old) = self.old.get(path)
@@ -120,7 +121,7 @@ impl Sides<'_> {
         if texts.is_empty() {
             return BTreeSet::new();
         }
-        committed_paths(self.folder, &texts)
+        committed_paths(self.folder, &texts, reporter)
     }
 
     /// Returns whether the user has named this path, its prompt or the prompt of its tests.
