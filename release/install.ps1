@@ -54,10 +54,10 @@ function Install-PromptExpander {
         Remove-Item -Recurse -Force $new -ErrorAction SilentlyContinue
     }
 
-    # `prompt-expander --version` and `upgrade --how` read it.
+    # `prompt-expander --version` reads it.
     $share = Join-Path (Split-Path $bin) 'share\prompt-expander'
     New-Item -ItemType Directory -Force -Path $share | Out-Null
-    [IO.File]::WriteAllText("$share\installed-by", "install.ps1`nirm $url/install.ps1 | iex`n")
+    [IO.File]::WriteAllText("$share\installed-by", "install.ps1`n")
 
     "installed $(@($version)[0]) as $installed"
     if (($env:Path -split ';') -notcontains $bin) {

@@ -124,10 +124,10 @@ main() {
         fail "the program does not run here: $(cat "$new/version")" "Nothing was installed. If $bin is mounted noexec, name another folder: PROMPT_EXPANDER_BIN=…"
     mv -f "$program" "$bin/prompt-expander" || fail "cannot replace $bin/prompt-expander"
 
-    # `prompt-expander --version` and `upgrade --how` read it.
+    # `prompt-expander --version` reads it.
     share=$bin/../share/prompt-expander
-    if ! { mkdir -p "$share" && printf 'install.sh\ncurl -fsSL %s/install.sh | sh\n' "$url" >"$share/installed-by"; } 2>/dev/null; then
-        printf 'warning: cannot write %s/installed-by, so "prompt-expander upgrade --how" will not know of this script\n' "$share" >&2
+    if ! { mkdir -p "$share" && echo install.sh >"$share/installed-by"; } 2>/dev/null; then
+        printf 'warning: cannot write %s/installed-by, so "prompt-expander --version" will not name this script\n' "$share" >&2
     fi
     printf 'installed %s as %s\n' "$(head -n 1 "$new/version")" "$bin/prompt-expander"
     say_how_to_find_it "$bin"

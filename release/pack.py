@@ -170,9 +170,8 @@ def deb(dist):
         root = fresh(dist / "stage" / f"deb-{architecture}")
         file, share = f"{NAME}_{architecture}.deb", root / "usr/share"
         compressed = lambda content: gzip.compress(content, 9, mtime=0)
-        address = f"{REPOSITORY}/releases/latest/download/{file}"
         write(root / "usr/bin" / NAME, files[NAME], 0o755)
-        write(share / f"{NAME}/installed-by", f"the Debian package\ncurl -fsSLO {address} && sudo apt install ./{file}\n")
+        write(share / f"{NAME}/installed-by", "the Debian package\n")
         write(share / f"man/man1/{NAME}.1.gz", compressed(files[f"{NAME}.1"]))
         write(share / f"bash-completion/completions/{NAME}", files[f"completions/{NAME}.bash"])
         write(share / f"zsh/vendor-completions/_{NAME}", files[f"completions/_{NAME}"])
@@ -206,9 +205,8 @@ def image(dist):
     for (_, _, architecture), files in archives(dist):
         if architecture is not None:
             folder = root / architecture
-            owner = REPOSITORY.split("/")[-2].lower()
             write(folder / "bin" / NAME, files[NAME], 0o755)
-            write(folder / "share" / NAME / "installed-by", f"a container image\ndocker pull ghcr.io/{owner}/{NAME}:latest\n")
+            write(folder / "share" / NAME / "installed-by", "a container image\n")
             (folder / "prompts").mkdir()
     shutil.copy(ROOT / "release/Dockerfile", root)
 

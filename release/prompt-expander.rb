@@ -32,7 +32,7 @@ class PromptExpander < Formula
     bash_completion.install "completions/prompt-expander.bash" => "prompt-expander"
     zsh_completion.install "completions/_prompt-expander"
     fish_completion.install "completions/prompt-expander.fish"
-    (share/"prompt-expander/installed-by").write "Homebrew\nbrew upgrade prompt-expander\n"
+    (share/"prompt-expander/installed-by").write "Homebrew\n"
   end
 
   test do

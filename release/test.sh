@@ -49,12 +49,11 @@ talks() {
     [[ $answers == *'"serverInfo"'* && $answers == *'solar cells'* ]] || fail "$name does not answer: $answers"
 }
 
-# knows WAY COMMAND…: the program says how it was installed, and what updates it.
+# knows WAY COMMAND…: the program says how it was installed.
 knows() {
     local says
     says=$("${inside[@]}" "${@:2}" --version)
     [[ $says == *"installed with $1" ]] || fail "$name does not know how it was installed: $says"
-    printf '%s is updated by: %s\n' "$name" "$("${inside[@]}" "${@:2}" upgrade --how)" >&2
 }
 
 # registers COMMAND…: `install codex` registers a program, no wrapper, which works without the

@@ -53,7 +53,6 @@ mod token;
 mod trust;
 #[cfg(any(feature = "openapi", feature = "store"))]
 mod unrepeated;
-mod upgrade;
 mod user_folders;
 mod version;
 
@@ -344,12 +343,6 @@ enum Command {
     /// Print the manual page
     #[command(after_help = man::EXAMPLES)]
     Man,
-    /// Print the command that updates this program, in the way in which it was installed
-    ///
-    /// It is known from the path of the program and the files beside it. Nothing is run or
-    /// downloaded.
-    #[command(after_help = upgrade::EXAMPLES)]
-    Upgrade(upgrade::Upgrade),
 }
 
 /// The definition of the command line: the manual page is generated from it.
@@ -373,7 +366,7 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
 
 fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "install" | "uninstall" | "token" | "store" | "completions" | "man" | "upgrade" => command,
+        "install" | "uninstall" | "token" | "store" | "completions" | "man" => command,
         "pack" if is_needed("pack") => command.args(
             hidden_options()
                 .into_iter()
@@ -520,7 +513,6 @@ fn run_command(
         Some(Command::Store(store)) => store.run(source, reporter).map(done),
         Some(Command::Completions(completions)) => completions.run(&words[0]),
         Some(Command::Man) => man::run().map(done),
-        Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
     }
 }
 

@@ -145,42 +145,33 @@ fn accepts_all_of_project(at: &Examined) -> bool {
 }
 
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
-    let (name, tool) = (&server.name, format!("mcp__{}__expand_prompt", server.name));
-    let applicable = [
-        &tool,
-        &format!("mcp__{name}"),
-        &format!("mcp__{name}__*"),
-        "mcp__*",
-    ];
-    let rule = |kind: &str| {
-        let lists = at
-            .settings()
-            .filter_map(|file| Some((file.value.get("permissions")?.get(kind)?.as_array()?, file)));
-        let mut rules = lists.flat_map(|(list, file)| {
-            list.iter()
-                .filter_map(move |rule| Some((rule.as_str()?, file)))
-        });
-        rules.find(|(rule, _)| applicable.contains(rule))
-    };
-    if let Some((denied, file)) = rule("deny") {
-        let message = format!("{} in `permissions.deny` forbids every call", named(denied));
-        return Some(
-            at.broken(message, "remove it from that list")
-                .at(file, &["permissions", "deny"]),
-        );
-    }
     // With a hook, the model seldom has to call the tool.
     let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty()
         || CLAUDE_CODE.plugin(at.files, at.system).is_some();
-    (!has_hook && rule("allow").is_none()).then(|| {
-        let message =
-            "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-        at.warning(
-            message,
-            format!(
-                "add {} to `permissions.allow` in its settings.json",
-                named(&tool)
-            ),
-        )
+    if has_hook || is_allowed(at, &server.name) {
+        return None;
+    }
+    let message =
+        "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
+    let tool = named(&format!("mcp__{}__expand_prompt", server.name));
+    let fix = format!("add {tool} to `permissions.allow` in its settings.json");
+    Some(at.warning(message, fix))
+}
+
+/// Returns whether the user's settings allow all calls of `expand_prompt` of a server.
+fn is_allowed(at: &Examined, server: &str) -> bool {
+    let applicable = [
+        format!("mcp__{server}__expand_prompt"),
+        format!("mcp__{server}"),
+        format!("mcp__{server}__*"),
+        "mcp__*".to_owned(),
+    ];
+    at.settings().any(|file| {
+        let rules = file.value["permissions"]["allow"].as_array();
+        rules.is_some_and(|rules| {
+            rules
+                .iter()
+                .any(|rule| applicable.iter().any(|name| rule == name))
+        })
     })
 }

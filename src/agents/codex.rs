@@ -68,7 +68,6 @@ pub(super) static CODEX: Agent = Agent {
     }),
     drafts: Some(Drafts {
         is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
-        reads_quotes: true,
         ..Drafts::USUAL
     }),
     launch: Launch {
@@ -76,7 +75,7 @@ pub(super) static CODEX: Agent = Agent {
         environment,
         ..Launch::BY_SDK
     },
-    checks: &[not_started, approval],
+    checks: &[not_started],
     next_step: |installed| {
         let start = match installed.is_hook_untrusted {
             true => {
@@ -122,16 +121,6 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
     (server.scope == Scope::Project && !is_trusted).then(|| {
         let message = "Codex does not trust this project yet, and reads nothing in its .codex";
         at.warning(message, "start `codex` here once, and trust the project")
-    })
-}
-
-fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
-    const KEY: &str = "default_tools_approval_mode";
-    (server.entry.get(KEY)? == "prompt").then(|| {
-        let message = format!(
-            "`{KEY}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it"
-        );
-        at.warning(message, format!("set `{KEY}` to \"auto\""))
     })
 }
 

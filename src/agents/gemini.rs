@@ -5,7 +5,7 @@ use super::config_file::ConfigFile;
 use super::drafts::Drafts;
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
-use super::hook_line::{HookLine, NEVER_FAILS};
+use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
@@ -59,10 +59,7 @@ pub(super) static GEMINI: Agent = Agent {
         note: "",
         escapes_angle_brackets: true,
         trust_record: None,
-        check: |at, hook| {
-            at.hooks_disabled_by("hooksConfig.enabled", false)
-                .or_else(|| disabled_hook(at, hook))
-        },
+        check: |at, _| at.hooks_disabled_by("hooksConfig.enabled", false),
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit {
@@ -170,20 +167,4 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
         let message = "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
         at.warning(message, "set `trust` to true, unless agents may edit prompts")
     })
-}
-
-fn disabled_hook(at: &Examined, hook: &HookLine) -> Option<Finding> {
-    let name = hook.entry["name"].as_str().unwrap_or(&hook.line);
-    let file = at.settings().find(|file| {
-        let disabled = file
-            .value
-            .pointer("/hooksConfig/disabled")
-            .and_then(Value::as_array);
-        disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
-    })?;
-    let finding = at.broken(
-        "the hook is in the list `hooksConfig.disabled`",
-        "remove it from that list",
-    );
-    Some(finding.at(file, &["hooksConfig", "disabled"]))
 }

@@ -91,7 +91,7 @@ pub struct Registration {
     pub cwd: Option<String>,
     /// Whether it is disabled in the config.
     pub is_disabled: bool,
-    /// The entry in full, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
+    /// The entry in full, such as `trust` (Gemini CLI).
     pub entry: Map<String, Value>,
     /// What the agent cannot use: `` `args` must be a list of strings``.
     pub error: Option<String>,

@@ -17,7 +17,7 @@ use crate::wording::{all_of, named};
 use anyhow::{Context, bail};
 use changes::{Changes, Target};
 use clap::Args;
-use copy::Copied;
+use copy::CopyChange;
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
@@ -91,12 +91,9 @@ impl Install {
         }
         let mut changes = Changes::default();
         let mut program = copy::program()?;
-        if let Some(to) = copy::better_place(&program).filter(|to| *to != program) {
-            changes.program = Some(Copied {
-                path: to.clone(),
-                from: Some(program),
-            });
-            program = to;
+        changes.program = CopyChange::of_program(&program);
+        if let Some(change) = &changes.program {
+            program = change.copy().to_owned();
         }
         let options = given.config.clone().followed_by(self.config.clone());
         let settings = config::path(&options)
@@ -216,7 +213,7 @@ impl Uninstall {
             return list::list(&registered, target.json, reporter);
         }
         let agents = target.selected(|agent| registered.iter().any(|state| state.agent == agent));
-        let program = Copied::known().filter(|_| target.all);
+        let program = CopyChange::removal().filter(|_| target.all);
         let mut changes = Changes {
             program,
             ..Changes::default()

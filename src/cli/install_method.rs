@@ -1,196 +1,142 @@
-//! How this program was installed. Its path says it, and files beside it: those of package
-//! managers, and one that a packager can add.
+//! How this program was installed, for `--version`. Its path says it, or a file beside its folder.
 
 use crate::agents::is_same_file;
 use crate::cli::user_folders;
-use crate::whole_file;
+use crate::whole_file::{self, FileAccess, PendingFile};
 use anyhow::Context;
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The signs of package managers: a folder in the path of the program or, after `../`, a file
-/// beside its folder. Then two commands, whose first word is the manager: the one that updates an
-/// installed program, and the one for a program in the cache of the manager's runner, which has
-/// `install` make a new copy.
-const MANAGERS: [(&str, &str, &str); 4] = [
-    (
-        "node_modules",
-        "npm install -g prompt-expander@latest",
-        "npx -y prompt-expander@latest install --all",
-    ),
-    ("../uv-receipt.toml", "uv tool upgrade prompt-expander", UVX),
-    (
-        "../pipx_metadata.json",
-        "pipx upgrade prompt-expander",
-        "pipx run --no-cache prompt-expander install --all",
-    ),
-    ("../pyvenv.cfg", PIP, UVX),
-];
-
-const PIP: &str = "pip install --upgrade prompt-expander";
-const UVX: &str = "uvx prompt-expander@latest install --all";
-
-/// What a packager can put beside the folder of the program: two lines, the name that follows
-/// "installed with", and the command that updates the program.
-const RECEIPT: &str = "share/prompt-expander/installed-by";
-
-/// How a program was installed.
-#[derive(Debug, PartialEq)]
-pub(super) struct InstallMethod {
-    /// Such as `installed with npm`.
-    pub(super) description: String,
-    /// The command that updates it.
-    pub(super) update: Option<String>,
+/// What a package manager leaves.
+struct PackageManager {
+    /// A folder in the path of the program or, after `../`, a file beside its folder.
+    sign: &'static str,
+    name: &'static str,
+    /// Its command that runs a package from a cache, without installing it.
+    runner: &'static str,
 }
 
-impl InstallMethod {
-    /// How this program was installed, or the one of which `install` has made this copy.
-    pub(super) fn of_this() -> anyhow::Result<InstallMethod> {
-        let this = env::current_exe().context("the file of this program cannot be found")?;
-        let copied = || {
-            let recorded = whole_file::read_text(&copy_record()?).ok()?;
-            let (path, method) = recorded.split_once('\n')?;
-            InstallMethod::parse(method).filter(|_| is_same_file(Path::new(path), &this))
-        };
-        Ok(copied().unwrap_or_else(|| InstallMethod::of(&this)))
-    }
+const PACKAGE_MANAGERS: [PackageManager; 5] = [
+    PackageManager {
+        sign: "node_modules",
+        name: "npm",
+        runner: "npx",
+    },
+    PackageManager {
+        sign: "../uv-receipt.toml",
+        name: "uv",
+        runner: "uvx",
+    },
+    PackageManager {
+        sign: "../pipx_metadata.json",
+        name: "pipx",
+        runner: "pipx",
+    },
+    PackageManager {
+        sign: "../pyvenv.cfg",
+        name: "pip",
+        runner: "uvx",
+    },
+    PackageManager {
+        sign: "../.crates.toml",
+        name: "cargo",
+        runner: "cargo",
+    },
+];
 
-    /// How the program with this path was installed.
-    pub(super) fn of(program: &Path) -> InstallMethod {
-        let program = &fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-        let root = program.parent().and_then(Path::parent).unwrap_or(program);
-        let is_there = |(sign, ..): &&(&str, _, _)| match sign.strip_prefix("../") {
+/// What a packager can put beside the folder of the program. Its first line is the name of the
+/// package manager.
+const RECEIPT: &str = "share/prompt-expander/installed-by";
+
+/// Returns how this program was installed, such as `installed with npm`. For the copy that
+/// `install` made, this is how the copied program was installed.
+pub(super) fn of_this_program() -> anyhow::Result<String> {
+    let program = env::current_exe().context("the file of this program cannot be found")?;
+    match CopyRecord::read() {
+        Some(record) if is_same_file(&record.copy, &program) => Ok(record.origin),
+        _ => Ok(install_method(&program)),
+    }
+}
+
+/// Returns how a program was installed: `installed with npm`, or `installed at` and its path if
+/// no package manager has left a sign.
+pub(super) fn install_method(program: &Path) -> String {
+    let program = &fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+    let root = program.parent().and_then(Path::parent).unwrap_or(program);
+    for manager in &PACKAGE_MANAGERS {
+        let is_sign_there = match manager.sign.strip_prefix("../") {
             Some(file) => root.join(file).is_file(),
-            None => program.components().any(|part| part.as_os_str() == *sign),
+            None => program
+                .components()
+                .any(|part| part.as_os_str() == manager.sign),
         };
-        let managed = MANAGERS.iter().find(is_there);
-        let managed = managed.map(|(_, installed, run)| {
-            if is_in_cache(program) {
-                *run
-            } else {
-                *installed
-            }
-        });
-        if let Some(command) = managed.or_else(|| has_python_package(root).then_some(PIP)) {
-            let name = command.split(' ').next().unwrap_or_default();
-            return InstallMethod {
-                description: format!("installed with {name}"),
-                update: Some(command.to_owned()),
-            };
+        if !is_sign_there {
+            continue;
         }
-        if let Some(command) = of_cargo(root) {
-            return InstallMethod {
-                description: "installed with cargo".to_owned(),
-                update: Some(command),
-            };
-        }
-        if let Some(folder) = checkout(program) {
-            let command = from_checkout(&folder.to_string_lossy());
-            return InstallMethod {
-                description: format!("built in {}", folder.display()),
-                update: Some(command),
-            };
-        }
-        let receipt = whole_file::read_text(&root.join(RECEIPT))
-            .map(|receipt| format!("installed with {receipt}"));
-        let unknown = || InstallMethod {
-            description: format!("installed at {}", program.display()),
-            update: None,
+        let name = if is_in_cache(program) {
+            manager.runner
+        } else {
+            manager.name
         };
-        receipt
-            .ok()
-            .and_then(|receipt| InstallMethod::parse(&receipt))
-            .unwrap_or_else(unknown)
+        return format!("installed with {name}");
     }
+    let receipt = whole_file::read_text(&root.join(RECEIPT)).unwrap_or_default();
+    match receipt.lines().next() {
+        Some(name) => format!("installed with {name}"),
+        None => format!("installed at {}", program.display()),
+    }
+}
 
-    /// Reads two lines.
-    fn parse(lines: &str) -> Option<InstallMethod> {
-        let mut lines = lines
-            .lines()
-            .map(str::to_owned)
-            .filter(|line| !line.is_empty());
-        Some(InstallMethod {
-            description: lines.next()?,
-            update: lines.next(),
+/// Returns whether a program is in a build folder or a cache, which can be emptied at any time, or
+/// has its version in its path, as with pnpm.
+pub(super) fn is_in_cache(program: &Path) -> bool {
+    const CACHES: [&str; 5] = ["_npx", ".pnpm", ".cache", "Caches", "Cache"];
+    let has_cache_name = program
+        .components()
+        .any(|part| CACHES.iter().any(|name| part.as_os_str() == *name));
+    has_cache_name || program.ancestors().skip(1).any(is_marked_as_cache)
+}
+
+/// Returns whether a folder is marked as a cache. uv marks each virtual environment, which is none.
+fn is_marked_as_cache(folder: &Path) -> bool {
+    folder.join("CACHEDIR.TAG").is_file() && !folder.join("pyvenv.cfg").is_file()
+}
+
+/// The record of the copy that `install` made of a program that would not stay where it was.
+pub(super) struct CopyRecord {
+    pub(super) copy: PathBuf,
+    /// How the copied program was installed, as a phrase.
+    pub(super) origin: String,
+}
+
+impl CopyRecord {
+    /// Reads the record. `None` if there is no copy.
+    pub(super) fn read() -> Option<CopyRecord> {
+        let text = whole_file::read_text(&CopyRecord::path()?).ok()?;
+        let (copy, origin) = text.split_once('\n')?;
+        Some(CopyRecord {
+            copy: PathBuf::from(copy),
+            origin: origin.lines().next()?.to_owned(),
         })
     }
 
-    /// What the [record](copy_record) says of a copy.
-    pub(super) fn of_copy(&self, path: &Path) -> String {
-        format!(
-            "{}\n{}\n{}\n",
-            path.display(),
-            self.description,
-            self.update.as_deref().unwrap_or_default()
-        )
+    /// Writes the record in place of the one before.
+    pub(super) fn write(&self) -> io::Result<()> {
+        let text = format!("{}\n{}\n", self.copy.display(), self.origin);
+        let path = CopyRecord::path().unwrap_or_default();
+        PendingFile::write(&path, text.as_bytes(), FileAccess::Private)?.replace()
     }
-}
 
-/// The file that names the copy that `install` made, and says how the program was installed that
-/// was copied.
-pub(super) fn copy_record() -> Option<PathBuf> {
-    Some(user_folders::state()?.join("copied-program"))
-}
+    /// Removes the record.
+    pub(super) fn remove() -> io::Result<()> {
+        fs::remove_file(CopyRecord::path().unwrap_or_default())
+    }
 
-/// Whether a program is in a build folder or a cache, which can be emptied at any time, or has its
-/// version in its path, as pnpm does it.
-pub(super) fn is_in_cache(program: &Path) -> bool {
-    let is_cache = |name: &str| ["_npx", ".pnpm", ".cache", "Caches", "Cache"].contains(&name);
-    // uv marks each virtual environment as a cache.
-    let is_marked = |folder: &Path| {
-        folder.join("CACHEDIR.TAG").is_file() && !folder.join("pyvenv.cfg").is_file()
-    };
-    program
-        .components()
-        .any(|part| part.as_os_str().to_str().is_some_and(is_cache))
-        || program.ancestors().skip(1).any(is_marked)
-}
-
-/// Whether pip, outside a virtual environment, has installed this version below this folder.
-fn has_python_package(root: &Path) -> bool {
-    let package = concat!("prompt_expander-", env!("CARGO_PKG_VERSION"), ".dist-info");
-    let mut folders = fs::read_dir(root.join("lib"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    folders.any(|python| {
-        ["site-packages", "dist-packages"]
-            .iter()
-            .any(|of| python.path().join(of).join(package).is_dir())
-    })
-}
-
-/// The command for what `cargo install` has recorded: from the registry, a git repository or a
-/// folder.
-fn of_cargo(root: &Path) -> Option<String> {
-    let installed = whole_file::read_text(&root.join(".crates.toml")).ok()?;
-    let source = installed
-        .split_once("\"prompt-expander ")?
-        .1
-        .split(['(', ')'])
-        .nth(1)?;
-    Some(match source.split_once('+')? {
-        ("path", url) => from_checkout(url.trim_start_matches("file://")),
-        ("git", url) => format!(
-            "cargo install --locked --git {}",
-            url.split(['?', '#']).next()?
-        ),
-        _ => "cargo install --locked prompt-expander".to_owned(),
-    })
-}
-
-fn checkout(program: &Path) -> Option<&Path> {
-    let folder = program
-        .ancestors()
-        .find(|folder| folder.ends_with("target"))?
-        .parent()?;
-    folder.join("Cargo.toml").is_file().then_some(folder)
-}
-
-fn from_checkout(folder: &str) -> String {
-    let folder = shlex::try_quote(folder).unwrap_or_default();
-    format!("git -C {folder} pull && cargo install --locked --path {folder}")
+    fn path() -> Option<PathBuf> {
+        Some(user_folders::state()?.join("copied-program"))
+    }
 }
 
 #[cfg(test)]
@@ -199,99 +145,30 @@ mod tests {
 
     #[test]
     fn the_path_and_the_files_beside_it_say_how_a_program_was_installed() {
-        let crates = |source: &str| {
-            format!("[v1]\n\"x 1.0.0 (y)\" = []\n\"prompt-expander 0.1.0 ({source})\" = []\n")
-        };
-        let [registry, git, path] = [
-            "sparse+https://x/",
-            "git+https://h/x?tag=v1#ab",
-            "path+file:///a b",
-        ]
-        .map(crates);
-        let dist_info = concat!(
-            "../lib/python3.11/site-packages/prompt_expander-",
-            env!("CARGO_PKG_VERSION"),
-            ".dist-info/RECORD"
-        );
-        let (cargo, receipt) = ("../.crates.toml", "../share/prompt-expander/installed-by");
         let venv = "../pyvenv.cfg ../CACHEDIR.TAG";
-        let [uv, pipx] =
-            ["../uv-receipt.toml", "../pipx_metadata.json"].map(|file| format!("{file} {venv}"));
-        let [npx, uvx] =
-            ["npx -y", "uvx"].map(|run| format!("{run} prompt-expander@latest install --all"));
-        for (folder, files, text, name, command) in [
-            (
-                "lib/node_modules/@prompt-expander/linux-x64/bin",
-                "",
-                "",
-                "npm",
-                "npm install -g prompt-expander@latest",
-            ),
+        let uv = format!("../uv-receipt.toml {venv}");
+        let pipx = format!("../pipx_metadata.json {venv}");
+        for (folder, files, name) in [
+            ("lib/node_modules/@prompt-expander/linux-x64/bin", "", "npm"),
             (
                 ".npm/_npx/1a/node_modules/@prompt-expander/linux-x64/bin",
                 "",
-                "",
                 "npx",
-                &npx,
             ),
-            (
-                ".local/share/uv/tools/prompt-expander/bin",
-                &uv,
-                "",
-                "uv",
-                "uv tool upgrade prompt-expander",
-            ),
-            (".cache/uv/archive-v0/Ab/bin", venv, "", "uvx", &uvx),
+            (".local/share/uv/tools/prompt-expander/bin", &uv, "uv"),
+            (".cache/uv/archive-v0/Ab/bin", venv, "uvx"),
             (
                 "cache/archive-v0/Ab/bin",
                 "../pyvenv.cfg ../../../CACHEDIR.TAG",
-                "",
                 "uvx",
-                &uvx,
             ),
-            (
-                ".local/share/pipx/venvs/prompt-expander/bin",
-                &pipx,
-                "",
-                "pipx",
-                "pipx upgrade prompt-expander",
-            ),
-            (
-                ".local/share/pipx/.cache/1a/bin",
-                &pipx,
-                "",
-                "pipx",
-                "pipx run --no-cache prompt-expander install --all",
-            ),
-            ("venv/bin", venv, "", "pip", PIP),
-            (".local/bin", dist_info, "", "pip", PIP),
-            (
-                ".cargo/bin",
-                cargo,
-                &registry,
-                "cargo",
-                "cargo install --locked prompt-expander",
-            ),
-            (
-                ".cargo/bin",
-                cargo,
-                &git,
-                "cargo",
-                "cargo install --locked --git https://h/x",
-            ),
-            (
-                ".cargo/bin",
-                cargo,
-                &path,
-                "cargo",
-                "git -C '/a b' pull && cargo install --locked --path '/a b'",
-            ),
+            (".local/share/pipx/venvs/prompt-expander/bin", &pipx, "pipx"),
+            ("venv/bin", venv, "pip"),
+            (".cargo/bin", "../.crates.toml", "cargo"),
             (
                 "usr/bin",
-                receipt,
-                "Homebrew\nbrew upgrade prompt-expander\n",
+                "../share/prompt-expander/installed-by",
                 "Homebrew",
-                "brew upgrade prompt-expander",
             ),
         ] {
             let home = tempfile::tempdir().unwrap();
@@ -299,15 +176,12 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             for file in files.split_whitespace().chain(["prompt-expander"]) {
                 fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
-                fs::write(folder.join(file), text).unwrap();
+                fs::write(folder.join(file), "Homebrew\n").unwrap();
             }
-            let want = InstallMethod {
-                description: format!("installed with {name}"),
-                update: Some(command.to_owned()),
-            };
+            let method = install_method(&folder.join("prompt-expander"));
             assert_eq!(
-                InstallMethod::of(&folder.join("prompt-expander")),
-                want,
+                method,
+                format!("installed with {name}"),
                 "{}",
                 folder.display()
             );
@@ -315,23 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn of_a_program_in_a_checkout_the_folder_is_said_and_of_any_other_its_path() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().canonicalize().unwrap();
-        let program = folder.join("target/release/prompt-expander");
-        fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::write(&program, "").unwrap();
-        let method = InstallMethod::of(&program);
+    fn without_a_sign_the_path_of_the_program_is_shown() {
+        let program = Path::new("/nowhere/bin/prompt-expander");
         assert_eq!(
-            method,
-            InstallMethod {
-                description: format!("installed at {}", program.display()),
-                update: None
-            }
+            install_method(program),
+            "installed at /nowhere/bin/prompt-expander"
         );
-        fs::write(folder.join("Cargo.toml"), "").unwrap();
-        let method = InstallMethod::of(&program);
-        assert_eq!(method.description, format!("built in {}", folder.display()));
-        assert!(method.update.unwrap().starts_with("git -C "));
     }
 }

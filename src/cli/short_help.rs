@@ -22,10 +22,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Agents",
         &["install", "uninstall", "doctor", "trust", "hook"],
     ),
-    (
-        "Server",
-        &["serve", "token", "store", "completions", "man", "upgrade"],
-    ),
+    ("Server", &["serve", "token", "store", "completions", "man"]),
 ];
 
 /// Returns the short help of the program.

@@ -1,7 +1,7 @@
 //! `prompt-expander --version`, with the commit that the program was built from if that is known,
 //! and how it was installed.
 
-use super::install_method::InstallMethod;
+use super::install_method;
 use super::output;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
         option_env!("PROMPT_EXPANDER_COMMIT"),
         option_env!("PROMPT_EXPANDER_DATE"),
     );
-    let installed = InstallMethod::of_this()?.description;
+    let installed = install_method::of_this_program()?;
     if is_json {
         return output::print_json(
             &json!({ "version": version, "commit": commit, "date": date, "installed": installed }),

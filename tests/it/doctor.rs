@@ -149,7 +149,7 @@ fn each_agent_is_one_line_and_verbose_prints_all_findings() {
     let file = codex(
         &client,
         PROGRAM,
-        "default_tools_approval_mode = \"prompt\"\nargs = [\"--from-agents\"]",
+        "args = [\"--from-agents\"]\n[mcp_servers.mine]\ncommand = \"prompt-expander\"",
     );
     gemini_hook(&client, json!({}), json!({}));
     let ran = doctor(&client, &[]);
@@ -160,7 +160,7 @@ fn each_agent_is_one_line_and_verbose_prints_all_findings() {
     };
     assert!(
         warned.starts_with(&format!(
-            "codex: warning: {}:2:14: `default_tools_approval_mode`",
+            "codex: warning: {}:5:14: this program is registered as `mine`",
             file.display()
         )),
         "{warned}"
@@ -513,23 +513,8 @@ fn another_name_and_a_second_registration_are_reported() {
 #[test]
 fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
-    for (more, severity, message) in [
-        (
-            "enabled = false",
-            "broken",
-            "`prompts` is disabled in this file",
-        ),
-        (
-            "default_tools_approval_mode = \"prompt\"",
-            "warning",
-            "`default_tools_approval_mode` is \"prompt\"",
-        ),
-    ] {
-        codex(&client, PROGRAM, more);
-        found(&client, &["codex"], severity, message);
-    }
-    codex(&client, PROGRAM, "default_tools_approval_mode = \"auto\"");
-    is_fine(&client, "codex");
+    codex(&client, PROGRAM, "enabled = false");
+    found_broken(&client, "codex", "`prompts` is disabled in this file");
     let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
     let untrusted = found_warning(
         &client,
@@ -572,16 +557,6 @@ fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
         &client,
         "gemini",
         "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
-    );
-    gemini_hook(
-        &client,
-        json!({"name": "expand"}),
-        json!({"hooksConfig": {"disabled": ["expand"]}}),
-    );
-    found_broken(
-        &client,
-        "gemini",
-        "the hook is in the list `hooksConfig.disabled`",
     );
     client.put(
         ".gemini/mcp-server-enablement.json",
@@ -632,25 +607,9 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
 #[test]
 fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
-    for (settings, severity, message) in [
-        (
-            json!({}),
-            "warning",
-            "Claude Code asks before it calls `expand_prompt`",
-        ),
-        (
-            json!({"permissions": {"deny": ["mcp__prompts"]}}),
-            "broken",
-            "in `permissions.deny` forbids every call",
-        ),
-    ] {
-        let file = claude(&client, settings);
-        let finding = found(&client, &["claude-code"], severity, message);
-        assert!(
-            severity == "warning" || finding["file"] == json!(file),
-            "{finding}"
-        );
-    }
+    claude(&client, json!({}));
+    let asks = "Claude Code asks before it calls `expand_prompt`";
+    found_warning(&client, "claude-code", asks);
     let mut settings = allowed();
     settings["hooks"] = hooks("UserPromptSubmit", &format!("{PROGRAM} hook claude-code"));
     settings["disableAllHooks"] = json!(true);
@@ -814,7 +773,7 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
         format!("{folder}/prompt-expander/prompts/broken.md"),
         "---\n",
     );
-    codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
+    codex(&client, PROGRAM, "args = [\"--from-agents\"]");
     gemini(&client, json!({"env": {"XDG_CONFIG_HOME": ""}}), json!({}));
     let ran = doctor(&client, &[]);
     let lines: Vec<&str> = ran.stdout.lines().collect();
@@ -822,7 +781,7 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
         panic!("{ran:?}")
     };
     assert!(
-        codex_line.starts_with("codex: warning: ") && codex_line.contains("is \"prompt\""),
+        codex_line.starts_with("codex: warning: ") && codex_line.contains("`--from-agents`"),
         "{codex_line}"
     );
     assert!(gemini_line.starts_with("gemini: fine: "), "{gemini_line}");

@@ -1,7 +1,7 @@
 //! What `install` and `uninstall` have in common: the agents, the preview of all changes, one
 //! question, and the writing.
 
-use super::copy::Copied;
+use super::copy::CopyChange;
 use crate::agents::{AGENTS, Agent, Backup, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
 use crate::cli::diff::colored;
@@ -42,7 +42,7 @@ pub(super) struct Target {
 #[derive(Default)]
 pub(super) struct Changes {
     /// What becomes of the copy of the program.
-    pub(super) program: Option<Copied>,
+    pub(super) program: Option<CopyChange>,
     pub(super) agents: Vec<(&'static Agent, Plan)>,
     /// Why the change for an agent failed, wholly or in part.
     pub(super) failures: Vec<String>,
@@ -102,7 +102,7 @@ impl Changes {
     /// Writes all of it.
     fn write(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
         if let Some(program) = &self.program {
-            program.write()?;
+            program.carry_out()?;
         }
         let mut failed = Vec::new();
         for (agent, plan) in &mut self.agents {
@@ -198,12 +198,12 @@ impl Target {
 /// Shows all changes, and what to know of them.
 fn show(changes: &Changes, nothing: &str, reporter: &Reporter) -> anyhow::Result<()> {
     let mut text = Styled::default();
-    if let Some(Copied { path, from }) = &changes.program {
-        let (style, what) = match from {
-            Some(_) => (ADDED, "+ a copy of this program"),
-            None => (REMOVED, "- the copy of the program"),
+    if let Some(change) = &changes.program {
+        let (style, what) = match change {
+            CopyChange::Make { .. } => (ADDED, "+ a copy of this program"),
+            CopyChange::Remove { .. } => (REMOVED, "- the copy of the program"),
         };
-        let path = output::shown(path);
+        let path = output::shown(change.copy());
         text.append(styled(NAME, path).plain("\n").with(style, what).plain("\n"));
     }
     for (agent, plan) in &changes.agents {
@@ -250,7 +250,7 @@ fn json_of(changes: &Changes, is_written: bool) -> Value {
     );
     let mut json = json!({"agents": agents.collect::<Vec<_>>(), "written": is_written});
     if let Some(program) = &changes.program {
-        json["program"] = json!(program.path.display().to_string());
+        json["program"] = json!(program.copy().display().to_string());
     }
     json
 }

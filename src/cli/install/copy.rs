@@ -1,97 +1,124 @@
-//! The program that is registered: where it is, and a copy of it where it stays.
+//! The program that is registered: where it is, and a copy of it if it would not stay there.
 
-use crate::cli::install_method::{InstallMethod, copy_record, is_in_cache};
+use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
 use crate::cli::user_folders;
-use crate::whole_file::{self, FileAccess, PendingFile};
+use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::named;
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The absolute path of this program that stays the same after an update: if a symlink on `PATH`
-/// leads here, the symlink, because its target may be renamed.
+/// Returns the absolute path of this program that stays the same after an update. If a symlink on
+/// `PATH` leads to this program, that is the symlink, because its target may be renamed.
+///
+/// # Errors
+/// The program has another file name than `prompt-expander`, so that `uninstall` and `doctor` would
+/// not recognize its registration.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
-    let this = env::current_exe().context("the file of this program cannot be found")?;
-    let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
-    let is_this = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path == real);
-    let name = file_name();
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&name));
-    let as_called = env::args_os()
-        .next()
-        .map(PathBuf::from)
-        .filter(|called| called.components().count() > 1);
-    let mut paths = on_path
-        .chain(as_called.map(|called| absolute(&called)))
-        .chain([this.clone()]);
-    let program = paths.find(is_this).unwrap_or(this);
-    if program
+    let executable = env::current_exe().context("the file of this program cannot be found")?;
+    let file = fs::canonicalize(&executable).unwrap_or_else(|_| executable.clone());
+    let program = possible_paths()
+        .into_iter()
+        .find(|path| fs::canonicalize(path).is_ok_and(|path| path == file))
+        .unwrap_or(executable);
+    let has_our_name = program
         .file_name()
-        .is_none_or(|known| !known.eq_ignore_ascii_case(&name))
-    {
+        .is_some_and(|name| name.eq_ignore_ascii_case(file_name()));
+    if !has_our_name {
         bail!(
             "this program is called `{}`, and would not be recognized later; rename it to {}",
             output::shown(&program),
-            named(&name)
+            named(&file_name())
         );
     }
     Ok(program)
+}
+
+/// Returns the paths at which this program may be, the most lasting one first: those on `PATH`, then
+/// the path with which it was called.
+fn possible_paths() -> Vec<PathBuf> {
+    let path_variable = env::var_os("PATH").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = env::split_paths(&path_variable)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(file_name()))
+        .collect();
+    let called = PathBuf::from(env::args_os().next().unwrap_or_default());
+    if called.components().count() > 1 {
+        paths.push(absolute(&called));
+    }
+    paths
 }
 
 fn file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
 }
 
-/// Where a program is put that would not stay where it is; `None` if it stays.
-pub(super) fn better_place(program: &Path) -> Option<PathBuf> {
-    let folder = match cfg!(windows) {
-        true => user_folders::data()?,
-        false => dirs::home_dir()?.join(".local").join("bin"),
-    };
-    Some(folder.join(file_name())).filter(|_| is_in_cache(program))
+/// What `install` or `uninstall` does with the copy of the program.
+pub(super) enum CopyChange {
+    /// Copies a program that would not stay where it is.
+    Make { program: PathBuf, copy: PathBuf },
+    /// Removes the copy that `install` made.
+    Remove { copy: PathBuf },
 }
 
-/// The copy of the program that `install` makes, or `uninstall` removes.
-pub(super) struct Copied {
-    pub(super) path: PathBuf,
-    /// The program to be copied. `None`: the copy is to be removed.
-    pub(super) from: Option<PathBuf>,
-}
-
-impl Copied {
-    /// The copy that `install` made, if it is still there.
-    pub(super) fn known() -> Option<Copied> {
-        let path = PathBuf::from(
-            whole_file::read_text(&copy_record()?)
-                .ok()?
-                .lines()
-                .next()?,
-        );
-        path.is_file().then_some(Copied { path, from: None })
+impl CopyChange {
+    /// Returns the copy to make of a program in a cache or a build folder. `None` if the program
+    /// stays where it is.
+    pub(super) fn of_program(program: &Path) -> Option<CopyChange> {
+        if !is_in_cache(program) {
+            return None;
+        }
+        let folder = if cfg!(windows) {
+            user_folders::data()?
+        } else {
+            dirs::home_dir()?.join(".local").join("bin")
+        };
+        let copy = folder.join(file_name());
+        (copy != program).then(|| CopyChange::Make {
+            program: program.to_owned(),
+            copy,
+        })
     }
 
-    /// Copies the program, and remembers the copy for [`Copied::known`]; or removes it.
-    pub(super) fn write(&self) -> anyhow::Result<()> {
-        let run = || {
-            let record = copy_record().unwrap_or_default();
-            let Some(from) = &self.from else {
-                fs::remove_file(&self.path)?;
-                return fs::remove_file(record);
-            };
-            PendingFile::write(&self.path, &fs::read(from)?, FileAccess::Program)?.replace()?;
-            let method = InstallMethod::of(from).of_copy(&self.path);
-            PendingFile::write(&record, method.as_bytes(), FileAccess::Private)?.replace()
+    /// Returns the removal of the copy that `install` made, if it still exists.
+    pub(super) fn removal() -> Option<CopyChange> {
+        let copy = CopyRecord::read()?.copy;
+        copy.is_file().then_some(CopyChange::Remove { copy })
+    }
+
+    /// Returns the path of the copy.
+    pub(super) fn copy(&self) -> &Path {
+        match self {
+            CopyChange::Make { copy, .. } | CopyChange::Remove { copy } => copy,
+        }
+    }
+
+    /// Makes or removes the copy, and its record.
+    pub(super) fn carry_out(&self) -> anyhow::Result<()> {
+        let result = match self {
+            CopyChange::Make { program, copy } => make_copy(program, copy),
+            CopyChange::Remove { copy } => {
+                fs::remove_file(copy).and_then(|()| CopyRecord::remove())
+            }
         };
-        run().with_context(|| {
+        result.with_context(|| {
             format!(
                 "the copy of the program, {}, cannot be changed",
-                output::full_path(&self.path)
+                output::full_path(self.copy())
             )
         })
     }
+}
+
+fn make_copy(program: &Path, copy: &Path) -> io::Result<()> {
+    PendingFile::write(copy, &fs::read(program)?, FileAccess::Program)?.replace()?;
+    let record = CopyRecord {
+        copy: copy.to_owned(),
+        origin: install_method(program),
+    };
+    record.write()
 }
