@@ -9,7 +9,6 @@ const MAX_FUNCTION: usize = 60;
 
 /// Functions that are longer, as `file:name`.
 const LONG_FUNCTIONS: &[&str] = &[
-    "agents/drafts.rs:editor",
     "cli/import.rs:find",
     "cli/import.rs:import_one",
     "cli/import.rs:run",
@@ -35,7 +34,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/database.rs",
     "cli/explain/page.rs",
     "cli/import.rs",
-    "cli/install/copy.rs",
     "cli/list.rs",
     "cli/path.rs",
     "cli/pick.rs",
@@ -76,7 +74,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/history.rs",
     "cli/import.rs",
     "cli/install/changes.rs",
-    "cli/install/copy.rs",
     "cli/install/list.rs",
     "cli/list.rs",
     "cli/output/text.rs",
