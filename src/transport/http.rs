@@ -36,7 +36,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tls::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -55,14 +54,14 @@ pub fn serve(
     connection::raise_limit_of_files();
     // One processor is left to blocking work. With two threads on two processors, each request
     // would also wake the other one, which finds nothing to do.
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime
-        .worker_threads((processors() - 1).max(1))
+    let threads = (processors() - 1).max(1);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
         .thread_name("http")
         .enable_all()
         .build()?;
     let result = runtime.block_on(run(server, options, listening));
-    // What still runs has had its time.
+    // Requests that still run have had their time.
     runtime.shutdown_background();
     result
 }
@@ -78,36 +77,19 @@ async fn run(
     server.start_watching();
     let (stop, stopping) = watch::channel(false);
     let app = Arc::new(App::new(server, options, stopping));
-    tokio::spawn(each_second(Arc::downgrade(&app)));
+    tokio::spawn(refresh_each_second(Arc::downgrade(&app)));
     let stack = Arc::new(Stack::new(app));
     listening(address);
     connection::serve(listener, stack, stop, told_to_stop).await;
     Ok(())
 }
 
-/// Looks at what may have changed since the last second: the files of the certificate and of
-/// tokens, and who may still have a stream.
-async fn each_second(app: Weak<App>) {
+/// Refreshes the app each second, until the app is gone.
+async fn refresh_each_second(app: Weak<App>) {
     let mut seconds = interval(Duration::from_secs(1));
     for second in 0.. {
         seconds.tick().await;
         let Some(app) = app.upgrade() else { return };
-        let refresh = move || {
-            let Options {
-                tls,
-                access,
-                rate_limits,
-                ..
-            } = &app.options;
-            tls.iter().for_each(Tls::refresh);
-            access.refresh();
-            rate_limits.forget();
-            app.requests.half.forget();
-            app.threads.forget();
-            app.streams.comment(second);
-            app.streams
-                .end_unless(|caller, _| access.is_still_valid(caller));
-        };
-        let _ = spawn_blocking(refresh).await;
+        let _ = spawn_blocking(move || app.refresh(second)).await;
     }
 }

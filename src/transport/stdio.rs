@@ -30,17 +30,16 @@ const LARGEST_BLOCK: usize = 8 * 1024 * 1024;
 /// How much is read at once, in bytes: the capacity of a pipe on Linux.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// The most headers of a frame, and their greatest length in all, in bytes.
-const MAX_HEADERS: usize = 16;
-const MAX_HEADERS_LENGTH: usize = 4 * 1024;
-
-/// A frame begins with one of these headers, in any letter case.
-const HEADERS: [&[u8]; 2] = [b"content-length", b"content-type"];
-
-const BOM: &[u8] = "\u{feff}".as_bytes();
-
 /// How much output is collected before it is written, in bytes.
 const OUTPUT_BUFFER: usize = 64 * 1024;
+
+/// The greatest length of all headers of a frame together, in bytes.
+const MAX_HEADERS: usize = 4 * 1024;
+
+/// A frame begins with one of these headers, in any letter case.
+const FRAME_HEADERS: [&[u8]; 2] = [b"content-length", b"content-type"];
+
+const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// How many jobs may run at once.
 const MAX_JOBS: usize = 16;
@@ -54,8 +53,7 @@ struct Conversation {
     tap: Option<Tap>,
     /// The requests whose jobs run, unless they were cancelled.
     running: Vec<Id>,
-    /// Why something could not be written by another thread. It ends the conversation with the next
-    /// line.
+    /// The first error of another thread that wrote. It ends the conversation with the next message.
     failure: Option<io::Error>,
 }
 
@@ -70,46 +68,23 @@ pub fn serve(
     output: impl Write + Send + 'static,
     tap: Option<Tap>,
 ) -> io::Result<()> {
-    let output = BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output) as _);
-    let session = Session::new(Caller::local());
-    let conversation = Conversation {
-        session,
-        framing: Framing::Line,
-        output,
-        tap,
-        running: Vec::new(),
-        failure: None,
-    };
-    let conversation = Arc::new(Mutex::new(conversation));
+    let conversation = Arc::new(Mutex::new(Conversation::new(output, tap)));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
-    // glibc returns freed memory to the system if it is more than twice the largest block that was
-    // freed so far, and the system clears each page again for the next request: 40 % of the time of
-    // inputs of 1 MiB.
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(
-        LARGEST_BLOCK,
-    )));
+    keep_freed_memory();
     let mut input = Input::new(input);
-    let mut jobs: Vec<JoinHandle<()>> = Vec::new();
-    while let Some((framing, received)) = input.next()? {
-        let (text, message) = match received {
-            Ok(text) => (text, parse(text)),
-            Err(error) => (
-                &b"(a message that was skipped)"[..],
-                Some(Err(Response::error(None, error))),
-            ),
-        };
+    let mut threads = Vec::new();
+    while let Some(Received { framing, text }) = input.next()? {
+        let message = parse(&text);
         let mut locked = lock(&conversation);
         if let Some(tap) = &locked.tap {
+            let text = text.unwrap_or(b"(a message that was skipped)");
             tap.received(framing.origin(), text);
         }
         if let Some(message) = message {
             locked.framing = framing;
             if let Some(job) = locked.receive(server, message)? {
-                jobs.retain(|job| !job.is_finished());
-                if let Some(job) = locked.start(job, &conversation, jobs.len())? {
-                    jobs.push(job);
-                }
+                locked.start(job, &conversation, &mut threads)?;
             }
         }
         // Answers to lines that arrived together are written together. Without a further line the
@@ -119,20 +94,37 @@ pub fn serve(
             locked.output.flush()?;
         }
     }
-    for job in jobs {
-        _ = job.join(); // it catches panics itself
+    for thread in threads {
+        _ = thread.join(); // a job catches its panics
     }
-    lock(&conversation).failure.take().map_or(Ok(()), Err)
+    lock(&conversation).check_failure()
 }
 
-/// The message in a text; `None` if it is empty.
-fn parse(text: &[u8]) -> Option<Result<Message, Response>> {
-    let text = text.trim_ascii();
-    let message = (!text.is_empty()).then(|| Message::parse(text));
-    if let Some(Err(_)) = message {
+/// Makes the allocator keep freed memory for the next request.
+///
+/// glibc returns freed memory to the system if it is more than twice the largest block that was
+/// freed so far, and the system clears each page again for the next request. This took 40 % of the
+/// time of inputs of 1 MiB.
+fn keep_freed_memory() {
+    let block = Vec::<u8>::with_capacity(LARGEST_BLOCK);
+    drop(std::hint::black_box(block));
+}
+
+/// Parses the text of a message. Returns `None` for a blank line, and the response to send for a
+/// text that is not a message or was skipped.
+fn parse(text: &Result<&[u8], Error>) -> Option<Result<Message, Response>> {
+    let text = match text {
+        Ok(text) => text.trim_ascii(),
+        Err(error) => return Some(Err(Response::error(None, error.clone()))),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    let message = Message::parse(text);
+    if message.is_err() {
         tracing::warn!(bytes = text.len(), "a line is not a message");
     }
-    message
+    Some(message)
 }
 
 fn too_long() -> Error {
@@ -149,16 +141,44 @@ fn only_headers() -> Error {
 }
 
 impl Conversation {
-    /// Answers a message, or gives the job that answers it.
+    fn new(output: impl Write + Send + 'static, tap: Option<Tap>) -> Conversation {
+        Conversation {
+            session: Session::new(Caller::local()),
+            framing: Framing::Line,
+            output: BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output)),
+            tap,
+            running: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// # Errors
+    /// Another thread could not write to the client.
+    fn check_failure(&mut self) -> io::Result<()> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps an error of a thread that wrote, if it is the first one.
+    fn fail(&mut self, error: io::Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// Answers a message, or returns the job that answers it.
     fn receive(
         &mut self,
         server: &Server,
         message: Result<Message, Response>,
     ) -> io::Result<Option<Job>> {
-        self.failure.take().map_or(Ok(()), Err)?;
+        self.check_failure()?;
         let message = match message {
             Ok(message) => message,
-            Err(refusal) => return self.send(refusal.as_json()).map(|()| None),
+            Err(response) => {
+                self.send(response.as_json())?;
+                return Ok(None);
+            }
         };
         match server.handle(&mut self.session, message) {
             Reply::None => {}
@@ -170,77 +190,67 @@ impl Conversation {
         Ok(None)
     }
 
-    /// Runs a job on a thread of its own, unless so many run that the client has to wait.
+    /// Runs a job on a new thread, which sends the answer and is added to `threads`. If too many
+    /// jobs run, the client gets an error instead.
+    ///
+    /// `conversation` is this conversation, which the thread locks when the job is done.
     fn start(
         &mut self,
         job: Job,
         conversation: &Arc<Mutex<Conversation>>,
-        running: usize,
-    ) -> io::Result<Option<JoinHandle<()>>> {
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> io::Result<()> {
+        threads.retain(|thread| !thread.is_finished());
         let id = job.id().clone();
-        let refused = |why: String| {
-            Response::error(
-                Some(&id),
-                Error {
-                    code: -32603,
-                    message: why,
-                    data: None,
-                },
-            )
-        };
-        if running >= MAX_JOBS {
-            let why = format!(
+        if threads.len() >= MAX_JOBS {
+            let message = format!(
                 "{MAX_JOBS} requests wait for services or files; send this one again later"
             );
-            return self.send(refused(why).as_json()).map(|()| None);
+            return self.refuse(&id, message);
         }
         let conversation = Arc::clone(conversation);
-        let of_job = id.clone();
-        let run = move || {
-            let response = job.finish();
-            let mut conversation = lock(&conversation);
-            // Of a cancelled request, the answer is dropped.
-            if let Some(at) = conversation
-                .running
-                .iter()
-                .position(|running| *running == of_job)
-            {
-                conversation.running.swap_remove(at);
-                let sent = conversation
-                    .send(response.as_json())
-                    .and_then(|()| conversation.output.flush());
-                conversation.failure = conversation.failure.take().or(sent.err());
-            }
-        };
-        match thread::Builder::new().name("job".to_owned()).spawn(run) {
+        let spawned = thread::Builder::new()
+            .name("job".to_owned())
+            .spawn(move || finish(job, &conversation));
+        match spawned {
             Ok(thread) => {
                 self.running.push(id);
-                Ok(Some(thread))
+                threads.push(thread);
+                Ok(())
             }
             Err(error) => {
-                let why = format!("cannot start a thread ({error}); send this again");
-                self.send(refused(why).as_json()).map(|()| None)
+                let message = format!("cannot start a thread ({error}); send this again");
+                self.refuse(&id, message)
             }
         }
     }
 
-    /// Writes a message, a line with the next flush at the latest.
+    /// Answers a request with an internal error.
+    fn refuse(&mut self, id: &Id, message: String) -> io::Result<()> {
+        let error = Error {
+            code: -32603,
+            message,
+            data: None,
+        };
+        self.send(Response::error(Some(id), error).as_json())
+    }
+
+    /// Writes a message: a frame at once, a line with the next flush at the latest.
     fn send(&mut self, json: &str) -> io::Result<()> {
-        if self.framing == Framing::Frame {
-            write!(self.output, "Content-Length: {}\r\n\r\n", json.len())?;
-        }
-        self.output.write_all(json.as_bytes())?;
-        if self.framing == Framing::Line {
-            self.output.write_all(b"\n")?;
+        match self.framing {
+            Framing::Line => {
+                self.output.write_all(json.as_bytes())?;
+                self.output.write_all(b"\n")?;
+            }
+            Framing::Frame => {
+                write!(self.output, "Content-Length: {}\r\n\r\n{json}", json.len())?;
+                self.output.flush()?;
+            }
         }
         if let Some(tap) = &self.tap {
             tap.sent(self.framing.origin(), json.as_bytes());
         }
-        if self.framing == Framing::Frame {
-            self.output.flush()
-        } else {
-            Ok(())
-        }
+        Ok(())
     }
 
     fn notify(&mut self, change: &Change) -> io::Result<()> {
@@ -250,13 +260,33 @@ impl Conversation {
         }
         self.output.flush()
     }
+
+    /// Sends the answer of a job, unless the client has cancelled the request.
+    fn send_answer(&mut self, id: &Id, answer: &Response) -> io::Result<()> {
+        let Some(index) = self.running.iter().position(|running| running == id) else {
+            return Ok(());
+        };
+        self.running.swap_remove(index);
+        self.send(answer.as_json())?;
+        self.output.flush()
+    }
+}
+
+/// Finishes a job without locking its conversation, then sends the answer.
+fn finish(job: Job, conversation: &Mutex<Conversation>) {
+    let id = job.id().clone();
+    let answer = job.finish();
+    let mut conversation = lock(conversation);
+    if let Err(error) = conversation.send_answer(&id, &answer) {
+        conversation.fail(error);
+    }
 }
 
 impl Listener for Mutex<Conversation> {
     fn tell(&self, change: &Change) {
         let mut conversation = lock(self);
         if let Err(error) = conversation.notify(change) {
-            conversation.failure = Some(error);
+            conversation.fail(error);
         }
     }
 }
@@ -271,18 +301,25 @@ enum Framing {
 }
 
 impl Framing {
-    /// What the record says of a message before it.
+    /// Returns the mark of this framing in the record of messages.
     fn origin(self) -> &'static str {
-        if self == Framing::Frame { "frame " } else { "" }
+        match self {
+            Framing::Line => "",
+            Framing::Frame => "frame ",
+        }
     }
 }
 
-/// A message without its line ending or headers, or why there is none.
-type Received<'i> = Result<&'i [u8], Error>;
+/// A message as it came.
+struct Received<'i> {
+    framing: Framing,
+    /// The message without its line ending or headers, or an error if it was skipped.
+    text: Result<&'i [u8], Error>,
+}
 
 /// The messages of an input: lines, and frames as the Language Server Protocol has them
-/// (`Content-Length: 40`, an empty line, JSON). Bytes, because a message that is not UTF-8 is
-/// refused and must not end the conversation.
+/// (`Content-Length: 40`, an empty line, JSON). They are bytes, because a message that is not UTF-8
+/// is refused and must not end the conversation.
 ///
 /// Some clients count the length of a frame wrongly, so it is ignored: a frame ends where its JSON
 /// value ends.
@@ -301,39 +338,51 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Waits for the next line, which may be empty, or frame; `None` at the end of input. A BOM
-    /// before the first is dropped. What is too long, or no frame, is skipped.
-    fn next(&mut self) -> io::Result<Option<(Framing, Received<'_>)>> {
+    /// Waits for the next frame or line, which may be empty. Returns `None` at the end of input.
+    ///
+    /// A BOM before the first message is dropped. A message that is too long and a frame without
+    /// JSON are skipped.
+    fn next(&mut self) -> io::Result<Option<Received<'_>>> {
         let length = self.read_line()?;
         let is_first = std::mem::take(&mut self.is_first);
         if length == 0 {
             return Ok(None);
         }
-        if length > MAX_MESSAGE && self.message.len() == length {
+        // If there is no line ending, nothing was removed from the line.
+        let is_cut = length > MAX_MESSAGE && self.message.len() == length;
+        if is_cut {
             self.input.skip_until(b'\n')?;
-            return Ok(Some((Framing::Line, Err(too_long()))));
+            return Ok(Some(Received {
+                framing: Framing::Line,
+                text: Err(too_long()),
+            }));
         }
-        let start = if is_first && self.message.starts_with(BOM) {
-            BOM.len()
-        } else {
-            0
-        };
-        if is_header(&self.message[start..]) {
-            return Ok(Some((Framing::Frame, self.frame()?)));
+        let mut start = 0;
+        if is_first && self.message.starts_with(BOM) {
+            start = BOM.len();
         }
-        Ok(Some((Framing::Line, Ok(&self.message[start..]))))
+        if is_frame_header(&self.message[start..]) {
+            return Ok(Some(Received {
+                framing: Framing::Frame,
+                text: self.read_frame()?,
+            }));
+        }
+        Ok(Some(Received {
+            framing: Framing::Line,
+            text: Ok(&self.message[start..]),
+        }))
     }
 
-    /// Whether [`next`](Input::next) need not wait.
+    /// Returns whether [`next`](Input::next) would return at once. Always `false` before a frame,
+    /// which may be incomplete even if its headers have come.
     fn has_next(&self) -> bool {
-        let rest = self.input.buffer();
-        // A frame may not be complete, even if its headers are.
-        let is_frame = matches!(rest.trim_ascii_start().first(), Some(b'c' | b'C'));
-        !is_frame && memchr::memchr(b'\n', rest).is_some()
+        let buffer = self.input.buffer();
+        let is_frame = matches!(buffer.trim_ascii_start().first(), Some(b'c' | b'C'));
+        !is_frame && memchr::memchr(b'\n', buffer).is_some()
     }
 
-    /// Reads the next line, without its line ending; of one that is too long, [`MAX_MESSAGE`] bytes
-    /// and one more. Returns how many bytes were read.
+    /// Reads the next line into `message`, without its line ending. If the line is too long, reads
+    /// only its first [`MAX_MESSAGE`] bytes and one more. Returns how many bytes were read.
     fn read_line(&mut self) -> io::Result<usize> {
         self.message.clear();
         self.message.shrink_to(RETAINED);
@@ -348,155 +397,176 @@ impl<R: Read> Input<R> {
         Ok(length)
     }
 
-    /// Reads a frame after its first header.
-    fn frame(&mut self) -> io::Result<Received<'_>> {
-        let (mut headers, mut length) = (1, self.message.len());
-        // JSON may also follow without an empty line before it.
+    /// Reads the message of a frame, whose first header is in `message`.
+    fn read_frame(&mut self) -> io::Result<Result<&[u8], Error>> {
+        let mut length = self.message.len();
+        // Some clients leave out the empty line before the JSON.
         while !self.is_at_json()? {
             length += self.read_line()?;
             if self.message.trim_ascii().is_empty() {
                 break;
             }
-            headers += 1;
-            if headers > MAX_HEADERS || length > MAX_HEADERS_LENGTH {
+            if length > MAX_HEADERS {
                 return Ok(Err(only_headers()));
             }
         }
-        while self
-            .input
-            .fill_buf()?
-            .first()
-            .is_some_and(u8::is_ascii_whitespace)
-        {
-            self.input.consume(1);
-        }
+        self.skip_whitespace()?;
         if self.is_at_json()? {
-            return self.value();
+            return self.read_json();
         }
         self.input.skip_until(b'\n')?;
         Ok(Err(only_headers()))
     }
 
-    /// Whether an object or an array comes next.
+    fn skip_whitespace(&mut self) -> io::Result<()> {
+        loop {
+            match self.input.fill_buf()?.first() {
+                Some(byte) if byte.is_ascii_whitespace() => self.input.consume(1),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Returns whether an object or an array comes next.
     fn is_at_json(&mut self) -> io::Result<bool> {
         Ok(matches!(self.input.fill_buf()?.first(), Some(b'{' | b'[')))
     }
 
-    /// Reads an object or an array, or what is there of it, and nothing after it.
-    fn value(&mut self) -> io::Result<Received<'_>> {
+    /// Reads an object or an array, and nothing after it. If the input ends in the middle, returns
+    /// the part that has come.
+    fn read_json(&mut self) -> io::Result<Result<&[u8], Error>> {
         self.message.clear();
-        let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+        let mut scan = JsonScan::default();
         let mut length = 0;
         loop {
             let bytes = self.input.fill_buf()?;
-            let end = bytes.iter().position(|byte| {
-                match byte {
-                    _ if is_escaped => is_escaped = false,
-                    b'\\' if in_string => is_escaped = true,
-                    b'"' => in_string = !in_string,
-                    b'{' | b'[' if !in_string => depth += 1,
-                    b'}' | b']' if !in_string => depth -= 1,
-                    _ => {}
-                }
-                depth == 0
-            });
-            let count = end.map_or(bytes.len(), |end| end + 1);
+            let end = bytes.iter().position(|byte| scan.ends_with(*byte));
+            let count = match end {
+                Some(end) => end + 1,
+                None => bytes.len(),
+            };
             length += count;
             if length <= MAX_MESSAGE {
                 self.message.extend_from_slice(&bytes[..count]);
             }
             self.input.consume(count);
             if end.is_some() || count == 0 {
-                return Ok(if length > MAX_MESSAGE {
-                    Err(too_long())
-                } else {
-                    Ok(&self.message)
-                });
+                break;
             }
         }
+        if length > MAX_MESSAGE {
+            return Ok(Err(too_long()));
+        }
+        Ok(Ok(&self.message))
     }
 }
 
-/// Whether a line is the first header of a frame.
-fn is_header(line: &[u8]) -> bool {
-    let name = line
-        .trim_ascii_start()
-        .split(|byte| *byte == b':')
-        .next()
-        .filter(|name| name.len() < line.len());
-    line.len() <= MAX_HEADERS_LENGTH
-        && name.is_some_and(|name| {
-            HEADERS
-                .iter()
-                .any(|header| name.eq_ignore_ascii_case(header))
-        })
+/// Finds the end of a JSON object or array by counting brackets outside of strings.
+#[derive(Default)]
+struct JsonScan {
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+}
+
+impl JsonScan {
+    /// Takes the next byte, and returns whether the value ends with this byte.
+    fn ends_with(&mut self, byte: u8) -> bool {
+        if self.is_escaped {
+            self.is_escaped = false;
+            return false;
+        }
+        if self.is_in_string {
+            self.is_escaped = byte == b'\\';
+            self.is_in_string = byte != b'"';
+            return false;
+        }
+        match byte {
+            b'"' => self.is_in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth -= 1,
+            _ => {}
+        }
+        self.depth == 0
+    }
+}
+
+/// Returns whether a line is the first header of a frame, such as `Content-Length: 40`.
+fn is_frame_header(line: &[u8]) -> bool {
+    if line.len() > MAX_HEADERS {
+        return false;
+    }
+    let line = line.trim_ascii_start();
+    let Some(colon) = memchr::memchr(b':', line) else {
+        return false;
+    };
+    let name = &line[..colon];
+    FRAME_HEADERS
+        .iter()
+        .any(|header| name.eq_ignore_ascii_case(header))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The messages of a text that arrives in pieces of at most this many bytes; `None` for one
-    /// that is too long or missing.
-    fn messages(text: &[u8], piece: usize) -> Vec<(Framing, Option<Vec<u8>>)> {
-        struct Pieces<'t>(&'t [u8], usize);
-        impl Read for Pieces<'_> {
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                let length = self.1.min(buffer.len());
-                self.0.read(&mut buffer[..length])
-            }
-        }
-        let mut input = Input::new(Pieces(text, piece));
-        let mut all = Vec::new();
-        while let Some((framing, received)) = input.next().unwrap() {
-            all.push((framing, received.ok().map(<[u8]>::to_vec)));
-        }
-        all
+    /// A text that arrives in pieces of at most `length` bytes.
+    struct Pieces<'t> {
+        text: &'t [u8],
+        length: usize,
     }
 
-    /// The same for a text of lines only.
-    fn lines(text: &[u8], piece: usize) -> Vec<Option<Vec<u8>>> {
-        let line = |(framing, line)| {
-            assert_eq!(framing, Framing::Line);
-            line
-        };
-        messages(text, piece).into_iter().map(line).collect()
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.length.min(buffer.len());
+            self.text.read(&mut buffer[..length])
+        }
     }
+
+    /// Returns the messages of a text; `None` for one that is skipped.
+    fn messages(text: &[u8], length: usize) -> Vec<(Framing, Option<Vec<u8>>)> {
+        let mut input = Input::new(Pieces { text, length });
+        let mut messages = Vec::new();
+        while let Some(Received { framing, text }) = input.next().unwrap() {
+            messages.push((framing, text.ok().map(<[u8]>::to_vec)));
+        }
+        messages
+    }
+
+    fn line(text: &str) -> (Framing, Option<Vec<u8>>) {
+        (Framing::Line, Some(text.as_bytes().to_vec()))
+    }
+
+    fn frame(text: &str) -> (Framing, Option<Vec<u8>>) {
+        (Framing::Frame, Some(text.as_bytes().to_vec()))
+    }
+
+    const SKIPPED_LINE: (Framing, Option<Vec<u8>>) = (Framing::Line, None);
+    const SKIPPED_FRAME: (Framing, Option<Vec<u8>>) = (Framing::Frame, None);
 
     #[test]
     fn a_line_ends_with_a_newline_or_with_the_input_however_it_arrives() {
-        for piece in [1, 2, 3, 100] {
-            for (text, want) in [
+        for length in [1, 2, 3, 100] {
+            for (text, expected) in [
                 ("", vec![]),
-                ("a\n", vec!["a"]),
-                ("a\nb", vec!["a", "b"]),
-                ("\n\r\nlast\r", vec!["", "\r", "last\r"]),
-                ("\u{feff}a\n\u{feff}b", vec!["a", "\u{feff}b"]),
+                ("a\n", vec![line("a")]),
+                ("a\nb", vec![line("a"), line("b")]),
+                ("\n\r\nlast\r", vec![line(""), line("\r"), line("last\r")]),
+                ("\u{feff}a\n\u{feff}b", vec![line("a"), line("\u{feff}b")]),
             ] {
-                let want: Vec<_> = want
-                    .into_iter()
-                    .map(|line| Some(line.as_bytes().to_vec()))
-                    .collect();
-                assert_eq!(
-                    lines(text.as_bytes(), piece),
-                    want,
-                    "{text:?} in pieces of {piece}"
-                );
+                let messages = messages(text.as_bytes(), length);
+                assert_eq!(messages, expected, "{text:?} in pieces of {length}");
             }
         }
     }
 
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_the_next_is_read() {
-        let long = vec![b'x'; MAX_MESSAGE];
-        let text = [&long[..], b"\n", &long, b"x\nnext\n", &long, b"xx"].concat();
-        let found = lines(&text, READ_BUFFER);
-        assert!(
-            found[0]
-                .as_ref()
-                .is_some_and(|line| line.len() == MAX_MESSAGE)
-        );
-        assert_eq!(found[1..], [None, Some(b"next".to_vec()), None]);
+        let long = "x".repeat(MAX_MESSAGE);
+        let text = format!("{long}\n{long}x\nnext\n{long}xx");
+        let messages = messages(text.as_bytes(), READ_BUFFER);
+        assert!(messages[0] == line(&long));
+        assert_eq!(messages[1..], [SKIPPED_LINE, line("next"), SKIPPED_LINE]);
     }
 
     #[test]
@@ -519,10 +589,7 @@ mod tests {
 
     #[test]
     fn a_frame_ends_with_its_json_whatever_its_headers_say_and_however_it_arrives() {
-        let frame = |text: &str| (Framing::Frame, Some(text.as_bytes().to_vec()));
-        let line = |text: &str| (Framing::Line, Some(text.as_bytes().to_vec()));
-        let only_headers = (Framing::Frame, None);
-        for piece in [1, 2, 3, 100] {
+        for length in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("Content-Length: 2\r\n\r\n{}", vec![frame("{}")]),
                 (
@@ -541,65 +608,40 @@ mod tests {
                 ("Content-Length: 9\n\n{[\"}", vec![frame("{[\"}")]),
                 (
                     "Content-Length: 5\n\nhello\nx\n",
-                    vec![only_headers.clone(), line("x")],
+                    vec![SKIPPED_FRAME, line("x")],
                 ),
-                ("Content-Length: 5", vec![only_headers.clone()]),
-                ("Content-Length: 5\n\n", vec![only_headers.clone()]),
-                ("Content-Length\nContents: 5\n{\"a\":\nContent-Length: 5", {
+                ("Content-Length: 5", vec![SKIPPED_FRAME]),
+                ("Content-Length: 5\n\n", vec![SKIPPED_FRAME]),
+                (
+                    "Content-Length\nContents: 5\n{\"a\":\nContent-Length: 5",
                     vec![
                         line("Content-Length"),
                         line("Contents: 5"),
                         line("{\"a\":"),
-                        only_headers.clone(),
-                    ]
-                }),
+                        SKIPPED_FRAME,
+                    ],
+                ),
             ] {
-                assert_eq!(
-                    messages(text.as_bytes(), piece),
-                    expected,
-                    "{text:?} in pieces of {piece}"
-                );
+                let messages = messages(text.as_bytes(), length);
+                assert_eq!(messages, expected, "{text:?} in pieces of {length}");
             }
         }
     }
 
     #[test]
-    fn a_frame_has_at_most_16_headers_of_at_most_4_kib() {
-        let headers = |count: usize, length: usize| {
-            let first = "Content-Length: 2\n";
-            format!(
-                "{first}{}\n{{}}\n",
-                format!("{}\n", "x".repeat(length - 1)).repeat(count - 1)
-            )
-        };
-        for (text, is_read) in [
-            (headers(16, 20), true),
-            (headers(17, 20), false),
-            (headers(5, 1000), true),
-            (headers(6, 1000), false),
-        ] {
-            let first = &messages(text.as_bytes(), 100)[0];
-            assert_eq!(*first, (Framing::Frame, is_read.then(|| b"{}".to_vec())));
+    fn a_frame_has_at_most_4_kib_of_headers() {
+        for (headers, expected) in [(4, frame("{}")), (5, SKIPPED_FRAME)] {
+            let headers = format!("{}\n", "x".repeat(999)).repeat(headers);
+            let text = format!("Content-Length: 2\n{headers}\n{{}}\n");
+            assert_eq!(messages(text.as_bytes(), 100)[0], expected);
         }
     }
 
     #[test]
     fn a_frame_that_is_too_long_is_skipped_and_the_next_message_is_read() {
-        let long = [b"[\"", vec![b'x'; MAX_MESSAGE].as_slice(), b"\"]"].concat();
-        let text = [
-            b"Content-Length: 1\n\n",
-            &long[..],
-            b"Content-Length: 1\n\n{}next\n",
-        ]
-        .concat();
-        let found = messages(&text, READ_BUFFER);
-        let next = [
-            (Framing::Frame, Some(b"{}".to_vec())),
-            (Framing::Line, Some(b"next".to_vec())),
-        ];
-        assert_eq!(
-            (&found[0], &found[1..]),
-            (&(Framing::Frame, None), &next[..])
-        );
+        let long = "x".repeat(MAX_MESSAGE);
+        let text = format!("Content-Length: 1\n\n[\"{long}\"]Content-Length: 1\n\n{{}}next\n");
+        let messages = messages(text.as_bytes(), READ_BUFFER);
+        assert_eq!(messages, [SKIPPED_FRAME, frame("{}"), line("next")]);
     }
 }

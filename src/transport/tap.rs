@@ -11,17 +11,16 @@ use std::fmt::Display;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// A record that messages are appended to. If it cannot be written, it warns once, and recording
+/// A record to which messages are appended. If it cannot be written, it warns once, and recording
 /// stops.
 pub struct Tap {
-    /// `None` after it failed.
+    /// `None` after a write failed.
     record: Mutex<Option<Box<dyn Write + Send>>>,
     warn: fn(&str),
 }
 
 impl Tap {
-    /// Records to `record`, such as a file that is appended to; `warn` receives the reason if that
-    /// fails.
+    /// Records to `record`, such as a file in append mode. `warn` receives the message of a failure.
     pub fn new(record: impl Write + Send + 'static, warn: fn(&str)) -> Tap {
         Tap {
             record: Mutex::new(Some(Box::new(record))),
@@ -29,35 +28,37 @@ impl Tap {
         }
     }
 
-    /// Records a message that was received, without a line ending. `origin`, if it is not empty,
-    /// ends with a space.
+    /// Records a message from the client, without its line ending. `origin` is empty or ends with a
+    /// space, such as `frame `.
     pub(super) fn received(&self, origin: impl Display, message: &[u8]) {
         self.append("in ", origin, message);
     }
 
-    /// Records a message that is sent, in the same way.
+    /// Records a message to the client, without its line ending. `origin` is empty or ends with a
+    /// space, such as `frame `.
     pub(super) fn sent(&self, origin: impl Display, message: &[u8]) {
         self.append("out", origin, message);
     }
 
     /// Appends an entry in one call, so that the entries of several processes do not mix.
     fn append(&self, direction: &str, origin: impl Display, message: &[u8]) {
-        let mut entry = format!(
-            "{:.6} {} {direction} {origin}",
-            Timestamp::now(),
-            std::process::id()
-        )
-        .into_bytes();
-        // JSON over HTTP may have line breaks, all of them between its tokens. Of the messages of
-        // stdio, only frames have any.
-        entry.extend(
-            message
-                .iter()
-                .map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
-        );
+        let time = Timestamp::now();
+        let process = std::process::id();
+        let mut entry = format!("{time:.6} {process} {direction} {origin}").into_bytes();
+        entry.extend_from_slice(message);
+        // An entry is one line. The JSON of HTTP and of frames may have line breaks, all of them
+        // between its tokens.
+        for byte in &mut entry {
+            if *byte == b'\n' {
+                *byte = b' ';
+            }
+        }
         entry.push(b'\n');
         let mut record = lock(&self.record);
-        if let Some(Err(error)) = record.as_mut().map(|record| record.write_all(&entry)) {
+        let Some(writer) = record.as_mut() else {
+            return;
+        };
+        if let Err(error) = writer.write_all(&entry) {
             *record = None;
             (self.warn)(&format!(
                 "the conversation is no longer recorded: {error}; start the server again with another file"

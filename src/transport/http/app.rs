@@ -1,4 +1,5 @@
-//! What all requests over HTTP share, and the threads on which they wait for files and services.
+//! The state that all requests over HTTP share, and the threads on which requests wait for files and
+//! services.
 
 use super::auth::Access;
 use super::limits::{self, RateLimits, Requests};
@@ -32,29 +33,29 @@ const MAX_SERVICES: usize = 64;
 /// How many requests may write at the same time; one waits for the lock of another anyway.
 const MAX_WRITES: usize = 4;
 
-/// How the server is reached, and by whom.
+/// The options of an HTTP server.
 pub struct Options {
-    /// Where it listens; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
-    /// Its certificate; `None`: HTTP without TLS.
+    /// The certificate of the server; `None` for HTTP without TLS.
     pub tls: Option<Tls>,
-    /// Proxies that say who the client is.
+    /// The proxies whose `X-Forwarded-…` headers count.
     pub trusted_proxies: Vec<IpNet>,
     /// The keys that sign session ids.
     pub keys: Keys,
     /// The longest body of a request, in bytes.
     pub max_body: usize,
-    /// Records all messages.
+    /// The record of all messages.
     pub tap: Option<Arc<Tap>>,
-    /// Who may use it.
+    /// The callers who may use the server.
     pub access: Access,
-    /// The names by which, and the web pages from which, it may be used.
+    /// The names of the server, and the web pages that may use it.
     pub sites: Sites,
     /// How many messages a caller may send.
     pub rate_limits: RateLimits,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct App {
     pub(super) server: Arc<Server>,
     pub(super) options: Options,
@@ -65,11 +66,11 @@ pub(super) struct App {
     pub(super) metrics: Metrics,
     /// When the library was last looked at, and how many of its folders could not be read.
     pub(super) readiness: tokio::sync::Mutex<Option<(Instant, Vec<Diagnostic>)>>,
-    /// Whether the server was told to stop.
+    /// Turns to `true` when the server is told to stop.
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-/// A request of a caller whom the server knows.
+/// An authenticated request.
 #[derive(Clone)]
 pub(super) struct Exchange {
     pub(super) app: Arc<App>,
@@ -77,7 +78,6 @@ pub(super) struct Exchange {
     pub(super) caller: Arc<Caller>,
 }
 
-/// How many processors there are.
 pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
@@ -116,11 +116,11 @@ impl AllThreads {
 
 /// The threads for one kind of work. One caller gets at most half of them.
 pub(super) struct Threads {
-    /// Those that have no work.
+    /// A permit for each thread without work.
     free: Arc<Semaphore>,
-    /// How many one caller may have.
+    /// The most threads of one caller.
     share: usize,
-    /// For each caller with work, how much of their share is free.
+    /// For each caller with work, a permit for each thread that they may still take.
     shares: Mutex<HashMap<u128, Arc<Semaphore>>>,
 }
 
@@ -133,11 +133,11 @@ impl Threads {
         }
     }
 
-    /// Returns the result of a caller's work. The thread is free again when the work ends, even if
-    /// nobody waits for it any more. Work that has not begun by then is dropped.
+    /// Runs the work of a caller on a thread, and returns its result. Work that has begun goes on,
+    /// and keeps its thread, even if the request is dropped.
     ///
     /// # Errors
-    /// It panics.
+    /// The work panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         caller: u128,
@@ -147,13 +147,14 @@ impl Threads {
         let share = permit_of(&self.share_of(caller)).await?;
         let thread = permit_of(&self.free).await?;
         let span = Span::current();
-        let work = move || {
+        let task = spawn_blocking(move || {
             let _permits = [share, thread];
             span.in_scope(work)
-        };
-        spawn_blocking(work).await.map_err(|_| Refusal::bug())
+        });
+        task.await.map_err(|_| Refusal::bug())
     }
 
+    /// Returns the permits for the threads of one caller.
     fn share_of(&self, caller: u128) -> Arc<Semaphore> {
         let mut shares = lock(&self.shares);
         let share = shares
@@ -163,13 +164,13 @@ impl Threads {
     }
 }
 
+/// Waits for a permit. Nothing closes a semaphore, so this never fails.
 async fn permit_of(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
     let permit = Arc::clone(semaphore).acquire_owned().await;
     permit.map_err(|_| Refusal::bug())
 }
 
 impl App {
-    /// What the requests to a server share, which is told to stop through `stopping`.
     pub(super) fn new(
         server: Arc<Server>,
         options: Options,
@@ -190,23 +191,36 @@ impl App {
         }
     }
 
-    /// Answers a message of a caller; what waits does so on a thread of its own.
+    /// Reads changed files of certificates and tokens, forgets callers who are gone, and ends the
+    /// streams of callers whose token is no longer valid. To be called each second, on a thread that
+    /// may wait.
+    pub(super) fn refresh(&self, second: usize) {
+        let access = &self.options.access;
+        if let Some(tls) = &self.options.tls {
+            tls.refresh();
+        }
+        access.refresh();
+        self.options.rate_limits.forget();
+        self.requests.half.forget();
+        self.threads.forget();
+        self.streams.comment(second);
+        self.streams
+            .end_unless(|caller, _| access.is_still_valid(caller));
+    }
+
+    /// Answers a message of a caller. Work that may wait runs on another thread.
     ///
     /// # Errors
     /// A bug.
     pub(super) async fn handle(
         &self,
         caller: u128,
-        mut session: Session,
+        session: &mut Session,
         message: Message,
-    ) -> Result<(Reply, Session), Refusal> {
-        let server = Arc::clone(&self.server);
-        let (mut reply, session) = match message {
-            Message::Batch(_) => {
-                let handle = move || (server.handle(&mut session, message), session);
-                self.threads.files.run(caller, handle).await?
-            }
-            _ => (server.handle(&mut session, message), session),
+    ) -> Result<Reply, Refusal> {
+        let mut reply = match message {
+            Message::Batch(_) => self.handle_batch(caller, session, message).await?,
+            _ => self.server.handle(session, message),
         };
         while let Reply::Later(job) = reply {
             let threads = match job.may_wait {
@@ -216,25 +230,48 @@ impl App {
             };
             reply = threads.run(caller, move || job.run()).await?;
         }
-        Ok((reply, session))
+        Ok(reply)
+    }
+
+    /// Answers all messages of a batch on one other thread.
+    async fn handle_batch(
+        &self,
+        caller: u128,
+        session: &mut Session,
+        batch: Message,
+    ) -> Result<Reply, Refusal> {
+        let server = Arc::clone(&self.server);
+        let empty = Session::new(Arc::clone(&session.caller));
+        let mut owned = std::mem::replace(session, empty);
+        let (reply, owned) = self
+            .threads
+            .files
+            .run(caller, move || {
+                let reply = server.handle(&mut owned, batch);
+                (reply, owned)
+            })
+            .await?;
+        *session = owned;
+        Ok(reply)
     }
 }
 
 impl Exchange {
-    /// Counts messages with these methods.
+    /// Counts messages with these methods against the limits of the caller.
     ///
     /// # Errors
-    /// 429: the caller has sent more than a limit allows. 503: the prompts were never read, so that
-    /// another server should be asked.
+    /// 429: the caller has sent more messages than a limit allows. 503: the store of the prompts was
+    /// never read, so that a load balancer should ask another server.
     pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
-        if self.app.server.library().store_age() == Some(None) {
+        let has_unread_store = self.app.server.library().store_age() == Some(None);
+        if has_unread_store {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
         }
         self.app.options.rate_limits.take(self.key(), methods)
     }
 
-    /// Returns who the caller is for limits.
+    /// Returns the key by which limits know the caller.
     pub(super) fn key(&self) -> u128 {
         limits::key_of(&self.caller, self.client.address)
     }
@@ -254,11 +291,13 @@ mod tests {
         for caller in [1, 1, 1, 1, 2] {
             let (end, ended) = mpsc::channel::<()>();
             let (threads, begin) = (Arc::clone(&threads), begin.clone());
-            let work = move || {
-                begin.send(caller).unwrap();
-                let _ = ended.recv();
-            };
-            runtime.spawn(async move { threads.run(caller, work).await });
+            runtime.spawn(async move {
+                let block = move || {
+                    begin.send(caller).unwrap();
+                    let _ = ended.recv();
+                };
+                threads.run(caller, block).await
+            });
             blocked.push(end);
         }
         let mut callers: Vec<u128> = (0..3).map(|_| begun.recv().unwrap()).collect();

@@ -3,16 +3,16 @@
 
 use super::app::Exchange;
 use super::headers::{self, EVENT_STREAM};
-use super::refusal::{JSON, Refusal};
+use super::refusal::{HttpResult, JSON, Refusal};
 use super::sessions::{self, SessionId};
 use super::{limits, metrics};
 use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Era, Reply, Session};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,142 +20,170 @@ use std::time::Instant;
 /// milliseconds.
 const MAX_QUICK: usize = 64 * 1024;
 
-type Answered = Result<Response, Refusal>;
-
-/// One request, with its headers.
-struct Asked<'r> {
+/// A request to the endpoint, with its headers.
+struct McpRequest<'r> {
     exchange: &'r Exchange,
     headers: &'r HeaderMap,
 }
 
-/// Answers a message, or a batch of them.
-pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> Answered {
-    let app = &exchange.app;
+/// Answers a POST, whose body is a message or a batch of messages.
+pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> HttpResult {
     let (head, body) = request.into_parts();
     headers::check_content_type(&head.headers)?;
-    let mut received = app
-        .requests
-        .read(&exchange.client, &head.headers, body)
-        .await?;
+    let requests = &exchange.app.requests;
+    let client = &exchange.client;
+    let mut received = requests.read(client, &head.headers, body).await?;
     received.count_values()?;
     let body = std::mem::take(&mut received.bytes);
-    exchange.client.received(&body);
-    let read = if body.len() <= MAX_QUICK {
-        Message::parse(body.trim_ascii())
-    } else {
-        let parse = move || Message::parse(body.trim_ascii());
-        app.threads.files.run(exchange.key(), parse).await?
-    };
-    let asked = Asked {
+    client.received(&body);
+    let mcp_request = McpRequest {
         exchange: &exchange,
         headers: &head.headers,
     };
-    let message = match read {
-        Ok(message) => message,
-        Err(answer) => {
+    match parse(&exchange, body).await? {
+        Ok(message) => mcp_request.answer(message).await,
+        Err(error) => {
             exchange.take(&[limits::NO_METHOD])?;
-            return asked.json(StatusCode::BAD_REQUEST, answer);
+            mcp_request.json(StatusCode::BAD_REQUEST, error)
         }
-    };
-    let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
-    let answered = match exchange.take(&limits::methods(&message)) {
-        Ok(()) => asked.answer(message).await,
-        Err(refusal) => Err(refusal),
-    };
-    let is_error = answered.as_ref().map_or(true, |response| {
-        response.extensions().get::<IsError>().is_some()
-    });
-    app.metrics
-        .answered("http", method, is_error, started.elapsed());
-    answered.map_err(|refusal| Refusal { id, ..refusal })
+    }
 }
 
-/// The stream of a legacy session. A person who opens the endpoint in a browser is sent to the
-/// page, which asks for a token where one is needed.
+/// Parses the body of a POST, on another thread if it is long. The inner error is the response to a
+/// body that is not a message.
+async fn parse(exchange: &Exchange, body: Bytes) -> Result<Result<Message, RpcResponse>, Refusal> {
+    if body.len() <= MAX_QUICK {
+        return Ok(Message::parse(body.trim_ascii()));
+    }
+    let threads = &exchange.app.threads.files;
+    threads
+        .run(exchange.key(), move || Message::parse(body.trim_ascii()))
+        .await
+}
+
+/// Answers a GET with the stream of a legacy session. A person who opens the endpoint in a browser
+/// is sent to the page, which asks for a token if one is needed.
 pub(super) async fn open_stream(
     exchange: Result<Exchange, Refusal>,
     method: Method,
     headers: HeaderMap,
-) -> Answered {
+) -> HttpResult {
     if headers::asks_for_page(&method, &headers) {
         return Ok(Redirect::to("./").into_response());
     }
     let exchange = exchange?;
     headers::check_accept(&headers, EVENT_STREAM)?;
-    let session = Asked {
+    let request = McpRequest {
         exchange: &exchange,
         headers: &headers,
-    }
-    .needed_session()?;
+    };
+    let session = request.required_session()?;
     let last_event = headers::identifier(&headers, &headers::LAST_EVENT_ID);
-    let Exchange {
-        app,
-        client,
-        caller,
-    } = &exchange;
-    app.streams
-        .open((**caller).clone(), client, &session, last_event)
+    let caller = (*exchange.caller).clone();
+    let streams = &exchange.app.streams;
+    streams
+        .open(caller, &exchange.client, &session, last_event)
         .map_err(|_| Refusal::bug())
 }
 
-/// The end of a session.
-pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> Answered {
-    let session = Asked {
+/// Answers a DELETE: ends a session and its streams.
+pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> HttpResult {
+    let request = McpRequest {
         exchange: &exchange,
         headers: &headers,
-    }
-    .needed_session()?;
-    exchange.app.sessions.delete(&session);
-    exchange
-        .app
-        .streams
-        .end_unless(|_, of| of != Some(session.random));
+    };
+    let session = request.required_session()?;
+    let app = &exchange.app;
+    app.sessions.delete(&session);
+    app.streams.end_unless(|_, of| of != Some(session.random));
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-impl Asked<'_> {
-    async fn answer(&self, message: Message) -> Answered {
+impl McpRequest<'_> {
+    /// Answers a message, and counts it for the limits of the caller and for the metrics.
+    async fn answer(&self, message: Message) -> HttpResult {
+        let method = metrics::label(&message);
+        let id = message.id();
+        let started = Instant::now();
+        let result = match self.exchange.take(&limits::methods(&message)) {
+            Ok(()) => self.answer_by_version(message).await,
+            Err(refusal) => Err(refusal),
+        };
+        let is_error = match &result {
+            Ok(response) => response.extensions().get::<IsError>().is_some(),
+            Err(_) => true,
+        };
+        let metrics = &self.exchange.app.metrics;
+        metrics.answered("http", method, is_error, started.elapsed());
+        result.map_err(|refusal| Refusal { id, ..refusal })
+    }
+
+    /// Answers a message by the rules of its protocol version.
+    async fn answer_by_version(&self, message: Message) -> HttpResult {
         let era = match &message {
-            Message::Request(request) => headers::era(self.headers, request),
-            _ => Ok(headers::check_version(self.headers)?),
+            Message::Request(request) => match headers::era(self.headers, request) {
+                Ok(era) => era,
+                Err(error) => {
+                    let answer = RpcResponse::error(Some(&request.id), error);
+                    return self.json(StatusCode::BAD_REQUEST, answer);
+                }
+            },
+            _ => headers::check_version(self.headers)?,
         };
         match (message, era) {
-            (message, Err(error)) => {
-                let answer = RpcResponse::error(message.id().as_ref(), error);
-                self.json(StatusCode::BAD_REQUEST, answer)
+            (Message::Request(request), Era::Modern) => self.answer_modern(request).await,
+            (message @ (Message::Request(_) | Message::Batch(_)), Era::Legacy) => {
+                self.answer_legacy(message).await
             }
-            (Message::Request(request), Ok(Era::Modern)) => self.modern(request).await,
-            (message @ (Message::Request(_) | Message::Batch(_)), Ok(Era::Legacy)) => {
-                self.legacy(message).await
+            (Message::Notification { .. }, _) | (Message::Response, Era::Legacy) => {
+                self.session()?;
+                Ok(StatusCode::ACCEPTED.into_response())
             }
-            (Message::Notification { .. }, _) | (Message::Response, Ok(Era::Legacy)) => {
-                self.session().map(|_| StatusCode::ACCEPTED.into_response())
-            }
-            _ => Err(Refusal::new(
+            (Message::Batch(_) | Message::Response, Era::Modern) => Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 "this version has no batches, and no responses of clients",
             )),
         }
     }
 
-    async fn modern(&self, request: Request) -> Answered {
-        let app = &self.exchange.app;
-        let session = Session::of_request(Arc::clone(&self.exchange.caller), None, None);
-        let opens_stream = request.method == "subscriptions/listen";
-        headers::check_accept(self.headers, if opens_stream { EVENT_STREAM } else { JSON })?;
-        let reply = if opens_stream {
-            let Exchange { app, client, .. } = self.exchange.clone();
-            let listen = move || app.streams.listen(session, &client, request);
-            let Exchange { app, .. } = self.exchange;
-            match app.threads.files.run(self.exchange.key(), listen).await? {
-                Ok(stream) => return Ok(stream),
-                Err(reply) => reply,
-            }
-        } else {
-            app.handle(self.exchange.key(), session, Message::Request(request))
-                .await?
-                .0
-        };
+    /// Answers a request of version 2026-07-28.
+    async fn answer_modern(&self, request: Request) -> HttpResult {
+        if request.method == "subscriptions/listen" {
+            return self.listen(request).await;
+        }
+        headers::check_accept(self.headers, JSON)?;
+        let Exchange { app, caller, .. } = self.exchange;
+        let mut session = Session::of_request(Arc::clone(caller), None, None);
+        let reply = app
+            .handle(self.exchange.key(), &mut session, Message::Request(request))
+            .await?;
+        self.modern_response(reply)
+    }
+
+    /// Answers `subscriptions/listen` with a stream, or with the error of the request.
+    async fn listen(&self, request: Request) -> HttpResult {
+        headers::check_accept(self.headers, EVENT_STREAM)?;
+        let Exchange {
+            app,
+            client,
+            caller,
+        } = self.exchange.clone();
+        let session = Session::of_request(caller, None, None);
+        let threads = &self.exchange.app.threads.files;
+        let opened = threads
+            .run(self.exchange.key(), move || {
+                app.streams.listen(session, &client, request)
+            })
+            .await?;
+        match opened {
+            Ok(stream) => Ok(stream),
+            Err(reply) => self.modern_response(reply),
+        }
+    }
+
+    /// Returns the response to a modern request. Some errors have a status of their own
+    /// ("Error codes" of 2026-07-28).
+    fn modern_response(&self, reply: Reply) -> HttpResult {
         let Reply::Response(answer) = reply else {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
@@ -167,96 +195,110 @@ impl Asked<'_> {
         self.json(status, answer)
     }
 
-    async fn legacy(&self, message: Message) -> Answered {
+    /// Answers a request or a batch of an earlier version.
+    async fn answer_legacy(&self, message: Message) -> HttpResult {
         headers::check_accept(self.headers, JSON)?;
         let Exchange { app, caller, .. } = self.exchange;
         let is_batch = matches!(message, Message::Batch(_));
         let is_initialize =
             matches!(&message, Message::Request(request) if request.method == "initialize");
-        let session = match is_initialize {
-            true => Session::of_request(Arc::clone(caller), None, None),
-            false => self.session_of_request()?,
+        let mut session = if is_initialize {
+            Session::of_request(Arc::clone(caller), None, None)
+        } else {
+            self.session_of_request()?
         };
-        let (reply, session) = app.handle(self.exchange.key(), session, message).await?;
+        let reply = app
+            .handle(self.exchange.key(), &mut session, message)
+            .await?;
         let Reply::Response(answer) = reply else {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        let is_refused = is_batch && answer.error_code().is_some();
-        let mut response = self.json(
-            if is_refused {
-                StatusCode::BAD_REQUEST
-            } else {
-                StatusCode::OK
-            },
-            answer,
-        )?;
-        if let Some(version) = session.version.filter(|_| is_initialize) {
-            let made = app
-                .sessions
-                .make(version, session.agent(), &owner(caller), sessions::now());
-            match made.and_then(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())) {
-                Ok(id) => _ = response.headers_mut().insert(headers::SESSION_ID, id),
-                Err(error) => tracing::error!(error, "no session id"),
-            }
+        // One error for a whole batch means that no message of the batch was handled.
+        let is_refused_batch = is_batch && answer.error_code().is_some();
+        let status = if is_refused_batch {
+            StatusCode::BAD_REQUEST
+        } else {
+            StatusCode::OK
+        };
+        let mut response = self.json(status, answer)?;
+        if is_initialize {
+            self.add_session_id(response.headers_mut(), &session);
         }
         Ok(response)
     }
 
-    /// What is known of the client of a legacy request.
-    fn session_of_request(&self) -> Result<Session, Refusal> {
-        let session = self.session()?;
-        let agent = session
-            .as_ref()
-            .and_then(|session| session.agent.as_deref());
-        let version = headers::named_version(self.headers)
-            .or(session.as_ref().map(|session| session.version))
-            .unwrap_or(headers::ASSUMED);
-        Ok(Session::of_request(
-            Arc::clone(&self.exchange.caller),
-            Some(version),
-            agent,
-        ))
+    /// Adds the id of a new session to the headers of the response to `initialize`, unless
+    /// `initialize` has failed.
+    fn add_session_id(&self, response_headers: &mut HeaderMap, session: &Session) {
+        let Some(version) = session.version else {
+            return;
+        };
+        let Exchange { app, caller, .. } = self.exchange;
+        let owner = owner(caller);
+        let id = app
+            .sessions
+            .make(version, session.agent(), &owner, sessions::now());
+        match id {
+            // An id is ASCII, so it can be a header.
+            Ok(id) => response_headers
+                .extend(HeaderValue::try_from(id).map(|id| (headers::SESSION_ID, id))),
+            Err(error) => tracing::error!(error, "no session id"),
+        }
     }
 
-    /// The session that the client says it belongs to, if it says so.
+    /// Returns the session of a legacy request, with the version of its header or else the version
+    /// that its session has negotiated.
+    fn session_of_request(&self) -> Result<Session, Refusal> {
+        let version = headers::named_version(self.headers);
+        let caller = Arc::clone(&self.exchange.caller);
+        let Some(session) = self.session()? else {
+            let version = version.unwrap_or(headers::ASSUMED);
+            return Ok(Session::of_request(caller, Some(version), None));
+        };
+        let version = version.unwrap_or(session.version);
+        let agent = session.agent.as_deref();
+        Ok(Session::of_request(caller, Some(version), agent))
+    }
+
+    /// Returns the session that the header `Mcp-Session-Id` names, if there is one.
+    ///
+    /// # Errors
+    /// 404: the session does not exist or belongs to another caller.
     fn session(&self) -> Result<Option<SessionId>, Refusal> {
         let Some(id) = headers::identifier(self.headers, &headers::SESSION_ID) else {
             return Ok(None);
         };
         let Exchange { app, caller, .. } = self.exchange;
         let session = app.sessions.read(id, &owner(caller), sessions::now());
-        let message = "this session has ended or does not exist; initialize a new one";
-        session
-            .map(Some)
-            .ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, message))
+        if session.is_none() {
+            let message = "this session has ended or does not exist; initialize a new one";
+            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+        }
+        Ok(session)
     }
 
-    fn needed_session(&self) -> Result<SessionId, Refusal> {
+    /// Returns the session that the header `Mcp-Session-Id` names.
+    ///
+    /// # Errors
+    /// 400: the header is missing, or the version is unknown. 404: the session does not exist.
+    fn required_session(&self) -> Result<SessionId, Refusal> {
         headers::check_version(self.headers)?;
         let message = "the header Mcp-Session-Id is missing; initialize sends it";
         self.session()?
             .ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, message))
     }
 
-    /// A response that holds an answer.
+    /// Returns the HTTP response with an answer of JSON-RPC, and records the answer.
     ///
     /// # Errors
     /// 503: too many bytes are in memory.
-    fn json(&self, status: StatusCode, answer: RpcResponse) -> Answered {
+    fn json(&self, status: StatusCode, answer: RpcResponse) -> HttpResult {
         self.exchange.client.sent(answer.as_json().as_bytes());
         let is_error = answer.error_code().is_some();
-        let answer = self
-            .exchange
-            .app
-            .requests
-            .memory
-            .count(answer.into_json())?;
-        let mut response = (
-            status,
-            [(CONTENT_TYPE, HeaderValue::from_static(JSON))],
-            Body::from(answer),
-        )
-            .into_response();
+        let memory = &self.exchange.app.requests.memory;
+        let body = Body::from(memory.count(answer.into_json())?);
+        let content_type = (CONTENT_TYPE, HeaderValue::from_static(JSON));
+        let mut response = (status, [content_type], body).into_response();
         if is_error {
             response.extensions_mut().insert(IsError);
         }
@@ -264,15 +306,15 @@ impl Asked<'_> {
     }
 }
 
-/// Marks the response with an error, for the metrics.
+/// Marks a response with an error of JSON-RPC, for the metrics.
 #[derive(Clone, Copy)]
 struct IsError;
 
-/// To whom a session belongs.
+/// Returns the owner of a caller's sessions: the id of their token as hexadecimal digits, or an
+/// empty text for all callers without a token.
 fn owner(caller: &Caller) -> String {
-    caller
-        .token
-        .as_ref()
-        .map(|token| format!("{:032x}", u128::from_be_bytes(token.id)))
-        .unwrap_or_default()
+    match &caller.token {
+        Some(token) => format!("{:032x}", u128::from_be_bytes(token.id)),
+        None => String::new(),
+    }
 }

@@ -162,8 +162,8 @@ impl Peer {
         }
     }
 
-    /// Waits until a message of a WebSocket is not complete after this time.
-    pub(super) async fn has_late_message(&self, within: Duration) {
+    /// Waits until a message of a WebSocket is incomplete for longer than `within`.
+    pub(super) async fn late_message(&self, within: Duration) {
         loop {
             let Some(since) = self.incomplete_since() else {
                 self.message_begins.notified().await;
@@ -176,6 +176,7 @@ impl Peer {
         }
     }
 
+    /// Returns when the first byte of an incomplete WebSocket message came.
     fn incomplete_since(&self) -> Option<Instant> {
         match &*lock(&self.incoming) {
             Incoming::Message(message) => message.since,

@@ -25,6 +25,9 @@ pub(crate) struct Refusal {
     pub(crate) details: Value,
 }
 
+/// The result of a handler of HTTP requests.
+pub(super) type HttpResult = Result<Response, Refusal>;
+
 impl Refusal {
     /// `message` says what to do; clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {

@@ -2,9 +2,9 @@
 //! know, and is signed. So a session survives a restart, and another process with the same key
 //! knows it too.
 //!
-//! An id consists of 128 random bits, the protocol version, the time when it was made, the agent,
-//! and a signature (HMAC-SHA256) of all that and of the owner, who is not in the id:
-//! `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`.
+//! An id is `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`: 128 random bits, the protocol version, the
+//! time when the session was made, the agent, and a signature (HMAC-SHA256) of the text before and
+//! of the owner, who is not in the id.
 
 use super::secret_file;
 use crate::lock::lock;
@@ -14,15 +14,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::iter;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an id is valid.
 const VALID: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many deleted ids are remembered; of more, the oldest are forgotten, and would be valid
-/// again.
+/// How many deleted ids are remembered. If there are more, the oldest ones are valid again.
 const MAX_DELETED: usize = 100_000;
 
 /// The least length of a key, in bytes.
@@ -47,31 +46,25 @@ impl Keys {
     /// # Errors
     /// There is no key, or more than two; a key is shorter than [`LEAST_KEY`].
     pub fn parse(text: &str) -> Result<Keys, String> {
-        let mut keys = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(str::as_bytes);
-        let keys = (keys.next(), keys.next(), keys.next());
-        let (Some(current), previous, None) = keys else {
+        let mut keys = Vec::new();
+        for line in text.lines() {
+            let key = line.trim();
+            if key.is_empty() {
+                continue;
+            }
+            if key.len() < LEAST_KEY {
+                return Err(format!("a key must have at least {LEAST_KEY} characters"));
+            }
+            keys.push(hmac_key(key));
+        }
+        let mut keys = keys.into_iter();
+        let (Some(current), previous, None) = (keys.next(), keys.next(), keys.next()) else {
             return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
         };
-        if [Some(current), previous]
-            .into_iter()
-            .flatten()
-            .any(|key| key.len() < LEAST_KEY)
-        {
-            return Err(format!("a key must have at least {LEAST_KEY} characters"));
-        }
-        #[allow(clippy::expect_used)] // the keys of HMAC may have any length
-        let hmac = |key| Hmac::new_from_slice(key).expect("any key");
-        Ok(Keys {
-            current: hmac(current),
-            previous: previous.map(hmac),
-        })
+        Ok(Keys { current, previous })
     }
 
-    /// A random key, as text.
+    /// Returns a new random key, as text.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -79,21 +72,33 @@ impl Keys {
         Ok(URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?))
     }
 
+    /// Signs the text of an id for its owner with the current key.
     fn sign(&self, text: &str, owner: &str) -> impl AsRef<[u8]> + use<> {
-        of_owner(&self.current, text, owner).finalize().into_bytes()
+        signature(&self.current, text, owner)
+            .finalize()
+            .into_bytes()
     }
 
-    /// Whether one of the keys made this signature; it takes the same time wherever they differ.
-    fn have_signed(&self, text: &str, owner: &str, signature: &[u8]) -> bool {
-        let mut keys = [Some(&self.current), self.previous.as_ref()]
-            .into_iter()
-            .flatten();
-        keys.any(|key| of_owner(key, text, owner).verify_slice(signature).is_ok())
+    /// Returns whether one of the keys made this signature. The comparison takes the same time
+    /// wherever two signatures differ.
+    fn have_signed(&self, text: &str, owner: &str, bytes: &[u8]) -> bool {
+        for key in iter::once(&self.current).chain(&self.previous) {
+            if signature(key, text, owner).verify_slice(bytes).is_ok() {
+                return true;
+            }
+        }
+        false
     }
 }
 
-/// What is signed: a text for an owner. No id contains a line break.
-fn of_owner(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
+#[allow(clippy::expect_used)] // a key of HMAC may have any length
+fn hmac_key(key: &str) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key.as_bytes()).expect("any key")
+}
+
+/// Returns the signature of an id's text for its owner. A line break separates the two, which
+/// neither contains.
+fn signature(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
     key.clone()
         .chain_update(text)
         .chain_update("\n")
@@ -103,13 +108,13 @@ fn of_owner(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
 /// A session, as its id describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionId {
-    /// Identifies it.
+    /// Identifies the session.
     pub random: u128,
-    /// What `initialize` negotiated.
+    /// The version that `initialize` has negotiated.
     pub version: &'static str,
     /// The name of the agent, if it is a known one.
     pub agent: Option<String>,
-    /// When it was made, in seconds since 1970.
+    /// When the session was made, in seconds since 1970.
     pub made: u64,
 }
 
@@ -117,11 +122,11 @@ pub struct SessionId {
 #[derive(Debug)]
 pub struct Sessions {
     keys: Keys,
-    /// When each was made, and its random bits.
+    /// The deleted sessions: when each was made, and its random bits.
     deleted: Mutex<BTreeSet<(u64, u128)>>,
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -137,7 +142,7 @@ impl Sessions {
         }
     }
 
-    /// The id of a new session of this owner. `now` is in seconds since 1970.
+    /// Returns the id of a new session of this owner. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -149,43 +154,39 @@ impl Sessions {
         now: u64,
     ) -> Result<String, String> {
         let random = u128::from_be_bytes(secret_file::random()?);
-        let mut id = format!(
-            "{random:032x}.{version}.{now}.{}",
-            agent.unwrap_or_default()
-        );
+        let agent = agent.unwrap_or_default();
+        let mut id = format!("{random:032x}.{version}.{now}.{agent}");
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id, owner));
-        let _ = write!(id, ".{signature}");
+        id.push('.');
+        id.push_str(&signature);
         Ok(id)
     }
 
-    /// The session with this id; `None` if the id is forged, expired or deleted, or belongs to
-    /// someone else. An id that seems to come from the future is valid: the clock may have been set
-    /// back.
+    /// Returns the session with this id. Returns `None` if the id is forged, expired or deleted, or
+    /// belongs to another owner.
+    ///
+    /// An id that seems to come from the future is valid: the clock may have been set back.
     pub fn read(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
         let session = self.verify(id, owner)?;
         let is_expired = now.saturating_sub(session.made) > VALID.as_secs();
         let is_deleted = lock(&self.deleted).contains(&(session.made, session.random));
-        (!is_expired && !is_deleted).then_some(session)
-    }
-
-    /// The session with this id, if it was signed for this owner.
-    fn verify(&self, id: &str, owner: &str) -> Option<SessionId> {
-        let (text, signature) = id.rsplit_once('.').filter(|_| id.len() <= MAX_LENGTH)?;
-        if !self
-            .keys
-            .have_signed(text, owner, &URL_SAFE_NO_PAD.decode(signature).ok()?)
-        {
+        if is_expired || is_deleted {
             return None;
         }
-        let mut parts = text.split('.');
-        let mut part = || parts.next();
-        let (random, version, made, agent) = (part()?, part()?, part()?, part()?);
-        Some(SessionId {
-            random: u128::from_str_radix(random, 16).ok()?,
-            version: server::legacy_version(version)?,
-            agent: (!agent.is_empty()).then(|| agent.to_owned()),
-            made: made.parse().ok()?,
-        })
+        Some(session)
+    }
+
+    /// Returns the session with this id, if the id was signed for this owner.
+    fn verify(&self, id: &str, owner: &str) -> Option<SessionId> {
+        if id.len() > MAX_LENGTH {
+            return None;
+        }
+        let (text, signature) = id.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        if !self.keys.have_signed(text, owner, &signature) {
+            return None;
+        }
+        parse_id(text)
     }
 
     /// Ends a session.
@@ -196,6 +197,24 @@ impl Sessions {
             deleted.pop_first();
         }
     }
+}
+
+/// Parses an id without its signature, `RANDOM.VERSION.SECONDS.AGENT`. The agent may be empty.
+fn parse_id(text: &str) -> Option<SessionId> {
+    let mut parts = text.split('.');
+    let random = parts.next()?;
+    let version = parts.next()?;
+    let made = parts.next()?;
+    let agent = match parts.next()? {
+        "" => None,
+        agent => Some(agent.to_owned()),
+    };
+    Some(SessionId {
+        random: u128::from_str_radix(random, 16).ok()?,
+        version: server::legacy_version(version)?,
+        agent,
+        made: made.parse().ok()?,
+    })
 }
 
 // That a forged or foreign id is unknown is a property in `tests/it`.
