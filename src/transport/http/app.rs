@@ -205,7 +205,7 @@ impl App {
         self.threads.forget();
         self.streams.comment(second);
         self.streams
-            .end_unless(|caller, _| access.is_still_valid(caller));
+            .retain(|stream| access.is_still_valid(&stream.caller));
     }
 
     /// Answers a message of a caller. Work that may wait runs on another thread.

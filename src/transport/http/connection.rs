@@ -67,7 +67,7 @@ pub(super) async fn serve(
     drop(listener);
     tracing::info!("told to stop");
     stopping.send_replace(true);
-    stack.app.streams.end_unless(|_, _| false);
+    stack.app.streams.retain(|_| false);
     drop(stack);
     let _ = timeout(END_WITHIN, stopping.closed()).await; // each connection has a receiver
 }

@@ -81,9 +81,7 @@ pub(super) async fn open_stream(
     let last_event = headers::identifier(&headers, &headers::LAST_EVENT_ID);
     let caller = (*exchange.caller).clone();
     let streams = &exchange.app.streams;
-    streams
-        .open(caller, &exchange.client, &session, last_event)
-        .map_err(|_| Refusal::bug())
+    Ok(streams.open(caller, &exchange.client, &session, last_event))
 }
 
 /// Answers a DELETE: ends a session and its streams.
@@ -95,7 +93,8 @@ pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> HttpResult
     let session = request.required_session()?;
     let app = &exchange.app;
     app.sessions.delete(&session);
-    app.streams.end_unless(|_, of| of != Some(session.random));
+    app.streams
+        .retain(|stream| stream.legacy_session != Some(session.random));
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -11,7 +11,7 @@ use super::headers::EVENT_STREAM;
 use super::proxy::Client;
 use super::sessions::{self, SessionId};
 use crate::jsonrpc::{Message, Notification, Request};
-use crate::library::{Caller, Prefix};
+use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
 use axum::body::{Body, Bytes};
@@ -25,7 +25,7 @@ use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::sync::{mpsc, watch};
 
 /// How often a comment is sent, in seconds: proxies close connections on which nothing is sent for
@@ -54,26 +54,35 @@ pub(super) struct Streams {
 struct ChangeCount {
     /// The random key of the ids.
     process: RandomState,
-    /// In seconds since 1970.
+    /// When the process started, in seconds since 1970.
     started: u64,
     tallies: Mutex<Tallies>,
 }
 
-/// The changes that each caller may know of, by folder, such as `team-a/`; the empty one is the
-/// whole library.
+/// The changes by folder, such as `team-a/`; the empty one is the whole library.
 #[derive(Default)]
 struct Tallies {
-    /// Those of something in the folder.
+    /// Changes of something in the folder.
     within: HashMap<String, Tally>,
-    /// Those that may have changed anything in the folder.
+    /// Changes that may concern everything in the folder.
     whole: HashMap<String, Tally>,
 }
 
 #[derive(Clone, Copy)]
 struct Tally {
     count: u64,
-    /// In seconds since 1970: the last change, or the second before the start of the process.
+    /// The time of the last change, in seconds since 1970. Without any change, the second before the
+    /// process started.
     last: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Option<&Tally>) {
+        if let Some(other) = other {
+            self.count += other.count;
+            self.last = self.last.max(other.last);
+        }
+    }
 }
 
 impl Default for ChangeCount {
@@ -87,24 +96,21 @@ impl Default for ChangeCount {
 }
 
 impl ChangeCount {
-    /// Returns the changes that a caller may know of.
+    /// Returns the tally of all changes that a caller may know of.
     fn seen_by(&self, caller: &Caller) -> Tally {
-        let prefix = caller.prefix.as_ref().map(Prefix::to_string);
-        let folder = prefix.unwrap_or_default();
-        let tallies = lock(&self.tallies);
-        let above = folders_above(&folder).into_iter();
-        let of_folder = tallies.within.get(&folder);
+        let folder = match &caller.prefix {
+            Some(prefix) => prefix.to_string(),
+            None => String::new(),
+        };
         let mut seen = Tally {
             count: 0,
             last: self.started - 1,
         };
-        for tally in above
-            .filter_map(|above| tallies.whole.get(above))
-            .chain(of_folder)
-        {
-            seen.count += tally.count;
-            seen.last = seen.last.max(tally.last);
+        let tallies = lock(&self.tallies);
+        for above in folders_above(&folder) {
+            seen.add(tallies.whole.get(above));
         }
+        seen.add(tallies.within.get(&folder));
         seen
     }
 }
@@ -126,7 +132,7 @@ impl Listener for ChangeCount {
     }
 }
 
-/// Counts one change more for each of these folders.
+/// Adds a change to the tally of each of these folders.
 fn count<'f>(tallies: &mut HashMap<String, Tally>, folders: impl IntoIterator<Item = &'f str>) {
     let last = sessions::now();
     for folder in folders {
@@ -137,8 +143,8 @@ fn count<'f>(tallies: &mut HashMap<String, Tally>, folders: impl IntoIterator<It
     }
 }
 
-/// Returns the folders that a prompt or a folder is in, each with a slash at its end, and the empty
-/// one.
+/// Returns the folders above a prompt or a folder, each with a slash at its end, and the empty one:
+/// `a/b/c` → `a/`, `a/b/` and the empty one. The empty folder is in no other.
 fn folders_above(path: &str) -> Vec<&str> {
     let mut above = Vec::new();
     for (start, _) in path.trim_end_matches('/').match_indices('/') {
@@ -151,39 +157,39 @@ fn folders_above(path: &str) -> Vec<&str> {
 }
 
 /// A stream, between the notifier and the connection.
-struct Stream {
+pub(super) struct Stream {
     changes: Arc<ChangeCount>,
     client: Arc<Client>,
-    caller: Caller,
-    /// The legacy session that it belongs to.
-    of: Option<u128>,
+    pub(super) caller: Caller,
+    /// The random bits of the legacy session that the stream belongs to.
+    pub(super) legacy_session: Option<u128>,
     session: Mutex<Session>,
     memory: Budget,
-    /// `None` once it has ended.
+    /// `None` once the stream has ended.
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// Sent when the server ends.
+    /// Sent when the server ends the stream.
     farewell: Bytes,
 }
 
 impl Stream {
+    /// Sends events. If the client has left too many unread, the stream ends.
     fn send(&self, events: Bytes) {
         let mut sender = lock(&self.events);
-        if sender
-            .as_ref()
-            .is_some_and(|sender| !events.is_empty() && sender.try_send(events).is_err())
-        {
+        let Some(channel) = &*sender else { return };
+        if !events.is_empty() && channel.try_send(events).is_err() {
             tracing::info!("a client does not read its notifications: its stream is closed");
             *sender = None;
         }
     }
 
     /// Sends an event for each notification; the last one of a legacy stream has an id.
-    fn notify_of(&self, notifications: &[Notification]) {
+    fn send_notifications(&self, notifications: &[Notification]) {
+        let last = notifications.len().saturating_sub(1);
         let mut events = String::new();
-        for (at, notification) in notifications.iter().enumerate() {
+        for (index, notification) in notifications.iter().enumerate() {
             let json = notification.to_json();
             self.client.sent(json.as_bytes());
-            if at + 1 == notifications.len() && self.of.is_some() {
+            if index == last && self.legacy_session.is_some() {
                 let _ = writeln!(events, "id: {}", self.id());
             }
             let _ = write!(events, "data: {json}\n\n");
@@ -194,12 +200,37 @@ impl Stream {
         }
     }
 
-    /// The id of an event. It differs after each change that the caller may know of, in each
-    /// process, and for each prefix.
+    /// Sends the first event of a legacy stream. `last_event` is the id of the last event that the
+    /// client has received from an earlier stream. If the client may have missed a change since
+    /// then, it is notified of all lists.
+    fn send_first_event(&self, session: &SessionId, last_event: Option<&str>) {
+        let id = self.id();
+        let data = if session.version >= FIRST_WITH_EMPTY_DATA {
+            "data: \n"
+        } else {
+            ""
+        };
+        self.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
+        let may_have_missed = match last_event {
+            Some(last_event) => last_event != id,
+            None => {
+                let last_change = self.changes.seen_by(&self.caller).last;
+                // A session from the future was made before the clock was set back.
+                let is_from_future = session.made > sessions::now();
+                session.made <= last_change || is_from_future
+            }
+        };
+        if may_have_missed {
+            self.send_notifications(&server::all_lists_changed());
+        }
+    }
+
+    /// Returns the id of the next event. It differs after each change that the caller may know of,
+    /// in each process, and for each prefix.
     fn id(&self) -> String {
         let count = self.changes.seen_by(&self.caller).count;
-        let id = (&self.caller.prefix, count);
-        format!("{:016x}", self.changes.process.hash_one(id))
+        let hash = self.changes.process.hash_one((&self.caller.prefix, count));
+        format!("{hash:016x}")
     }
 
     fn end(&self) {
@@ -211,17 +242,17 @@ impl Stream {
 impl Listener for Stream {
     fn tell(&self, change: &Change) {
         let notifications = lock(&self.session).notifications(change);
-        self.notify_of(&notifications);
+        self.send_notifications(&notifications);
     }
 }
 
-/// The body of a response. The stream ends when it is dropped.
-struct Receiver {
+/// The body of a response. The stream ends when its body is dropped.
+struct EventBody {
     events: mpsc::Receiver<Bytes>,
-    _stream: Arc<Stream>,
+    stream: Arc<Stream>,
 }
 
-impl HttpBody for Receiver {
+impl HttpBody for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -229,21 +260,21 @@ impl HttpBody for Receiver {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.events
-            .poll_recv(context)
-            .map(|events| events.map(|events| Ok(Frame::data(events))))
+        let events = ready!(self.events.poll_recv(context));
+        Poll::Ready(events.map(|events| Ok(Frame::data(events))))
     }
 }
 
 impl Streams {
-    /// No stream is open yet, but changes are counted from now on.
+    /// Returns an empty set of streams, and begins to count changes.
     pub(super) fn new(
         server: Arc<Server>,
         memory: Budget,
         stopping: watch::Receiver<bool>,
     ) -> Streams {
         let changes = Arc::new(ChangeCount::default());
-        server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
+        let listener: Arc<dyn Listener> = Arc::clone(&changes) as _;
+        server.add_listener(&listener);
         Streams {
             server,
             changes,
@@ -253,71 +284,55 @@ impl Streams {
         }
     }
 
+    /// Returns how many streams are open.
     pub(super) fn count(&self) -> usize {
-        lock(&self.open)
-            .iter()
-            .filter(|stream| stream.strong_count() > 0)
-            .count()
+        let open = lock(&self.open);
+        let open = open.iter().filter(|stream| stream.strong_count() > 0);
+        open.count()
     }
 
-    /// Ends the streams that may no longer be open, which their caller and their session decide.
-    pub(super) fn end_unless(&self, may_stay: impl Fn(&Caller, Option<u128>) -> bool) {
+    /// Ends all streams but those that `is_kept` selects.
+    pub(super) fn retain(&self, is_kept: impl Fn(&Stream) -> bool) {
         lock(&self.open).retain(|stream| {
             let Some(stream) = stream.upgrade() else {
                 return false;
             };
-            let stays = may_stay(&stream.caller, stream.of);
-            if !stays {
+            let is_kept = is_kept(&stream);
+            if !is_kept {
                 stream.end();
             }
-            stays
+            is_kept
         });
     }
 
-    /// Sends a comment to the streams that are due in this second.
+    /// Sends a comment to every fifteenth stream, beginning at another one in each second.
     pub(super) fn comment(&self, second: usize) {
         let open = lock(&self.open);
-        let streams = open
-            .iter()
-            .skip(second % COMMENT_EVERY)
-            .step_by(COMMENT_EVERY);
-        streams
-            .filter_map(Weak::upgrade)
-            .for_each(|stream| stream.send(COMMENT));
+        let first = second % COMMENT_EVERY;
+        for stream in open.iter().skip(first).step_by(COMMENT_EVERY) {
+            if let Some(stream) = stream.upgrade() {
+                stream.send(COMMENT);
+            }
+        }
     }
 
     /// Opens the stream of a legacy session. `last_event` is the id of the last event that the
-    /// client has received of an earlier stream.
+    /// client has received from an earlier stream.
     pub(super) fn open(
         &self,
         caller: Caller,
         client: &Arc<Client>,
-        of: &SessionId,
+        session: &SessionId,
         last_event: Option<&str>,
-    ) -> Result<Response, Reply> {
-        let first = |stream: &Stream, _: &mut Session| {
-            let id = stream.id();
-            let data = if of.version >= FIRST_WITH_EMPTY_DATA {
-                "data: \n"
-            } else {
-                ""
-            };
-            stream.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
-            // A session from the future was made before the clock was set back.
-            let last = self.changes.seen_by(&stream.caller).last;
-            let may_have_missed = || of.made <= last || of.made > sessions::now();
-            if last_event.map_or_else(may_have_missed, |last_event| last_event != id) {
-                stream.notify_of(&server::all_lists_changed());
-            }
-            Ok(())
-        };
-        self.begin(
-            Session::of_notifications(caller),
-            client,
-            Some(of.random),
-            Bytes::new(),
-            first,
-        )
+    ) -> Response {
+        let notified = Session::of_notifications(caller);
+        let body = self.new_stream(notified, client, Some(session.random), Bytes::new());
+        // While the session is locked, no notification is sent. So the first event comes first.
+        let locked = lock(&body.stream.session);
+        self.register(&body.stream);
+        body.stream.send_first_event(session, last_event);
+        drop(locked);
+        self.respond(body)
     }
 
     /// Handles a `subscriptions/listen`.
@@ -331,81 +346,79 @@ impl Streams {
         request: Request,
     ) -> Result<Response, Reply> {
         let farewell = server::end_of_listen(&request.id);
-        let first = |stream: &Stream, session: &mut Session| {
-            match self.server.handle(session, Message::Request(request)) {
-                Reply::Stream(acknowledgement) => stream.notify_of(&[acknowledgement]),
-                reply => return Err(reply),
-            }
-            Ok(())
-        };
-        self.begin(
-            session,
-            client,
-            None,
-            format!("data: {}\n\n", farewell.as_json()).into(),
-            first,
-        )
+        let farewell = format!("data: {}\n\n", farewell.as_json()).into();
+        let body = self.new_stream(session, client, None, farewell);
+        // While the session is locked, no notification is sent. So the acknowledgement comes first.
+        let mut locked = lock(&body.stream.session);
+        self.register(&body.stream);
+        match self.server.handle(&mut locked, Message::Request(request)) {
+            Reply::Stream(acknowledgement) => body.stream.send_notifications(&[acknowledgement]),
+            reply => return Err(reply),
+        }
+        drop(locked);
+        Ok(self.respond(body))
     }
 
-    /// Opens a stream, which is notified of changes after `first` has sent what precedes them.
-    ///
-    /// # Errors
-    /// The error of `first`.
-    fn begin(
+    fn new_stream(
         &self,
         session: Session,
         client: &Arc<Client>,
-        of: Option<u128>,
+        legacy_session: Option<u128>,
         farewell: Bytes,
-        first: impl FnOnce(&Stream, &mut Session) -> Result<(), Reply>,
-    ) -> Result<Response, Reply> {
+    ) -> EventBody {
         let (sender, events) = mpsc::channel(MAX_UNREAD);
         let stream = Arc::new(Stream {
             changes: Arc::clone(&self.changes),
             client: Arc::clone(client),
             caller: (*session.caller).clone(),
-            of,
+            legacy_session,
             session: Mutex::new(session),
             memory: self.memory.clone(),
             events: Mutex::new(Some(sender)),
             farewell,
         });
-        // Registered before it is acknowledged, so that no change is missed; locked until then, so
-        // that no notification comes first.
-        let mut session = lock(&stream.session);
-        self.server
-            .add_listener(&(Arc::clone(&stream) as Arc<dyn Listener>));
-        first(&stream, &mut session)?;
-        drop(session);
+        EventBody { events, stream }
+    }
+
+    /// Lets a stream receive changes. Changes from now on are not missed.
+    fn register(&self, stream: &Arc<Stream>) {
+        let listener: Arc<dyn Listener> = Arc::clone(stream) as _;
+        self.server.add_listener(&listener);
+    }
+
+    /// Returns the response with an open stream.
+    fn respond(&self, body: EventBody) -> Response {
         let mut open = lock(&self.open);
         // The server sets `stopping` before it ends the streams in `open`, so none is missed.
         if *self.stopping.borrow() {
-            stream.end();
+            body.stream.end();
         }
-        open.push(Arc::downgrade(&stream));
+        open.push(Arc::downgrade(&body.stream));
         drop(open);
-        // nginx would hold events before it passes them on.
-        let no_buffer = (HeaderName::from_static("x-accel-buffering"), "no");
         let headers = [
             (CONTENT_TYPE, EVENT_STREAM),
             (CACHE_CONTROL, "no-cache"),
-            no_buffer,
+            // nginx would hold events before it passes them on.
+            (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
-        Ok((
-            headers,
-            Body::new(Receiver {
-                events,
-                _stream: stream,
-            }),
-        )
-            .into_response())
+        (headers, Body::new(body)).into_response()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::Prefix;
     use crate::prompt::Name;
+
+    fn prompts(names: &[&str]) -> Change {
+        let names = names.iter().map(|name| Name::new(name).unwrap());
+        Change::of_prompts(names.collect())
+    }
+
+    fn folder(folder: &str) -> Change {
+        Change::of_folder(folder.to_owned())
+    }
 
     #[test]
     fn a_caller_with_a_prefix_knows_only_of_the_changes_below_it() {
@@ -415,11 +428,6 @@ mod tests {
             prefix: Some(Prefix::new("team-a/").unwrap()),
             ..Caller::local()
         };
-        let prompts = |names: &[&str]| {
-            let names = names.iter().map(|name| Name::new(name).unwrap());
-            Change::of_prompts(names.collect())
-        };
-        let folder = |folder: &str| Change::of_folder(folder.to_owned());
         for (change, known, seen) in [
             (prompts(&["team-b/x", "team-ab/x", "x"]), 1, 0),
             (prompts(&["team-a/x", "team-a/y/z", "team-b/x"]), 2, 1),
