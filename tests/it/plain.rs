@@ -42,7 +42,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/token.rs",
     "doctor/hook.rs",
     "hook.rs",
-    "transport/http/mcp.rs",
     "transport/http/tokens.rs",
 ];
 
@@ -98,22 +97,16 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "server/resources.rs",
     "server/subscriptions.rs",
     "server/tools/expand.rs",
-    "transport/http.rs",
     "transport/http/api.rs",
-    "transport/http/app.rs",
     "transport/http/headers.rs",
     "transport/http/health.rs",
     "transport/http/limits.rs",
-    "transport/http/mcp.rs",
     "transport/http/origin.rs",
     "transport/http/proxy.rs",
     "transport/http/routes.rs",
     "transport/http/secret_file.rs",
-    "transport/http/sessions.rs",
-    "transport/http/sse.rs",
     "transport/http/tls.rs",
     "transport/http/tokens.rs",
-    "transport/stdio.rs",
 ];
 
 /// Type names that occur twice in a module, as `module::Name`.
@@ -126,7 +119,6 @@ const REPEATED_TYPES: &[&str] = &[
     "cli::Target",
     "cli::Terminal",
     "server::Arguments",
-    "transport::Conversation",
 ];
 
 /// The code of a file, without comments and unit tests.
