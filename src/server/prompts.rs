@@ -264,7 +264,7 @@ fn block(
 /// The prompt is unknown.
 pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
     view.find(name).map_err(|why| {
-        let why = without_templates(why, view).to_string();
+        let why = without_drafts(why, view).to_string();
         let unreadable: String = view
             .unreadable()
             .iter()
@@ -280,7 +280,7 @@ pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
 }
 
 /// The same error without a suggestion of a template that was not changed, for a model.
-pub(super) fn without_templates(why: Diagnostic, view: &View) -> Diagnostic {
+pub(super) fn without_drafts(why: Diagnostic, view: &View) -> Diagnostic {
     let Kind::NoSuchPrompt { mut closest } = why.kind else {
         return why;
     };

@@ -26,8 +26,9 @@ use serde_json::{Value, json};
 /// A row of the table of tools.
 pub(super) struct Tool {
     name: &'static str,
-    /// As clients see it, in JSON.
+    /// What clients see, in JSON.
     definition: &'static str,
+    /// What a call may wait for.
     pub(super) may_wait: MayWait,
     /// Who may call it.
     role: Role,
@@ -35,13 +36,13 @@ pub(super) struct Tool {
 }
 
 macro_rules! tools {
-    ($($name:literal $work:ident $role:ident $run:path;)*) => {
+    ($($name:literal $may_wait:ident $role:ident $run:path;)*) => {
         /// The tools, in the order of the listing. The first one works without arguments, as some
         /// clients try it.
         static TOOLS: &[Tool] = &[$(Tool {
             name: $name,
             definition: include_str!(concat!("tools/", $name, ".json")),
-            may_wait: MayWait::$work,
+            may_wait: MayWait::$may_wait,
             role: Role::$role,
             run: $run,
         }),*];
@@ -58,32 +59,14 @@ tools! {
     "restore_prompt" Write   Write edit::restore;
 }
 
-impl Tool {
-    fn is_for(&self, context: &Context) -> bool {
-        self.role <= Role::Read || context.may_edit()
-    }
-
-    fn definition(&self, names: &[Name], view: &View) -> serde_json::Result<Object> {
-        let mut definition: Object = serde_json::from_str(self.definition)?;
-        if self.name == "expand_prompt" {
-            // No file is read for it, so the name of a template that nobody has changed yet may be
-            // in it.
-            let commands = expand::commands(names, expand::NAMES_BUDGET);
-            let description = definition["description"].as_str().unwrap_or_default();
-            let mentions = if view.takes_mentions() {
-                expand::MENTIONS
-            } else {
-                ""
-            };
-            definition["description"] = format!("{description}{mentions}{commands}").into();
-            definition["annotations"]["openWorldHint"] = view.calls_services().into();
-        }
-        Ok(definition)
-    }
+/// Returns the tools that the caller may call.
+fn tools_for(context: &Context) -> impl Iterator<Item = &'static Tool> {
+    let may_edit = context.may_edit();
+    let tools = TOOLS.iter();
+    tools.filter(move |tool| tool.role <= Role::Read || may_edit)
 }
 
-/// `tools/list`. With prompts that services render, an expansion depends on more than the files of
-/// this machine.
+/// `tools/list`.
 ///
 /// # Errors
 /// There is a cursor.
@@ -91,84 +74,115 @@ pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Val
     pagination::only_page(params)?;
     let view = context.view();
     let names = view.list().names();
-    let tools = TOOLS
-        .iter()
-        .filter(|tool| tool.is_for(context))
-        .map(|tool| tool.definition(&names, &view));
-    Ok(json!({ "tools": tools.collect::<Result<Vec<_>, _>>()? }))
+    let mut definitions = Vec::new();
+    for tool in tools_for(context) {
+        let mut definition: Object = serde_json::from_str(tool.definition)?;
+        if tool.name == "expand_prompt" {
+            describe_prompts(&mut definition, &names, &view);
+        }
+        definitions.push(definition);
+    }
+    Ok(json!({ "tools": definitions }))
 }
 
-/// The tool that a request calls.
+/// Adds to the definition of `expand_prompt` how prompts are called and which there are. No file is
+/// read for it, so a draft that nobody has edited may be among them.
+fn describe_prompts(definition: &mut Object, names: &[Name], view: &View) {
+    let mut description = definition["description"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if view.takes_mentions() {
+        description += expand::MENTIONS;
+    }
+    description += &expand::commands(names, expand::NAMES_BUDGET);
+    definition["description"] = description.into();
+    // An expansion by a service depends on more than the files of this machine.
+    definition["annotations"]["openWorldHint"] = view.calls_services().into();
+}
+
+/// Returns the tool that a request calls.
 ///
 /// # Errors
-/// Invalid params; there is no such tool, or not for this caller.
+/// The params are invalid; the tool does not exist, or not for this caller.
 pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, Failure> {
     let CallToolParams { name } = read(params)?;
-    let found = TOOLS.iter().find(|tool| tool.name == name);
-    found.filter(|tool| tool.is_for(context)).ok_or_else(|| {
-        let names: Vec<&str> = TOOLS
-            .iter()
-            .filter(|tool| tool.is_for(context))
-            .map(|tool| tool.name)
-            .collect();
-        let how = found
-            .map(|_| format!("; {}", context.how_to_edit()))
-            .unwrap_or_default();
-        let text = format!(
-            "unknown tool {}; the tools are {}{how}",
-            quoted(name),
-            names.join(", ")
-        );
-        Failure::new(FailureKind::UnknownTool, text)
-    })
+    if let Some(tool) = tools_for(context).find(|tool| tool.name == name) {
+        return Ok(tool);
+    }
+    let names: Vec<&str> = tools_for(context).map(|tool| tool.name).collect();
+    let mut text = format!(
+        "unknown tool {}; the tools are {}",
+        quoted(name),
+        names.join(", ")
+    );
+    if TOOLS.iter().any(|tool| tool.name == name) {
+        text += &format!("; {}", context.how_to_edit());
+    }
+    Err(Failure::new(FailureKind::UnknownTool, text))
 }
 
-/// `tools/call`.
+/// `tools/call`: calls a tool, and makes the result of its outcome.
 ///
 /// # Errors
-/// Invalid params; in the legacy era also arguments that do not match the input schema.
+/// The params are invalid; in the legacy era also arguments that do not match the input schema.
 pub(super) fn call(
     tool: &'static Tool,
     context: &Context,
     params: &Object,
 ) -> Result<Outcome, Failure> {
-    let none = Object::new();
+    let no_arguments = Object::new();
     let arguments = match params.get("arguments") {
-        None | Some(Value::Null) => &none,
+        None | Some(Value::Null) => &no_arguments,
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Err(Failure::invalid_params("`arguments` must be an object")),
     };
     let era = context.era;
     match (tool.run)(context, arguments) {
-        Ok(Outcome::Later(work)) => Ok(Outcome::Later(Box::new(move || result(tool, era, work())))),
-        Ok(Outcome::Now(structured)) => result(tool, era, Ok(structured)).map(Outcome::Now),
-        Err(failure) => result(tool, era, Err(failure)).map(Outcome::Now),
+        Ok(Outcome::Now(structured)) => Ok(Outcome::Now(tool_result(&structured, era))),
+        Ok(Outcome::Later(work)) => Ok(Outcome::Later(Box::new(move || match work() {
+            Ok(structured) => Ok(tool_result(&structured, era)),
+            Err(failure) => failed_result(tool, failure, era),
+        }))),
+        Err(failure) => failed_result(tool, failure, era).map(Outcome::Now),
     }
 }
 
-/// The result of a call, a `CallToolResult`. The structured content (2025-06-18) is serialized
-/// once: its JSON is also the text of `content`. Arguments that do not fit the schema are for the
-/// model since the modern era.
-fn result(tool: &Tool, era: Era, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
-    let (text, member) = match &outcome {
-        Ok(structured) => (
-            structured.as_str(),
-            [r#","structuredContent":"#, structured.as_str()],
-        ),
-        Err(Failure { kind, text, .. })
-            if *kind == FailureKind::ForModel
-                || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
-        {
-            tracing::info!(tool = tool.name, reason = text, "the tool refused");
-            (text.as_str(), [r#","isError":"#, "true"])
-        }
-        Err(_) => return outcome,
+/// Returns the `CallToolResult` of a call that succeeded. The structured content (2025-06-18) is
+/// serialized once: its JSON is also the text of `content`.
+fn tool_result(structured: &Json, era: Era) -> Json {
+    let structured = structured.as_str();
+    call_tool_result(structured, ["structuredContent", structured], era)
+}
+
+/// Returns the `CallToolResult` of a call that failed, if the model can do something about it.
+/// Since the modern era, that includes arguments that do not match the input schema.
+///
+/// # Errors
+/// The failure, if it is an error of the protocol.
+fn failed_result(tool: &Tool, failure: Failure, era: Era) -> Result<Json, Failure> {
+    let is_for_model = match failure.kind {
+        FailureKind::ForModel => true,
+        FailureKind::InvalidParams => era == Era::Modern,
+        _ => false,
     };
-    let mut json = String::with_capacity(5 * text.len() / 2 + 256); // most texts, and what goes around them
+    if !is_for_model {
+        return Err(failure);
+    }
+    tracing::info!(tool = tool.name, reason = failure.text, "the tool refused");
+    Ok(call_tool_result(&failure.text, ["isError", "true"], era))
+}
+
+/// Writes a `CallToolResult` with a text and one more member, whose value is JSON.
+fn call_tool_result(text: &str, [name, value]: [&str; 2], era: Era) -> Json {
+    // Most texts are in it twice, and some of their characters are escaped.
+    let mut json = String::with_capacity(5 * text.len() / 2 + 256);
     json.push_str(r#"{"content":[{"type":"text","text":"#);
     write_text(&mut json, text);
-    json.push_str("}]");
-    json.extend(member);
+    json.push_str("}],\"");
+    json.push_str(name);
+    json.push_str("\":");
+    json.push_str(value);
     json.push('}');
-    Ok(era.result(Json::written(json), None))
+    era.result(Json::written(json), None)
 }

@@ -19,7 +19,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "cli/source.rs:library_in",
     "cli/test.rs:run",
     "doctor.rs:diagnosis",
-    "server/tools/list.rs:run",
     "transport/http/api.rs:answer",
 ];
 
@@ -96,7 +95,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "server/prompts.rs",
     "server/resources.rs",
     "server/subscriptions.rs",
-    "server/tools/expand.rs",
     "transport/http/api.rs",
     "transport/http/headers.rs",
     "transport/http/health.rs",
@@ -118,7 +116,6 @@ const REPEATED_TYPES: &[&str] = &[
     "cli::Lines",
     "cli::Target",
     "cli::Terminal",
-    "server::Arguments",
 ];
 
 /// The code of a file, without comments and unit tests.

@@ -11,140 +11,147 @@ use crate::wording::named;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// After an error whose remedy is to write something else than what the user has seen.
+/// Follows an error that a model could "fix" by writing a text that the user has not seen.
 const ASK_AGAIN: &str =
     "Tell the user this, and write nothing else before they have seen it and said yes.";
 
-/// For an agent that shows its model only a part: what is not shown would be lost if the model
-/// wrote the whole file.
+/// The warning for an agent that shows its model only a part of a long result. What is not shown
+/// would be lost if the model wrote the whole file.
 const MAY_BE_CUT: &str = "this answer is longer than what you are shown: if a part of `file` is missing, do not write it, but ask the \
                           user to edit the file";
 
-/// What the tools take, as far as each of them does.
+/// The arguments of the tools. Each tool takes some of them.
 #[derive(Deserialize)]
-struct Arguments<'l> {
+struct EditArguments<'l> {
     command: &'l str,
     file: Option<&'l str>,
-    /// The revision that the prompt must still have.
+    /// The revision that the caller expects the prompt to have.
     expected: Option<Revision>,
-    /// The version that is wanted.
+    /// The version to read or to restore.
     revision: Option<Revision>,
+    /// Why the prompt is changed, for its history.
     note: Option<String>,
 }
 
 pub(super) fn create(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: Arguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read(arguments)?;
     let file = arguments.file()?;
-    write(context, &arguments, |editor, by| {
-        editor.create(arguments.command, file, by)
+    write(context, &arguments, |editor, author| {
+        editor.create(arguments.command, file, author)
     })
 }
 
 pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: Arguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read(arguments)?;
     let file = arguments.file()?;
-    write(context, &arguments, |editor, by| {
-        editor.update(arguments.command, arguments.expected(editor)?, file, by)
+    write(context, &arguments, |editor, author| {
+        let expected = arguments.expected(editor)?;
+        editor.update(arguments.command, expected, file, author)
     })
 }
 
 pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: Arguments<'_> = read(arguments)?;
-    write(context, &arguments, |editor, by| {
-        editor.delete(arguments.command, arguments.expected(editor)?, by)
+    let arguments: EditArguments<'_> = read(arguments)?;
+    write(context, &arguments, |editor, author| {
+        let expected = arguments.expected(editor)?;
+        editor.delete(arguments.command, expected, author)
     })
 }
 
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: Arguments<'_> = read(arguments)?;
-    write(context, &arguments, |editor, by| {
-        let is_there = editor
-            .in_store(&editor.resolve(arguments.command)?)
-            .is_some();
-        let expected = if is_there {
-            Some(arguments.expected(editor)?)
-        } else {
-            arguments.expected
+    let arguments: EditArguments<'_> = read(arguments)?;
+    write(context, &arguments, |editor, author| {
+        let name = editor.resolve(arguments.command)?;
+        // A deleted prompt has no revision to expect.
+        let expected = match editor.in_store(&name) {
+            Some(_) => Some(arguments.expected(editor)?),
+            None => arguments.expected,
         };
-        editor.restore(arguments.command, expected, arguments.revision, by)
+        editor.restore(arguments.command, expected, arguments.revision, author)
     })
 }
 
-/// The source of a prompt, or of a version of it, and its versions.
+/// The tool `prompt_history`: gives the file of a prompt, or of a version of it, and its versions.
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let mut reading = reading(context, &read(arguments)?).map_err(for_model)?;
-    let json = Json::of(&reading)?;
-    if context
-        .part_limit()
-        .is_none_or(|limit| limit.unit.count(json.as_str()) <= limit.max)
-    {
-        return Ok(Outcome::Now(json));
+    let mut history = prompt_history(context, &read(arguments)?).map_err(for_model)?;
+    let json = Json::of(&history)?;
+    match context.part_limit() {
+        Some(limit) if limit.unit.count(json.as_str()) > limit.max => {
+            history.warning = Some(MAY_BE_CUT);
+            Ok(Outcome::Now(Json::of(&history)?))
+        }
+        _ => Ok(Outcome::Now(json)),
     }
-    reading.warning = Some(MAY_BE_CUT);
-    Ok(Outcome::Now(Json::of(&reading)?))
 }
 
+/// What the tool `prompt_history` returns.
 #[derive(Serialize)]
-struct Reading {
+struct PromptHistory {
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<&'static str>,
     command: String,
-    /// `None` if it was deleted.
+    /// The revision of the prompt; `None` if it was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<Revision>,
+    /// The file of the prompt, or that of the requested version.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     versions: Vec<Version>,
 }
 
-fn reading(context: &Context, arguments: &Arguments<'_>) -> Result<Reading, Diagnostic> {
+fn prompt_history(
+    context: &Context,
+    arguments: &EditArguments<'_>,
+) -> Result<PromptHistory, Diagnostic> {
     let command = arguments.command;
     let editor = context.editor()?;
-    let current = editor.current(command);
-    // A prompt of another layer has no history, and a deleted one has nothing else.
-    let versions = match (editor.history(command), &current) {
-        (Err(why), Ok(_)) if why.kind == Kind::NotWritable => Vec::new(),
-        (versions, _) => versions?,
+    let current = match editor.current(command) {
+        Ok(current) => Some(current),
+        Err(error) if matches!(error.kind, Kind::NoSuchPrompt { .. }) => None,
+        Err(error) => return Err(error),
     };
-    let current = match current {
-        Err(why) if matches!(why.kind, Kind::NoSuchPrompt { .. }) => None,
-        current => Some(current?),
+    let versions = match editor.history(command) {
+        Ok(versions) => versions,
+        // A prompt of another layer has no history.
+        Err(error) if error.kind == Kind::NotWritable && current.is_some() => Vec::new(),
+        Err(error) => return Err(error),
     };
-    let name = current
-        .as_ref()
-        .map_or(command, |current| &current.name)
-        .to_owned();
-    let revision = current.as_ref().map(|current| current.revision);
-    let file = match arguments.revision {
-        Some(version) => Some(editor.version(command, version)?),
-        None => current.map(|current| current.file),
-    };
-    Ok(Reading {
+    let mut history = PromptHistory {
         warning: None,
-        command: name,
-        revision,
-        file,
+        command: command.to_owned(),
+        revision: None,
+        file: None,
         versions,
-    })
+    };
+    if let Some(current) = current {
+        history.command = current.name.to_string();
+        history.revision = Some(current.revision);
+        history.file = Some(current.file);
+    }
+    if let Some(version) = arguments.revision {
+        history.file = Some(editor.version(command, version)?);
+    }
+    Ok(history)
 }
 
-impl Arguments<'_> {
+impl EditArguments<'_> {
     fn file(&self) -> Result<&str, Failure> {
         self.file
             .ok_or_else(|| Failure::invalid_params("`file` is missing"))
     }
 
-    /// The revision that a prompt must still have which is to be changed. If there is no such
-    /// prompt of the user, the error says that instead.
+    /// Returns the revision that the caller expects the prompt to have.
+    ///
+    /// # Errors
+    /// There is no such prompt of the user; or the caller has named no revision.
     fn expected(&self, editor: &Editor<'_>) -> Result<Revision, Diagnostic> {
         if let Some(expected) = self.expected {
             return Ok(expected);
         }
         editor.resolve(self.command)?;
-        let fix = format!(
-            "read {} with prompt_history, and give its `revision` as `expected`",
-            named(self.command)
-        );
+        let command = named(self.command);
+        let fix =
+            format!("read {command} with prompt_history, and give its `revision` as `expected`");
         Err(Diagnostic::new(
             Kind::BadValue,
             "`expected` is missing",
@@ -153,39 +160,30 @@ impl Arguments<'_> {
     }
 }
 
-/// Writes as the caller, and says what was written.
+/// Makes a change as the caller, and returns the name and the revision of the changed prompt.
 fn write(
     context: &Context,
-    arguments: &Arguments<'_>,
+    arguments: &EditArguments<'_>,
     change: impl Fn(&Editor<'_>, &Authorship) -> Result<Written, Diagnostic>,
 ) -> Result<Outcome, Failure> {
-    let by = context
+    let author = context
         .authorship(arguments.note.clone())
         .map_err(for_model)?;
-    let written = context
-        .editor()
-        .and_then(|editor| change(&editor, &by))
-        .map_err(for_model)?;
-    let done = json!({ "command": written.name, "revision": written.revision });
-    Ok(Outcome::Now(Json::of(&with_warnings(
-        done,
-        warnings(&written),
-    ))?))
+    let editor = context.editor().map_err(for_model)?;
+    let written = change(&editor, &author).map_err(for_model)?;
+    let result = json!({ "command": written.name, "revision": written.revision });
+    let result = with_warnings(result, warnings(&written));
+    Ok(Outcome::Now(Json::of(&result)?))
 }
 
-fn for_model(error: Diagnostic) -> Failure {
-    let asks = matches!(
-        error.kind,
-        Kind::Exists | Kind::NotWritable | Kind::Conflict { .. }
-    );
-    let text = Diagnostic {
-        file: None,
-        ..error
+/// Returns the failure for a change that cannot be made. The path of the file is left out: a model
+/// knows only the name of the prompt.
+fn for_model(mut error: Diagnostic) -> Failure {
+    error.file = None;
+    match error.kind {
+        Kind::Exists | Kind::NotWritable | Kind::Conflict { .. } => {
+            Failure::for_model(format!("{error}. {ASK_AGAIN}"))
+        }
+        _ => Failure::for_model(error),
     }
-    .to_string();
-    Failure::for_model(if asks {
-        format!("{text}. {ASK_AGAIN}")
-    } else {
-        text
-    })
 }

@@ -2,13 +2,13 @@
 
 use super::super::context::Context;
 use super::super::failure::Failure;
+use super::super::prompts::without_drafts;
 use super::super::reply::Outcome;
 use super::parts::{Part, part};
 use crate::agents::PartLimit;
-use crate::jsonrpc::{Json, Object, read};
+use crate::jsonrpc::{Object, read};
 use crate::library::{Found, View};
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip};
-use crate::server::prompts::without_templates;
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,65 +21,109 @@ pub(super) const MENTIONS: &str = "Commands that follow each other (`:review :se
 /// How many bytes the names of the commands may take in the description.
 pub(super) const NAMES_BUDGET: usize = 2048;
 
-/// The same in an error.
+/// How many bytes the names of the commands may take in an error.
 const NAMES_IN_ERROR: usize = 512;
 
 /// How many unreadable files and folders an error lists; list_prompts lists all.
 const SKIPPED_IN_ERROR: usize = 3;
 
+/// The arguments of the tool, without the values by name.
 #[derive(Deserialize)]
-struct Arguments<'l> {
+struct ExpandArguments<'l> {
     command: &'l str,
     input: String,
+    /// The name of a part of a long expansion.
     part: Option<String>,
 }
 
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let Arguments { command, input, part } = read(arguments).map_err(|mismatch| {
+    let ExpandArguments {
+        command,
+        input,
+        part,
+    } = read(arguments).map_err(|mismatch| {
         Failure::invalid_params(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
              that follows the name, or an empty string if there is none"
         ))
     })?;
-    let (values, view, limit) = (values(arguments)?, context.view(), context.part_limit());
-    let part = part.unwrap_or_default();
-    let found = find(&view, command)?;
+    let values = values(arguments)?;
+    let found = find(&context.view(), command)?;
+    let limit = context.part_limit();
     Outcome::now_or_later(found.layer, move || {
-        expand(&found, &values, &input, limit, &part)
+        let text = expand(&found, &values, &input)?;
+        let requested = part.unwrap_or_default();
+        Ok(requested_part(&text, limit, &requested)?.to_json())
     })
 }
 
-/// The prompt of a command; an error says what the model should do.
+/// Returns the values that a model gives by name, in the member `arguments`. A number or a boolean
+/// is its JSON text; a value that is null counts as missing.
+///
+/// # Errors
+/// `arguments` is no object; a value is an array or an object.
+fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
+    let mut values = BTreeMap::new();
+    let members = match arguments.get("arguments") {
+        None | Some(Value::Null) => return Ok(values),
+        Some(Value::Object(members)) => members,
+        Some(_) => {
+            return Err(Failure::for_model(
+                "`arguments` must be an object whose values are strings; call expand_prompt again with one.",
+            ));
+        }
+    };
+    for (name, value) in members {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(Failure::for_model(format!(
+                    "{} in `arguments` must be a string; call expand_prompt again with one.",
+                    quoted(name)
+                )));
+            }
+        };
+        values.insert(name.clone(), text);
+    }
+    Ok(values)
+}
+
+/// Returns the prompt of a command.
+///
+/// # Errors
+/// There is no such prompt. The error says in sentences what a model should do.
 fn find(view: &View, command: &str) -> Result<Found, Failure> {
-    view.find(command).map_err(|why| {
-        let why = without_templates(why, view);
-        let untrusted = view
-            .untrusted_hint()
-            .filter(|_| why.kind != Kind::NotACommand);
-        let untrusted = untrusted.map(|hint| format!("Tell the user: {hint}."));
-        let next = what_next(command, &why, view);
-        let sentences = [
-            sentence(&why.to_string()),
-            next,
-            untrusted.unwrap_or_default(),
-            unreadable_places(view),
+    view.find(command).map_err(|error| {
+        let error = without_drafts(error, view);
+        let mut sentences = vec![
+            as_sentence(&error.to_string()),
+            advice(command, &error, view),
         ];
-        let said = sentences.iter().filter(|sentence| !sentence.is_empty());
-        Failure::for_model(said.map(String::as_str).collect::<Vec<_>>().join(" "))
+        if error.kind != Kind::NotACommand
+            && let Some(hint) = view.untrusted_hint()
+        {
+            sentences.push(format!("Tell the user: {hint}."));
+        }
+        sentences.extend(unreadable_places(view));
+        Failure::for_model(sentences.join(" "))
     })
 }
 
-/// The requested part of an expansion.
+/// Expands a prompt for a call with values by name and an input.
+///
+/// # Errors
+/// The prompt is broken, or cannot be called like this. The error says in sentences what a model
+/// should do.
 fn expand(
     found: &Found,
     values: &BTreeMap<String, String>,
     input: &str,
-    limit: Option<PartLimit>,
-    requested: &str,
-) -> Result<Json, Failure> {
-    let prompt = found.prompt().map_err(|broken| {
+) -> Result<String, Failure> {
+    let prompt = found.prompt().map_err(|error| {
         Failure::for_model(format!(
-            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as that is done.",
+            "{} cannot be expanded. {error}. Tell the user this; the prompt works as soon as that is done.",
             quoted(&found.name)
         ))
     })?;
@@ -101,66 +145,34 @@ fn expand(
             quoted(&prompt.name)
         ))
     })?;
-    let text = expansion.messages.into_text();
+    Ok(expansion.messages.into_text())
+}
+
+/// Returns the part of an expansion that a model requests.
+///
+/// # Errors
+/// There is no such part.
+fn requested_part<'t>(
+    text: &'t str,
+    limit: Option<PartLimit>,
+    requested: &str,
+) -> Result<Part<'t>, Failure> {
     let Some(limit) = limit else {
-        return Ok(Part {
-            prompt: text.into(),
-            next: None,
-        }
-        .to_json());
+        return Ok(Part::whole(text));
     };
-    let part = part(&text, limit, requested).map_err(|why| {
+    part(text, limit, requested).map_err(|reason| {
         Failure::for_model(format!(
-            "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
+            "{reason}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
         ))
-    })?;
-    Ok(part.to_json())
+    })
 }
 
-/// The values that a model gives by name. A number or a boolean is its JSON text; null is not a
-/// value.
-fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
-    let wrong =
-        |what: &str| Failure::for_model(format!("{what}; call expand_prompt again with one."));
-    let mut values = BTreeMap::new();
-    match arguments.get("arguments") {
-        None | Some(Value::Null) => {}
-        Some(Value::Object(members)) => {
-            for (name, value) in members {
-                let text = match value {
-                    Value::Null => continue,
-                    Value::String(text) => text.clone(),
-                    Value::Number(_) | Value::Bool(_) => value.to_string(),
-                    _ => {
-                        return Err(wrong(&format!(
-                            "{} in `arguments` must be a string",
-                            quoted(name)
-                        )));
-                    }
-                };
-                values.insert(name.clone(), text);
-            }
-        }
-        Some(_) => {
-            return Err(wrong(
-                "`arguments` must be an object whose values are strings",
-            ));
-        }
-    }
-    Ok(values)
-}
-
-/// What a model should do about an unknown command, in sentences.
-fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
-    let all = || {
-        let mut listing = view.list();
-        listing.found.retain(|found| !found.is_unedited_draft());
-        commands(&listing.names(), NAMES_IN_ERROR)
-    };
-    match &why.kind {
+/// Returns, in sentences, what a model should do about a command that names no prompt.
+fn advice(command: &str, error: &Diagnostic, view: &View) -> String {
+    match &error.kind {
         Kind::NoSuchPrompt { closest } if closest.is_empty() => format!(
             "If it was meant as a command, tell the user which commands are available; if not, answer the message as usual. {}",
-            all()
+            commands_in_error(view)
         ),
         Kind::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and the same input; \
                                       otherwise ask the user. list_prompts lists all names. If it was not meant as a command, answer \
@@ -172,49 +184,57 @@ fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
         Kind::TextInName { .. } => {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
-        Kind::NotACommand if strip(command).is_empty() => all(),
+        Kind::NotACommand if strip(command).is_empty() => commands_in_error(view),
         Kind::NotACommand => "There is nothing to expand: answer the message as usual.".to_owned(),
         _ => "Tell the user this.".to_owned(),
     }
 }
 
-/// The unreadable files and folders, one of which may contain the prompt.
-fn unreadable_places(view: &View) -> String {
-    let places: String = view
-        .unreadable()
-        .iter()
-        .take(SKIPPED_IN_ERROR)
-        .map(|problem| format!("\n{problem}"))
-        .collect();
-    if places.is_empty() {
-        places
-    } else {
-        format!("Tell the user that some files or folders cannot be read:{places}")
-    }
+/// Returns a sentence that names the commands, without drafts that nobody has edited.
+fn commands_in_error(view: &View) -> String {
+    let mut listing = view.list();
+    listing.found.retain(|found| !found.is_unedited_draft());
+    commands(&listing.names(), NAMES_IN_ERROR)
 }
 
-/// A clause as a sentence: with a capital letter and a full stop.
-fn sentence(clause: &str) -> String {
+/// Returns a sentence about the unreadable files and folders, one of which may have the prompt.
+fn unreadable_places(view: &View) -> Option<String> {
+    let problems = view.unreadable();
+    if problems.is_empty() {
+        return None;
+    }
+    let mut sentence = String::from("Tell the user that some files or folders cannot be read:");
+    for problem in problems.iter().take(SKIPPED_IN_ERROR) {
+        sentence += &format!("\n{problem}");
+    }
+    Some(sentence)
+}
+
+/// Turns a clause into a sentence: `no prompt named x` → `No prompt named x.`
+fn as_sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    let stop = if clause.ends_with('?') { "" } else { "." };
-    format!("{}{}{stop}", first.collect::<String>(), letters.as_str())
+    let mut sentence: String = first.collect();
+    sentence += letters.as_str();
+    if !sentence.ends_with('?') {
+        sentence.push('.');
+    }
+    sentence
 }
 
-/// The sentence that names the commands: the user's own before the built-in ones, as many as
-/// `budget` bytes allow.
+/// Returns a sentence that names the commands, in the order of `names`, as many as `budget` bytes
+/// allow: `Available commands: :a, :b and 7 more, which list_prompts names.`
 pub(super) fn commands(names: &[Name], budget: usize) -> String {
     if names.is_empty() {
         return "There are no commands yet.".to_owned();
     }
     let mut sentence = String::from("Available commands: ");
-    let more = |remaining: usize| format!(" and {remaining} more, which list_prompts names.");
     for (index, name) in names.iter().enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         let remaining = names.len() - index;
-        if sentence.len() + separator.len() + 1 + name.len() + more(remaining).len() > budget {
-            sentence.push_str(&more(remaining));
-            return sentence;
+        let end = format!(" and {remaining} more, which list_prompts names.");
+        if sentence.len() + separator.len() + 1 + name.len() + end.len() > budget {
+            return sentence + &end;
         }
         sentence.push_str(separator);
         sentence.push(':');

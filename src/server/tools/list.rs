@@ -5,25 +5,110 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::reply::Outcome;
 use super::super::resources::MAX_LISTED_DESCRIPTION;
-use super::parts::{ListPart, part_of_list};
+use super::parts::part_of_list;
+use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, count, read, write_object};
+use crate::library::{Selection, View};
+use crate::prompt::Diagnostic;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
+/// The arguments of the tool.
 #[derive(Deserialize)]
-struct Arguments<'l> {
+struct ListArguments<'l> {
     query: Option<&'l str>,
     tag: Option<&'l str>,
+    /// The most prompts, and the most problems, of the result.
     #[serde(default, deserialize_with = "count")]
     limit: Option<NonZeroUsize>,
-    part: Option<String>,
+    /// The name of a part of a long list.
+    part: Option<&'l str>,
 }
 
-/// What the tool returns besides the prompts and problems.
+pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
+    let arguments: ListArguments<'_> = read(arguments).map_err(|mismatch| {
+        Failure::for_model(format!(
+            "{mismatch}. Call list_prompts again with one, or without it."
+        ))
+    })?;
+    let limit = arguments.limit.map_or(usize::MAX, NonZeroUsize::get);
+    let view = context.view();
+    let mut selection = view.select(
+        arguments.query.filter(|query| !query.trim().is_empty()),
+        arguments.tag.filter(|tag| !tag.trim().is_empty()),
+    );
+    let prompts = prompt_items(&mut selection, limit);
+    let list = PromptList {
+        prompts,
+        problems: problem_items(&selection.problems, &view, limit),
+    };
+    let json = match context.part_limit() {
+        Some(part_limit) => list.part(part_limit, arguments.part.unwrap_or_default())?,
+        None => list.whole()?,
+    };
+    Ok(Outcome::Now(json))
+}
+
+/// Returns the selected prompts, without drafts that nobody has edited. The broken ones become
+/// problems of the selection.
+fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
+    let mut items = Items::default();
+    for (found, summary, _) in selection.read() {
+        if summary.is_unedited_draft {
+            continue;
+        }
+        if items.count() == limit {
+            items.omitted += 1;
+            continue;
+        }
+        let description = summary.description.as_deref().unwrap_or_default();
+        let mut description = shortened(description, MAX_LISTED_DESCRIPTION);
+        if !found.layer.mark.is_empty() {
+            description.to_mut().insert_str(0, found.layer.mark);
+        }
+        let name = ("name", &*found.name);
+        let description = ("description", &*description);
+        match &summary.usage {
+            Some(usage) => items.add(&[name, description, ("usage", usage)]),
+            None => items.add(&[name, description]),
+        }
+    }
+    items
+}
+
+/// Returns the problems with their files, whose paths begin below the folder of prompts; the errors
+/// of `expand_prompt` have the whole paths.
+fn problem_items(problems: &[Diagnostic], view: &View, limit: usize) -> Items {
+    let mut items = Items::default();
+    for problem in problems {
+        if items.count() == limit {
+            items.omitted += 1;
+            continue;
+        }
+        let file = match &problem.file {
+            Some(file) => view.below(file),
+            None => String::new(),
+        };
+        let message = match problem.position {
+            Some(position) => format!("{position}: {}", problem.text()),
+            None => problem.text(),
+        };
+        items.add(&[("file", &file), ("message", &message)]);
+    }
+    items
+}
+
+/// What the tool returns.
+struct PromptList {
+    prompts: Items,
+    problems: Items,
+}
+
+/// Which prompts and problems a result leaves out.
 #[derive(Default, Serialize)]
-struct Rest {
+struct Omissions {
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
     #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
@@ -31,102 +116,76 @@ struct Rest {
     /// Which part of a long list it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
+    /// The name of the part after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let Arguments {
-        query,
-        tag,
-        limit,
-        part,
-    } = read(arguments).map_err(|mismatch| {
-        Failure::for_model(format!(
-            "{mismatch}. Call list_prompts again with one, or without it."
-        ))
-    })?;
-    let (query, tag) = (query.and_then(present), tag.and_then(present));
-    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    let view = context.view();
-    let mut selection = view.select(query, tag);
-    let (mut prompts, mut omitted) = (Items::default(), 0);
-    for (found, summary, _) in selection
-        .read()
-        .filter(|(_, summary, _)| !summary.is_unedited_draft)
-    {
-        if prompts.ends.len() == limit {
-            omitted += 1;
-            continue;
+impl PromptList {
+    /// Returns the whole list as JSON.
+    fn whole(&self) -> serde_json::Result<Json> {
+        let prompts = self.prompts.slice(0..self.prompts.count());
+        let problems = self.problems.slice(0..self.problems.count());
+        result(prompts, problems, &self.omissions())
+    }
+
+    /// Returns the requested part of the list as JSON, or the whole list if it is within the limit.
+    ///
+    /// # Errors
+    /// It has no such part.
+    fn part(&self, limit: PartLimit, requested: &str) -> Result<Json, Failure> {
+        let whole = self.whole()?;
+        let items: Vec<&str> = self.prompts.each().chain(self.problems.each()).collect();
+        let part = part_of_list(whole.as_str(), &items, limit, requested).map_err(|reason| {
+            Failure::for_model(format!(
+                "{reason}. Ignore the parts that you have, and begin again: call list_prompts without `part`."
+            ))
+        })?;
+        if part.label.is_none() {
+            return Ok(whole);
         }
-        let description = shortened(
-            summary.description.as_deref().unwrap_or_default(),
-            MAX_LISTED_DESCRIPTION,
-        );
-        let description = match found.layer.mark {
-            "" => description,
-            mark => format!("{mark}{description}").into(),
+        // The problems come after the prompts.
+        let count = self.prompts.count();
+        let Range { start, end } = part.items;
+        let prompts = self.prompts.slice(start.min(count)..end.min(count));
+        let problems = start.saturating_sub(count)..end.saturating_sub(count);
+        let omissions = Omissions {
+            part: part.label,
+            next: part.next,
+            ..self.omissions()
         };
-        let usage = summary.usage.as_deref();
-        let members = [
-            ("name", &*found.name),
-            ("description", &description),
-            ("usage", usage.unwrap_or_default()),
-        ];
-        prompts.add(&members[..if usage.is_some() { 3 } else { 2 }]);
+        Ok(result(prompts, self.problems.slice(problems), &omissions)?)
     }
-    let mut problems = Items::default();
-    let omitted_problems = NonZeroUsize::new(selection.problems.len().saturating_sub(limit));
-    for problem in selection.problems.into_iter().take(limit) {
-        let position = problem.position.map(|at| format!("{at}: "));
-        let message = position.unwrap_or_default() + &problem.text();
-        // Without the whole path, which expand_prompt gives.
-        let file = problem
-            .file
-            .map(|file| view.below(&file))
-            .unwrap_or_default();
-        problems.add(&[("file", &file), ("message", &message)]);
+
+    /// Returns how much the limit of the call left out.
+    fn omissions(&self) -> Omissions {
+        Omissions {
+            omitted: NonZeroUsize::new(self.prompts.omitted),
+            omitted_problems: NonZeroUsize::new(self.problems.omitted),
+            ..Omissions::default()
+        }
     }
-    let rest = Rest {
-        omitted: NonZeroUsize::new(omitted),
-        omitted_problems,
-        ..Rest::default()
-    };
-    let count = prompts.ends.len();
-    let whole = output(
-        prompts.get(0..count),
-        problems.get(0..problems.ends.len()),
-        &rest,
-    )?;
-    let Some(limit) = context.part_limit() else {
-        return Ok(Outcome::Now(whole));
-    };
-    let items: Vec<&str> = prompts.each().chain(problems.each()).collect();
-    let requested = part.unwrap_or_default();
-    let ListPart { items, says, next } = part_of_list(whole.as_str(), &items, limit, &requested).map_err(|why| {
-        let fix = "Ignore the parts that you have, and begin again: call list_prompts without `part`.";
-        Failure::for_model(format!("{why}. {fix}"))
-    })?;
-    let (first, last) = (items.start.min(count), items.end.min(count));
-    let problems = problems.get(items.start - first..items.end - last);
-    Ok(Outcome::Now(output(
-        prompts.get(first..last),
-        problems,
-        &Rest {
-            part: says,
-            next,
-            ..rest
-        },
-    )?))
+}
+
+/// Returns the result of the tool. Prompts and problems are JSON objects with commas between them.
+fn result(prompts: &str, problems: &str, omissions: &Omissions) -> serde_json::Result<Json> {
+    let mut json = format!(r#"{{"prompts":[{prompts}]"#);
+    if !problems.is_empty() {
+        json += &format!(r#","problems":[{problems}]"#);
+    }
+    json.push('}');
+    Ok(Json::written(json).with_members(Json::of(omissions)?.members()))
 }
 
 /// Objects as JSON, in one text: very many small ones would leave holes in the memory of a server.
 #[derive(Default)]
 struct Items {
-    /// With a comma after each.
+    /// The objects, with a comma after each.
     json: String,
-    /// Where each of them ends, before its comma.
+    /// Where each object ends, before its comma.
     ends: Vec<usize>,
+    /// How many objects were left out because of the limit of the call.
+    omitted: usize,
 }
 
 impl Items {
@@ -136,35 +195,23 @@ impl Items {
         self.json.push(',');
     }
 
-    /// Some of them, with commas between them.
-    fn get(&self, items: Range<usize>) -> &str {
-        let start = items
-            .start
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] + 1);
-        if items.is_empty() {
-            ""
-        } else {
-            &self.json[start..self.ends[items.end - 1]]
+    fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns some of the objects, with commas between them.
+    fn slice(&self, objects: Range<usize>) -> &str {
+        if objects.is_empty() {
+            return "";
         }
+        let start = match objects.start {
+            0 => 0,
+            first => self.ends[first - 1] + 1, // after the comma
+        };
+        &self.json[start..self.ends[objects.end - 1]]
     }
 
     fn each(&self) -> impl Iterator<Item = &str> {
-        (0..self.ends.len()).map(|at| self.get(at..at + 1))
+        (0..self.count()).map(|index| self.slice(index..index + 1))
     }
-}
-
-fn output(prompts: &str, problems: &str, rest: &Rest) -> serde_json::Result<Json> {
-    let problems = if problems.is_empty() {
-        String::new()
-    } else {
-        format!(r#","problems":[{problems}]"#)
-    };
-    let output = Json::written(format!(r#"{{"prompts":[{prompts}]{problems}}}"#));
-    Ok(output.with_members(Json::of(rest)?.members()))
-}
-
-/// An argument that consists of spaces is the same as none.
-fn present(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.trim().is_empty())
 }

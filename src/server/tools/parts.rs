@@ -11,11 +11,18 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// What a part needs besides its text: the object around it, and its last line.
+/// The room that a part needs besides its text: for the object around it, and for its last line.
 const AROUND: usize = 200;
+
+/// The room that a part of a list needs besides its items.
+const AROUND_LIST: usize = 3 * AROUND / 2;
 
 /// The least limit of a part; about a third of such a part is its last line.
 pub const LEAST_LIMIT: usize = 3 * AROUND;
+
+/// Why a part cannot be given.
+const INVALID: &str = "`part` must be the `next` of the part before";
+const CHANGED: &str = "The text has changed since you were given the part before";
 
 /// What `expand_prompt` returns.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,48 +32,43 @@ pub(super) struct Part<'t> {
     pub(super) next: Option<String>,
 }
 
-impl Part<'_> {
+impl<'t> Part<'t> {
+    /// Returns a text as the only part.
+    pub(super) fn whole(text: impl Into<Cow<'t, str>>) -> Part<'t> {
+        Part {
+            prompt: text.into(),
+            next: None,
+        }
+    }
+
     pub(super) fn to_json(&self) -> Json {
-        let members = [
-            ("prompt", &*self.prompt),
-            ("next", self.next.as_deref().unwrap_or_default()),
-        ];
-        let mut json = String::with_capacity(self.prompt.len() + self.prompt.len() / 8 + 64); // a line break becomes two characters
-        write_object(
-            &mut json,
-            &members[..if self.next.is_some() { 2 } else { 1 }],
-        );
+        // Most of what is escaped is a line break, which becomes two characters.
+        let capacity = self.prompt.len() + self.prompt.len() / 8 + 64;
+        let mut json = String::with_capacity(capacity);
+        match &self.next {
+            Some(next) => write_object(&mut json, &[("prompt", &self.prompt), ("next", next)]),
+            None => write_object(&mut json, &[("prompt", &self.prompt)]),
+        }
         Json::written(json)
     }
 }
 
-/// Of a list, also the words around its items.
-const AROUND_LIST: usize = 3 * AROUND / 2;
-
-/// Why a part cannot be given.
-const INVALID: &str = "`part` must be the `next` of the part before";
-const CHANGED: &str = "The text has changed since you were given the part before";
-
-/// The requested part of a text, the first if `requested` names none. A text within the limit is
-/// whole, whatever is requested.
+/// Returns the requested part of a text, or the whole text if it is within the limit. `requested`
+/// is the name of the part, and empty for the first one.
 ///
 /// # Errors
-/// It is not the name of a part, or that of a part of another text.
+/// The text has no part of this name: the name belongs to another text, or is none.
 pub(super) fn part<'t>(
     text: &'t str,
     limit: PartLimit,
     requested: &str,
 ) -> Result<Part<'t>, &'static str> {
     let parts = divided(text, limit);
-    let (number, next) = number(requested.trim(), parts.len(), &checksum(text, limit))?;
-    if parts.len() == 1 {
-        return Ok(Part {
-            prompt: text.into(),
-            next,
-        });
+    let selected = select(requested, parts.len(), &checksum(text, limit))?;
+    if selected.count == 1 {
+        return Ok(Part::whole(text));
     }
-    let (text, of) = (parts[number - 1], parts.len());
-    let what_next = match &next {
+    let what_next = match &selected.next {
         Some(next) => {
             format!(
                 "call expand_prompt again with the same arguments and \"part\": \"{next}\", before you act"
@@ -74,76 +76,117 @@ pub(super) fn part<'t>(
         }
         None => "this is the last; now do what all parts together say".to_owned(),
     };
+    let SelectedPart { number, count, .. } = selected;
+    let text = parts[number - 1];
     Ok(Part {
-        prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(),
+        prompt: format!("{text}\n[part {number} of {count}: {what_next}]").into(),
+        next: selected.next,
+    })
+}
+
+/// A part that was requested.
+struct SelectedPart {
+    /// Which part it is, from 1.
+    number: usize,
+    /// How many parts there are.
+    count: usize,
+    /// The name of the part after this one.
+    next: Option<String>,
+}
+
+/// Returns which of `count` parts is requested. The name of a part is its number and a checksum of
+/// the whole, such as `2-0a1b2c3d`. The first part has no name, and a text that is not divided is
+/// given for any text that is not the name of a part.
+///
+/// # Errors
+/// It is the name of a part of another text, or no name.
+fn select(requested: &str, count: usize, checksum: &str) -> Result<SelectedPart, &'static str> {
+    let requested = requested.trim();
+    let number = match parse_part_name(requested) {
+        Some((number, whole)) if whole == checksum && (1..=count).contains(&number) => number,
+        Some(_) => return Err(CHANGED),
+        None if count == 1 || matches!(requested, "" | "1") => 1,
+        None => return Err(INVALID),
+    };
+    let next = if number < count {
+        Some(format!("{}-{checksum}", number + 1))
+    } else {
+        None
+    };
+    Ok(SelectedPart {
+        number,
+        count,
         next,
     })
 }
 
-/// The number of a part, from 1, and the name of the part after it.
-fn number(
-    requested: &str,
-    count: usize,
-    checksum: &str,
-) -> Result<(usize, Option<String>), &'static str> {
-    let number = requested
-        .split_once('-')
-        .and_then(|(number, of)| Some((number.parse::<usize>().ok()?, of)));
-    let number = match (requested, number) {
-        ("" | "1", _) => 1,
-        (_, Some((number, of))) if of == checksum && (1..=count).contains(&number) => number,
-        (_, Some(_)) => return Err(CHANGED),
-        _ if count == 1 => 1,
-        _ => return Err(INVALID),
-    };
-    Ok((
-        number,
-        (number < count).then(|| format!("{}-{checksum}", number + 1)),
-    ))
+/// Parses the name of a part: `2-0a1b2c3d` → 2 and `0a1b2c3d`.
+fn parse_part_name(name: &str) -> Option<(usize, &str)> {
+    let (number, checksum) = name.split_once('-')?;
+    Some((number.parse().ok()?, checksum))
 }
 
-/// A part of a list. A list within the limit has no `says` and no `next`.
+/// A part of a list. If the list is within the limit, it has neither label nor next part.
 pub(super) struct ListPart {
     /// Which items are in it.
     pub(super) items: Range<usize>,
-    /// Which part it is.
-    pub(super) says: Option<String>,
+    /// Which part it is, and what to do next, for a model.
+    pub(super) label: Option<String>,
     /// The name of the part after this one.
     pub(super) next: Option<String>,
 }
 
-/// The requested part of a list. `whole` is the list, and `items` are its items, as JSON.
+/// Returns the requested part of a list. `whole` is the list, and `items` are its items, as JSON.
 ///
 /// # Errors
-/// Those of [`part`].
+/// The list has no part of this name: the name belongs to another list, or is none.
 pub(super) fn part_of_list(
     whole: &str,
     items: &[&str],
     limit: PartLimit,
     requested: &str,
 ) -> Result<ListPart, &'static str> {
-    let (mut starts, mut length) = (vec![0], 0);
-    if limit.json_length(whole) > limit.max {
-        for (index, item) in items.iter().enumerate() {
-            let more = limit.json_length(item) + 1;
-            if index > 0 && length + more > limit.max.saturating_sub(AROUND_LIST) {
-                starts.push(index);
-                length = 0;
-            }
-            length += more;
-        }
-    }
-    let count = starts.len();
-    let (number, next) = number(requested.trim(), count, &checksum(whole, limit))?;
-    let items = starts[number - 1]..starts.get(number).copied().unwrap_or(items.len());
-    let what_next = match &next {
+    let starts = starts_of_parts(whole, items, limit);
+    let selected = select(requested, starts.len(), &checksum(whole, limit))?;
+    let SelectedPart { number, count, .. } = selected;
+    let start = starts[number - 1];
+    let end = starts.get(number).copied().unwrap_or(items.len());
+    let what_next = match &selected.next {
         Some(next) => {
             format!("call list_prompts again with the same arguments and part {next} for the rest")
         }
         None => "this is the last".to_owned(),
     };
-    let says = (count > 1).then(|| format!("{number} of {count}: {what_next}"));
-    Ok(ListPart { items, says, next })
+    let label = if count > 1 {
+        Some(format!("{number} of {count}: {what_next}"))
+    } else {
+        None
+    };
+    Ok(ListPart {
+        items: start..end,
+        label,
+        next: selected.next,
+    })
+}
+
+/// Returns the index of the first item of each part. A part has as many items as fit, and at least
+/// one.
+fn starts_of_parts(whole: &str, items: &[&str], limit: PartLimit) -> Vec<usize> {
+    let mut starts = vec![0];
+    if limit.json_length(whole) <= limit.max {
+        return starts;
+    }
+    let max = limit.max.saturating_sub(AROUND_LIST);
+    let mut length = 0;
+    for (index, item) in items.iter().enumerate() {
+        let item_length = limit.json_length(item) + 1; // with its comma
+        if index > 0 && length + item_length > max {
+            starts.push(index);
+            length = 0;
+        }
+        length += item_length;
+    }
+    starts
 }
 
 /// Divides a text into parts: each ends after an empty line, else after a line, else after a
@@ -177,7 +220,7 @@ fn end_after(text: &str, separator: &str) -> Option<usize> {
     (end >= text.len() / 2).then_some(end)
 }
 
-/// A checksum of the text and of how it is divided.
+/// Returns a checksum of a text and of how it is divided.
 fn checksum(text: &str, limit: PartLimit) -> String {
     let mut hasher = DefaultHasher::new();
     (text, limit.max, limit.unit.name(), limit.is_printed).hash(&mut hasher);
@@ -198,7 +241,7 @@ mod tests {
         }
     }
 
-    /// All parts of a text as they are returned.
+    /// Returns all parts of a text as the tool returns them.
     fn all(text: &str, limit: PartLimit) -> Vec<Part<'_>> {
         let mut parts = vec![part(text, limit, "").unwrap()];
         while let Some(next) = &parts.last().unwrap().next {
@@ -207,7 +250,7 @@ mod tests {
         parts
     }
 
-    /// The parts without their last lines.
+    /// Returns the parts without their last lines, as one text.
     fn joined(parts: &[Part<'_>]) -> String {
         match parts {
             [whole] => whole.prompt.to_string(),
