@@ -764,7 +764,7 @@ fn only_names_of_this_server_are_answered_to() {
         "/ready",
         "/metrics",
         "/",
-        "/page.js",
+        "/page/page.js",
         "/nowhere",
     ] {
         let rebound = [("Host", "evil.example.com")];
@@ -837,8 +837,8 @@ fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
 const PATHS: [&str; 9] = [
     "/api/prompts/team-b/secret",
     "/mcp",
-    "/page.js",
-    "/page.css",
+    "/page/page.js",
+    "/page/page.css",
     "/metrics",
     "/ready",
     "/",

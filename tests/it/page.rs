@@ -11,6 +11,36 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The longest page without prompts, in bytes.
 const MOST_BYTES: usize = 90 * 1024;
 
+/// The most lines of the script, and of a function in it, without blank lines and comments.
+const MOST_LINES: usize = 1000;
+const MOST_LINES_OF_FUNCTION: usize = 40;
+
+/// The most characters of a line of the script, so that nobody gains by packing.
+const MOST_COLUMNS: usize = 120;
+
+/// The modules of the script, without blank lines and comments.
+fn modules() -> Vec<(String, Vec<String>)> {
+    let mut modules = Vec::new();
+    for entry in std::fs::read_dir("src/transport/http/page").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "js") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_code = |line: &&str| {
+            let line = line.trim_start();
+            !line.is_empty()
+                && !["//", "/*", "*"]
+                    .iter()
+                    .any(|start| line.starts_with(start))
+        };
+        let lines = text.lines().filter(is_code).map(str::to_owned).collect();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        modules.push((name.to_owned(), lines));
+    }
+    modules
+}
+
 fn get(server: &HttpServer, path: &str) -> Answer {
     server.send("GET", path, &[], "")
 }
@@ -88,37 +118,72 @@ fn an_unknown_address_has_the_page_for_people_only() {
 #[test]
 fn the_files_are_kept_by_the_browser_until_they_change() {
     let server = HttpServer::start(Client::new());
+    let mut files = vec![
+        ("/".to_owned(), "text/html; charset=utf-8"),
+        ("/page/page.css".to_owned(), "text/css; charset=utf-8"),
+    ];
+    for (name, _) in modules() {
+        files.push((format!("/page/{name}"), "text/javascript; charset=utf-8"));
+    }
     let mut size = 0;
-    for (path, content_type) in [
-        ("/", "text/html; charset=utf-8"),
-        ("/page.css", "text/css; charset=utf-8"),
-        ("/page.js", "text/javascript; charset=utf-8"),
-        ("/text.js", "text/javascript; charset=utf-8"),
-    ] {
+    for (path, content_type) in &files {
         let answer = get(&server, path);
         assert_eq!(
             (answer.status, answer.header("content-type")),
-            (200, Some(content_type))
+            (200, Some(*content_type)),
+            "{path}"
         );
         assert_eq!(answer.header("cache-control"), Some("no-cache"));
         size += answer.body.len();
         let tag = answer.header("etag").unwrap();
         let again = server.send("GET", path, &[("If-None-Match", tag)], "");
         assert_eq!((again.status, again.body.len()), (304, 0));
-        assert_eq!(
-            server
-                .send("GET", path, &[("If-None-Match", "\"other\"")], "")
-                .status,
-            200
-        );
+        let other = server.send("GET", path, &[("If-None-Match", "\"other\"")], "");
+        assert_eq!(other.status, 200);
     }
     assert!(size < MOST_BYTES, "{size}");
+    assert_eq!(get(&server, "/page/none.js").status, 404);
+}
+
+#[test]
+fn the_page_names_each_module_so_that_all_are_loaded_at_once() {
+    let html = get(&HttpServer::start(Client::new()), "/").text();
+    for (name, _) in modules() {
+        assert!(html.contains(&format!(r#"rel="modulepreload" href="/page/{name}""#)));
+    }
+}
+
+#[test]
+fn the_script_is_short_and_so_are_its_functions() {
+    let mut length = 0;
+    for (name, lines) in modules() {
+        length += lines.len();
+        for (index, line) in lines.iter().enumerate() {
+            let is_data = line.starts_with("const INVISIBLE");
+            assert!(
+                is_data || line.chars().count() <= MOST_COLUMNS,
+                "{name}: {line}"
+            );
+            // A function, or a block within one.
+            if line.ends_with('{') && !line.starts_with("class") {
+                let indent = line.len() - line.trim_start().len();
+                let end = format!("{}}}", &line[..indent]);
+                let after = &lines[index + 1..];
+                let end = after
+                    .iter()
+                    .position(|line| line.starts_with(&end))
+                    .unwrap();
+                assert!(end + 2 <= MOST_LINES_OF_FUNCTION, "{name}: {line}");
+            }
+        }
+    }
+    assert!(length <= MOST_LINES, "{length}");
 }
 
 #[test]
 fn head_is_get_without_the_body_and_other_methods_and_names_are_refused() {
     let server = HttpServer::start(Client::new());
-    for path in ["/", "/prompts/review", "/page.css"] {
+    for path in ["/", "/prompts/review", "/page/page.css"] {
         let (get, mut connection) = (get(&server, path), server.connect());
         connection.write("HEAD", path, &[("Connection", "close")], "");
         let head = connection.read_head();

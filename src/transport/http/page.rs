@@ -1,21 +1,39 @@
-//! The web page: four files that are the same for everybody. It is a client of the API (`api.rs`),
-//! and needs no token itself.
+//! The web page with its style and script, which are the same for everybody. It is a client of the
+//! API (`api.rs`), and needs no token itself.
 
 use super::app::App;
 use super::headers;
 use crate::prompt::Revision;
 use axum::body::{Body, Bytes};
+use axum::extract::Path;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
-use axum::{Router, routing};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::routing::{Router, get};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
+
+/// The modules of the script, by their names below `/page/`. `page.js` imports the others.
+const MODULES: [(&str, &str); 12] = [
+    ("api.js", include_str!("page/api.js")),
+    ("dom.js", include_str!("page/dom.js")),
+    ("edit.js", include_str!("page/edit.js")),
+    ("fields.js", include_str!("page/fields.js")),
+    ("follow.js", include_str!("page/follow.js")),
+    ("history.js", include_str!("page/history.js")),
+    ("list.js", include_str!("page/list.js")),
+    ("outcome.js", include_str!("page/outcome.js")),
+    ("page.js", include_str!("page/page.js")),
+    ("prompt.js", include_str!("page/prompt.js")),
+    ("text.js", include_str!("page/text.js")),
+    ("token.js", include_str!("page/token.js")),
+];
 
 /// A file of the page, and the hash of its content.
 struct File {
@@ -24,54 +42,61 @@ struct File {
     tag: HeaderValue,
 }
 
+/// The page, which lets the browser load all modules before it has read what they import.
 static HTML: LazyLock<File> = LazyLock::new(|| {
-    let html = include_str!("page/index.html").replace("{version}", env!("CARGO_PKG_VERSION"));
+    let mut preloads = String::new();
+    for (name, _) in MODULES {
+        preloads += &format!("<link rel=\"modulepreload\" href=\"/page/{name}\" />");
+    }
+    let html = include_str!("page/index.html")
+        .replace("{version}", env!("CARGO_PKG_VERSION"))
+        .replace("{preloads}", &preloads);
     File::new("text/html; charset=utf-8", html)
 });
-static SCRIPT: LazyLock<File> = LazyLock::new(|| {
-    File::new(
-        "text/javascript; charset=utf-8",
-        include_str!("page/page.js").to_owned(),
-    )
-});
-static TEXT: LazyLock<File> = LazyLock::new(|| {
-    File::new(
-        "text/javascript; charset=utf-8",
-        include_str!("page/text.js").to_owned(),
-    )
-});
-static STYLE: LazyLock<File> = LazyLock::new(|| {
-    File::new(
-        "text/css; charset=utf-8",
-        include_str!("page/page.css").to_owned(),
-    )
+
+/// The style and the modules, by their names below `/page/`.
+static FILES: LazyLock<BTreeMap<&str, File>> = LazyLock::new(|| {
+    let style = include_str!("page/page.css").to_owned();
+    let mut files = BTreeMap::from([("page.css", File::new("text/css; charset=utf-8", style))]);
+    for (name, text) in MODULES {
+        let module = File::new("text/javascript; charset=utf-8", text.to_owned());
+        files.insert(name, module);
+    }
+    files
 });
 
+/// Returns the routes of the page and its files.
 pub(super) fn routes() -> Router<Arc<App>> {
-    let files = [
-        ("/page.js", &SCRIPT),
-        ("/text.js", &TEXT),
-        ("/page.css", &STYLE),
-    ];
-    let not_found = async |method: Method, headers: HeaderMap| {
-        let is_for_people = headers::asks_for_page(&method, &headers);
-        let mut response = if is_for_people {
-            HTML.answer(&HeaderMap::new())
-        } else {
-            http::Response::default()
-        };
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        response
+    let mut router = Router::new()
+        .route("/page/{name}", get(get_file))
+        .fallback(not_found);
+    for path in headers::PAGE_PATHS {
+        router = router.route(path, get(get_page));
+    }
+    router
+}
+
+async fn get_page(headers: HeaderMap) -> Response<Body> {
+    HTML.response(&headers)
+}
+
+async fn get_file(Path(name): Path<String>, method: Method, headers: HeaderMap) -> Response<Body> {
+    match FILES.get(name.as_str()) {
+        Some(file) => file.response(&headers),
+        None => not_found(method, headers).await,
+    }
+}
+
+/// Returns a response with the status 404. A person in a browser gets the page, which says so; any
+/// other client gets no text.
+async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
+    let mut response = if headers::asks_for_page(&method, &headers) {
+        HTML.response(&HeaderMap::new())
+    } else {
+        Response::default()
     };
-    let router = Router::new().fallback(not_found);
-    headers::PAGE_PATHS
-        .map(|path| (path, &HTML))
-        .into_iter()
-        .chain(files)
-        .fold(router, |router, (path, file)| {
-            let answer = async |headers: HeaderMap| file.answer(&headers);
-            router.route(path, routing::get(answer))
-        })
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
 }
 
 impl File {
@@ -84,15 +109,11 @@ impl File {
         }
     }
 
-    fn answer(&self, headers: &HeaderMap) -> http::Response<Body> {
-        let is_known = headers::has_tag(headers, self.tag.to_str().unwrap_or_default());
-        let text = if is_known {
-            Bytes::new()
-        } else {
-            self.text.clone()
-        };
-        let mut response = http::Response::new(Body::from(text));
-        if is_known {
+    /// Returns the file; without its text, and with the status 304, if the client has it already.
+    fn response(&self, headers: &HeaderMap) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.text.clone()));
+        if headers::has_tag(headers, self.tag.to_str().unwrap_or_default()) {
+            *response.body_mut() = Body::empty();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         response.headers_mut().extend([
