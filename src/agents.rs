@@ -28,7 +28,9 @@ mod limit;
 mod registration;
 mod variables;
 
-pub use agent::{Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, ServerCheck};
+pub use agent::{
+    Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, MenuTemplate, ServerCheck,
+};
 pub use config_file::{Backup, ConfigFile};
 pub use drafts::{DraftEditor, Drafts};
 pub use environment::{Environment, Scope, System, is_same_file};

@@ -12,7 +12,6 @@ mod context;
 mod era;
 mod failure;
 mod notifier;
-mod opencode;
 mod pagination;
 mod prompt_edits;
 mod prompts;

@@ -9,9 +9,10 @@ use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::prompt::{Diagnostic, Kind, Position};
+use crate::prompt::{Diagnostic, Kind, Piece, Position, Prompt};
 use crate::whole_file;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -36,9 +37,9 @@ pub struct Agent {
     /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is
     /// divided. `None`: never divided, as no limit is known.
     pub part: Option<PartLimit>,
-    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in
-    /// marks of its own.
-    pub runs_prompts: bool,
+    /// How a prompt from its menu is changed, if the agent treats the text as a template: it runs
+    /// commands in the text, and fills in marks of its own.
+    pub menu_template: Option<MenuTemplate>,
     /// How it opens the draft of a message in an editor, if that is known.
     pub drafts: Option<Drafts>,
     /// Which messages of a prompt from its menu reach its model.
@@ -111,6 +112,14 @@ pub enum MenuMessages {
     WithoutRoles,
 }
 
+/// How a prompt is changed for an agent that treats its text as a template.
+pub struct MenuTemplate {
+    /// Joins the pieces of a message so that the agent finds its marks in the values only.
+    pub join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    /// Returns the prompt without the choices of arguments whose value is a mark of the agent.
+    pub without_strict_marks: fn(&Prompt, values: &BTreeMap<String, String>) -> Prompt,
+}
+
 /// How an agent starts a server and talks to it.
 pub struct Launch {
     /// What its MCP client calls itself, `clientInfo.name`, where that is known.
@@ -135,7 +144,7 @@ impl Agent {
         config: Config::JSON,
         hook: None,
         part: None,
-        runs_prompts: false,
+        menu_template: None,
         drafts: None,
         menu: MenuMessages::All,
         launch: Launch::BY_EDITOR,

@@ -1,6 +1,8 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+mod menu_text;
+
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
 use super::drafts::Drafts;
 use super::edit::{Entry, Syntax};
 use super::hook_line::HookLine;
@@ -70,7 +72,10 @@ pub(super) static OPENCODE: Agent = Agent {
         unit: Unit::Bytes,
         is_printed: false,
     }),
-    runs_prompts: true,
+    menu_template: Some(MenuTemplate {
+        join: menu_text::join_without_marks,
+        without_strict_marks: menu_text::without_strict_marks,
+    }),
     drafts: Some(Drafts {
         is_file: |_, file| {
             file.len() >= 16

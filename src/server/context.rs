@@ -4,7 +4,7 @@
 use super::era::Era;
 use super::notifier::Notifier;
 use super::reply::MayWait;
-use crate::agents::{Agent, PartLimit, Unit};
+use crate::agents::{Agent, MenuTemplate, PartLimit, Unit};
 use crate::library::{Authorship, Caller, Editor, Library, Role, View};
 use crate::prompt::Diagnostic;
 use crate::wording::printable_json;
@@ -151,6 +151,11 @@ impl Context {
             }),
             None => self.agent?.part,
         }
+    }
+
+    /// How the agent treats prompts from its menu as templates, if it does.
+    pub(super) fn menu_template(&self) -> Option<&'static MenuTemplate> {
+        self.agent?.menu_template.as_ref()
     }
 
     pub(super) fn editor(&self) -> Result<Editor<'_>, Diagnostic> {

@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::failure::{Failure, FailureKind};
-use super::opencode;
 use super::pagination::Page;
 use super::reply::Outcome;
 use super::resources::{description, listed_description, uri_of_attachment};
@@ -153,8 +152,8 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
         let mut prompt = found
             .prompt()
             .map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
-        if context.agent.is_some_and(|agent| agent.runs_prompts) {
-            prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
+        if let Some(template) = context.menu_template() {
+            prompt = Arc::new((template.without_strict_marks)(&prompt, &values));
         }
         messages(&context, &found, &prompt, &values)
     })
@@ -168,9 +167,9 @@ fn messages(
     values: &BTreeMap<String, String>,
 ) -> Result<Json, Failure> {
     let agent = context.agent;
-    let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| match agent {
-        Some(agent) if agent.runs_prompts => opencode::inert(pieces),
-        _ => joined(pieces),
+    let join = match context.menu_template() {
+        Some(template) => template.join,
+        None => joined,
     };
     let call = Call::Named {
         values,

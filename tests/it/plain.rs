@@ -90,7 +90,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "doctor/server.rs",
     "hook.rs",
     "hook/prose.rs",
-    "server/opencode.rs",
     "server/prompt_edits.rs",
     "server/prompts.rs",
     "server/resources.rs",

@@ -1,6 +1,6 @@
 //! The text of a prompt for opencode's menu, which treats it as a template of its own.
 //!
-//! opencode asks for a prompt with `$1`, `$2` … as the values, and what it does with the answer is
+//! opencode asks for a prompt with `$1`, `$2` … as the values. Then it changes the answer
 //! (`SessionPrompt.command` and `ConfigMarkdown` in its source, version 1.18):
 //!
 //! 1. `$N` becomes the N-th word that the user typed, or nothing; the highest N gets all words from
@@ -9,63 +9,83 @@
 //! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a
 //!    letter, a digit, `_` or a backquote is before it.
 //!
-//! Of several messages it joins the texts, and drops the roles, images and embedded resources; so
+//! It joins the texts of several messages, and drops the roles, images and embedded resources, so
 //! it gets the text form, in one message.
 //!
-//! The text of a prompt is only text, so it must not do any of this; the values, which the user
-//! typed, may. A space or a U+2060 (word joiner), which is not visible, keeps the marks apart.
+//! The text of a prompt is only text, so opencode must not do any of this with it. It may with the
+//! values, which the user typed. So a space or an invisible U+2060 (word joiner) is put into each
+//! mark in the text.
 
 use crate::prompt::{Piece, Prompt};
 use std::collections::BTreeMap;
 
+/// An invisible character that separates two characters.
 const WORD_JOINER: char = '\u{2060}';
 
-/// The text of a message from its pieces, in which opencode finds no mark but those that are
+/// What follows a `$` that stands for all that the user typed.
+const ARGUMENTS: &str = "ARGUMENTS";
+
+/// Joins the pieces of a message so that opencode finds none of its marks in them, except in the
 /// values.
-pub(super) fn inert(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
-    let mut text = Inert::default();
-    for piece in pieces.filter(|piece| !piece.as_str().is_empty()) {
+///
+/// Text such as `` !`id` costs $1 `` becomes `` ! `id` costs $⁠1 ``, where a word joiner is before
+/// the `1`. The value `$1` of an argument stays as it is.
+pub(super) fn join_without_marks(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
+    let mut message = MenuText::default();
+    for piece in pieces {
         match piece {
-            Piece::Text(piece) => text.push_text(piece),
-            Piece::Value(value) => text.push_value(value),
+            Piece::Text(text) => message.push_text(text),
+            Piece::Value(value) if value.is_empty() => {}
+            Piece::Value(value) => message.push_value(value),
         }
     }
-    text.out
+    message.text
 }
 
-/// The prompt as opencode may request it: a `$1` is not one of the choices of an argument, but
-/// stands for what the user types later.
+/// Returns a copy of a prompt in which an argument accepts any value if its value is `$1`, `$2` or
+/// another number.
+///
+/// opencode sends such a value in place of the text that the user types later, so it cannot be one
+/// of the choices of a strict argument.
 pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
     let mut prompt = prompt.clone();
-    let is_mark = |value: &String| {
-        let number = value.strip_prefix('$').unwrap_or_default();
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
     for argument in &mut prompt.arguments {
-        argument.strict &= !values.get(&argument.name).is_some_and(is_mark);
+        if values
+            .get(&argument.name)
+            .is_some_and(|value| is_number_mark(value))
+        {
+            argument.strict = false;
+        }
     }
     prompt
 }
 
+/// Returns whether a value is a `$` and a number, such as `$1`.
+fn is_number_mark(value: &str) -> bool {
+    let Some(number) = value.strip_prefix('$') else {
+        return false;
+    };
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The beginning of a message for opencode's menu.
 #[derive(Default)]
-struct Inert {
-    out: String,
-    /// Whether `out` ends in a value, which opencode may replace by anything.
+struct MenuText {
+    text: String,
+    /// Whether `text` ends in a value. opencode may replace that by anything, or by nothing.
     ends_in_value: bool,
-    /// Whether `out` ends in a `$` and any number of digits.
+    /// Whether `text` ends in a `$` and any number of digits.
     ends_in_number: bool,
 }
 
-impl Inert {
+impl MenuText {
+    /// Adds text of the prompt, with separators inside all that opencode would take for its marks.
     fn push_text(&mut self, text: &str) {
-        for (at, character) in text.char_indices() {
-            if let Some(separator) = self.separator(character, &text[at..]) {
+        for (start, character) in text.char_indices() {
+            if let Some(separator) = self.separator_before(character, &text[start..]) {
                 self.push(separator);
             }
-            let follows_word =
-                |before: char| before.is_ascii_alphanumeric() || before == '_' || before == '`';
-            let begins_path =
-                character == '@' && (self.ends_in_value || !self.out.ends_with(follows_word));
+            let begins_path = character == '@' && self.may_precede_path();
             self.ends_in_value = false;
             self.push(character);
             if begins_path {
@@ -74,46 +94,56 @@ impl Inert {
         }
     }
 
-    fn push(&mut self, character: char) {
-        self.ends_in_number =
-            character == '$' || (self.ends_in_number && character.is_ascii_digit());
-        self.out.push(character);
+    /// Adds a value as it is, with a separator before it if it would complete a mark.
+    fn push_value(&mut self, value: &str) {
+        if !self.ends_in_value {
+            if self.text.ends_with('!') && value.starts_with(['`', '$']) {
+                self.push(' ');
+            } else if self.text.ends_with('$') {
+                self.push(WORD_JOINER);
+            }
+        }
+        self.text.push_str(value);
+        self.ends_in_value = true;
+        // Only this value is searched, not all that was before it.
+        let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        if !before_digits.is_empty() {
+            self.ends_in_number = before_digits.ends_with('$');
+        }
     }
 
-    /// What must be between `out` and a character of the prompt, with which `rest` begins.
-    fn separator(&self, character: char, rest: &str) -> Option<char> {
+    fn push(&mut self, character: char) {
+        let continues_number = self.ends_in_number && character.is_ascii_digit();
+        self.ends_in_number = character == '$' || continues_number;
+        self.text.push(character);
+    }
+
+    /// Returns what must be between `text` and a character of the prompt, with which `following`
+    /// begins, so that the two are no mark: `` !` ``, `$1` or `$ARGUMENTS`.
+    fn separator_before(&self, character: char, following: &str) -> Option<char> {
         // The value may become anything, or nothing.
         let follows_number = self.ends_in_value && self.ends_in_number;
-        let completes_arguments = || rest.starts_with(ARGUMENTS) || ARGUMENTS.starts_with(rest);
         match character {
-            '`' if self.out.ends_with('!') || follows_number => Some(' '),
-            '0'..='9' if self.out.ends_with('$') || follows_number => Some(WORD_JOINER),
-            'A' if self.out.ends_with('$') && completes_arguments() => Some(WORD_JOINER),
+            '`' if self.text.ends_with('!') || follows_number => Some(' '),
+            '0'..='9' if self.text.ends_with('$') || follows_number => Some(WORD_JOINER),
+            'A' if self.text.ends_with('$') && may_begin_arguments(following) => Some(WORD_JOINER),
             _ => None,
         }
     }
 
-    fn push_value(&mut self, value: &str) {
-        let is_mark = value.starts_with(['`', '$']);
-        if !self.ends_in_value {
-            if self.out.ends_with('!') && is_mark {
-                self.push(' ');
-            } else if self.out.ends_with('$') {
-                self.push(WORD_JOINER);
-            }
-        }
-        self.out.push_str(value);
-        self.ends_in_value = true;
-        // Only this value is searched, not all that was before it.
-        let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        self.ends_in_number = match before_digits {
-            "" => self.ends_in_number,
-            before => before.ends_with('$'),
-        };
+    /// Returns whether opencode would take an `@` after `text` for the beginning of a path.
+    fn may_precede_path(&self) -> bool {
+        let ends_in_word = self
+            .text
+            .ends_with(|last: char| last.is_ascii_alphanumeric() || last == '_' || last == '`');
+        self.ends_in_value || !ends_in_word
     }
 }
 
-const ARGUMENTS: &str = "ARGUMENTS";
+/// Returns whether a text begins with `ARGUMENTS`, or is a part of it that a value may complete.
+fn may_begin_arguments(text: &str) -> bool {
+    text.starts_with(ARGUMENTS) || ARGUMENTS.starts_with(text)
+}
 
 #[cfg(test)]
 mod tests {
@@ -223,7 +253,7 @@ mod tests {
     #[track_caller]
     fn check(body: &str, want: &str) {
         assert_eq!(
-            message(body, NUMBERS, inert).replace(WORD_JOINER, "_"),
+            message(body, NUMBERS, join_without_marks).replace(WORD_JOINER, "_"),
             want,
             "{body}"
         );
@@ -234,7 +264,7 @@ mod tests {
         // Searched again for each, this would take minutes.
         let (text, value) = ("0", "1".repeat(100));
         let mut pieces = (0..40_000).flat_map(|_| [Piece::Value(&value), Piece::Text(text)]);
-        assert_eq!(inert(&mut pieces).len(), 40_000 * 101);
+        assert_eq!(join_without_marks(&mut pieces).len(), 40_000 * 101);
     }
 
     #[test]
@@ -248,7 +278,10 @@ mod tests {
             input: "",
             is_strict: false,
         };
-        let text = prompt.expand_with(call, inert).unwrap().into_text();
+        let text = prompt
+            .expand_with(call, join_without_marks)
+            .unwrap()
+            .into_text();
         assert_eq!(
             text.replace(WORD_JOINER, "_"),
             "Say ! `id` $_1 @_/etc/passwd",
@@ -292,7 +325,10 @@ mod tests {
                 input: "",
                 is_strict: false,
             };
-            let text = prompt.expand_with(call, inert).unwrap().into_text();
+            let text = prompt
+                .expand_with(call, join_without_marks)
+                .unwrap()
+                .into_text();
             assert_eq!(text.replace(WORD_JOINER, "_"), want, "{body}");
         };
         check(
@@ -326,7 +362,7 @@ mod tests {
             ).prop_map(|pieces| pieces.concat()),
             typed in prop::sample::select(&["", "one", "one two", "one two three four", "7 8 9"][..]),
         ) {
-            let done = opencode(&message(&body, NUMBERS, inert), typed);
+            let done = opencode(&message(&body, NUMBERS, join_without_marks), typed);
             prop_assert_eq!(&done.commands, &[""; 0]);
             prop_assert_eq!(&done.paths, &[""; 0]);
             // Each value is filled in at its own place, and nothing but the separators is added.
