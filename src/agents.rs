@@ -29,10 +29,11 @@ mod registration;
 mod variables;
 
 pub use agent::{
-    Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, MenuTemplate, ServerCheck,
+    Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, MenuTemplate,
+    RegisteredServers, ServerCheck, TrustRecord,
 };
 pub use config_file::{Backup, ConfigFile};
-pub use drafts::{DraftEditor, Drafts};
+pub use drafts::{DraftEditor, Drafts, EditorDoubt};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
 pub use hook_line::{HookLine, HookPlace};
@@ -61,73 +62,103 @@ pub static AGENTS: [&Agent; 7] = [
 pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
-    /// The agent of this name.
+    /// Returns the agent of this name.
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.name == name || agent.aliases.contains(&name))
     }
 
-    /// The agent to which a file with this path is the draft of a message.
+    /// Returns the agent that writes the draft of a message to a file with this path.
     pub fn of_draft(path: &Path) -> Option<&'static Agent> {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
         let file = path.file_name()?.to_str()?;
-        let has_drafts = |agent: &&Agent| {
-            agent
-                .drafts
-                .as_ref()
-                .is_some_and(|drafts| (drafts.is_file)(folder, file))
-        };
-        AGENTS.into_iter().find(has_drafts)
+        for agent in AGENTS {
+            if let Some(drafts) = &agent.drafts
+                && (drafts.is_file)(folder, file)
+            {
+                return Some(agent);
+            }
+        }
+        None
     }
 
-    /// Those that have a prompt-submit hook.
+    /// Returns the agents that have a prompt-submit hook.
     pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
-    /// The user's folders with prompt files of other programs, each once: those of the table of
-    /// formats below the home directory, or where an agent's settings were moved to, and others of
-    /// agents. They may be missing.
+    /// Returns the user's folders with prompt files of other programs, each once; they may be
+    /// missing.
+    ///
+    /// These are the folders of the table of formats below the home directory, or where an agent's
+    /// settings were moved to, and the further ones that the facts about agents name.
     pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
-        let usual = System {
-            environment: Environment::default(),
-            ..system.clone()
-        };
-        let moved = |path: PathBuf| {
-            let below = |agent: &Agent| {
-                let below = path.strip_prefix((agent.settings_folder)(&usual)?).ok()?;
-                Some((agent.settings_folder)(system)?.join(below))
-            };
-            AGENTS.into_iter().find_map(below).unwrap_or(path)
-        };
-        let in_home = system
-            .home
-            .iter()
-            .flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
-        let mut folders: Vec<_> = in_home
-            .map(|(format, path)| (format, moved(path)))
-            .collect();
+        let mut folders = Vec::new();
+        if let Some(home) = &system.home {
+            let moves = settings_moves(system);
+            for (format, path) in Format::of_agents() {
+                folders.push((format, moved(home.join(path), &moves)));
+            }
+        }
         for agent in AGENTS {
             let Some(folder) = (agent.settings_folder)(system) else {
                 continue;
             };
-            let named =
-                |(format, end): &(&str, &str)| Some((Format::named(format)?, folder.join(end)));
-            folders.extend(agent.prompts.iter().filter_map(named));
+            for (format, path) in agent.prompts {
+                if let Some(format) = Format::named(format) {
+                    folders.push((format, folder.join(path)));
+                }
+            }
         }
-        let mut known = HashSet::new();
-        folders.retain(|(_, path)| known.insert(path.clone()));
+        let mut paths = HashSet::new();
+        folders.retain(|(_, path)| paths.insert(path.clone()));
         folders
     }
 
-    /// The agent whose MCP client calls itself this.
+    /// Returns the agent whose MCP client has this name.
     pub fn of_client(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.launch.client == Some(name))
     }
+}
+
+/// A folder with an agent's settings that an environment variable has moved.
+struct SettingsMove {
+    usual: PathBuf,
+    current: PathBuf,
+}
+
+/// Returns the folders with settings that environment variables, such as `CODEX_HOME`, have moved.
+fn settings_moves(system: &System) -> Vec<SettingsMove> {
+    let without_variables = System {
+        environment: Environment::default(),
+        ..system.clone()
+    };
+    let mut moves = Vec::new();
+    for agent in AGENTS {
+        let usual = (agent.settings_folder)(&without_variables);
+        let current = (agent.settings_folder)(system);
+        if let (Some(usual), Some(current)) = (usual, current)
+            && usual != current
+        {
+            moves.push(SettingsMove { usual, current });
+        }
+    }
+    moves
+}
+
+/// Returns where a path is after these moves: with `CODEX_HOME=/codex`, `~/.codex/prompts` is
+/// `/codex/prompts`.
+fn moved(path: PathBuf, moves: &[SettingsMove]) -> PathBuf {
+    for SettingsMove { usual, current } in moves {
+        if let Ok(below) = path.strip_prefix(usual) {
+            return current.join(below);
+        }
+    }
+    path
 }
 
 #[cfg(test)]

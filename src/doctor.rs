@@ -15,7 +15,7 @@ mod server;
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
 use crate::agents::{
-    AGENTS, Agent, AgentFiles, DraftEditor, Finding, SERVER, System, is_same_file,
+    AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding, SERVER, System, is_same_file,
 };
 use crate::library::{Layer, Library, Report};
 use crate::prompt::{Diagnostic, Kind, Severity};
@@ -233,7 +233,7 @@ impl Examination {
                 .editor(agent.title, files, &self.system.environment)?;
         Some(match doubt {
             None => fine(agent, what),
-            Some((message, fix)) => Finding {
+            Some(EditorDoubt { message, fix }) => Finding {
                 agent: Some(agent.name),
                 ..general(Kind::Warning, message, fix)
             },

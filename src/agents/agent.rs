@@ -2,7 +2,7 @@
 
 use super::config_file::ConfigFile;
 use super::drafts::Drafts;
-use super::edit::Syntax;
+use super::edit::{Syntax, value_at};
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
 use super::hook_line::{HookLine, HookPlace};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// The facts about an agent.
 pub struct Agent {
-    /// Its name on the command line.
+    /// The agent's name on the command line.
     pub name: &'static str,
     /// Other names that are accepted.
     pub aliases: &'static [&'static str],
@@ -28,8 +28,8 @@ pub struct Agent {
     pub(super) programs: &'static [&'static str],
     /// The folder with the user's settings.
     pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
-    /// Where it keeps prompt files of its own, if not in a folder that the [table of
-    /// formats](crate::prompt::FORMATS) has.
+    /// The folders where it keeps prompt files, but for those that are in the [table of
+    /// formats](crate::prompt::FORMATS).
     pub(super) prompts: &'static [PromptFolder],
     pub(super) config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
@@ -133,7 +133,7 @@ pub struct Launch {
 }
 
 impl Agent {
-    /// What most agents have in common.
+    /// The facts that most agents share.
     pub(super) const USUAL: Agent = Agent {
         name: "",
         aliases: &[],
@@ -152,173 +152,218 @@ impl Agent {
         next_step: |_| String::new(),
     };
 
-    /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
+    /// Returns whether the agent is on this machine: its program is on `PATH`, or the folder with
+    /// its settings exists.
     pub fn is_found(&self, system: &System) -> bool {
-        self.programs.iter().any(|program| {
-            system
-                .environment
-                .find_program(program, &system.project)
-                .is_ok()
-        }) || (self.settings_folder)(system).is_some_and(|folder| folder.is_dir())
-    }
-
-    /// The files that register servers, the one that takes precedence first; none for
-    /// [`Scope::User`] if the home directory is unknown.
-    pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
-        match scope {
-            Scope::Project => self
-                .config
-                .project
-                .iter()
-                .map(|name| system.project.join(name))
-                .collect(),
-            Scope::User | Scope::Local => {
-                let folder = self.config.folder.unwrap_or(self.settings_folder)(system);
-                folder
-                    .iter()
-                    .flat_map(|folder| self.config.user.iter().map(|name| folder.join(name)))
-                    .collect()
+        let environment = &system.environment;
+        for program in self.programs {
+            if environment.find_program(program, &system.project).is_ok() {
+                return true;
             }
+        }
+        match (self.settings_folder)(system) {
+            Some(folder) => folder.is_dir(),
+            None => false,
         }
     }
 
-    /// The files of its hooks, the one that takes precedence first.
+    /// Returns the paths of the files that register servers for a scope, the one that takes
+    /// precedence first. Without a home directory, the user has none.
+    pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        if scope == Scope::Project {
+            return paths_in(&system.project, self.config.project);
+        }
+        let user_folder = self.config.folder.unwrap_or(self.settings_folder);
+        match user_folder(system) {
+            Some(folder) => paths_in(&folder, self.config.user),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the paths of the files of hooks, the one that takes precedence first.
     fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         let Some(hook) = &self.hook else {
             return Vec::new();
         };
-        match scope {
-            Scope::Project => hook
-                .project
-                .iter()
-                .map(|name| system.project.join(name))
-                .collect(),
-            _ => (self.settings_folder)(system)
-                .map(|folder| folder.join(hook.user))
-                .into_iter()
-                .collect(),
+        if scope == Scope::Project {
+            return paths_in(&system.project, hook.project);
+        }
+        match (self.settings_folder)(system) {
+            Some(folder) => vec![folder.join(hook.user)],
+            None => Vec::new(),
         }
     }
 
-    /// The file in which `install` registers a hook.
+    /// Returns the path of the file in which `install` registers a hook.
     pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         self.hook_paths(scope, system).pop()
     }
 
-    /// Reads its files, the user's and the project's.
+    /// Reads the agent's files, the user's and the project's.
     pub fn read_files(&self, system: &System) -> AgentFiles {
-        let files = |content, scope, paths: Vec<PathBuf>, syntax| {
-            paths
-                .into_iter()
-                .map(move |path| AgentFile {
-                    content,
-                    scope,
-                    path,
-                    syntax,
-                })
-                .collect::<Vec<_>>()
-        };
-        let configs = |scope| {
-            files(
-                Content::Servers,
-                scope,
-                self.config_paths(scope, system),
-                self.config.syntax,
-            )
-        };
-        let mut listed = configs(Scope::User);
-        listed.extend(configs(Scope::Project));
+        let mut files = Vec::new();
+        for scope in [Scope::User, Scope::Project] {
+            files.extend(self.configs(Content::Servers, scope, system));
+        }
         if let Some(hook) = &self.hook {
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
-                listed.extend(files(Content::Settings, scope, paths, hook.syntax));
+                files.extend(agent_files(paths, Content::Settings, scope, hook.syntax));
                 if hook.is_in_config {
-                    let paths = self.config_paths(scope, system);
-                    listed.extend(files(Content::Settings, scope, paths, self.config.syntax));
+                    files.extend(self.configs(Content::Settings, scope, system));
                 }
             }
         }
-        AgentFiles::read(listed)
+        AgentFiles::read(files)
     }
 
-    /// The servers of its files, those that take precedence first; and why a file could not be
-    /// read.
-    pub fn registrations(
-        &self,
-        files: &AgentFiles,
-        system: &System,
-    ) -> (Vec<Registration>, Vec<Diagnostic>) {
-        let (mut registrations, mut errors) = (Vec::new(), Vec::new());
-        let local = self.config.local_servers.map(|_| Scope::Local);
-        for scope in local.into_iter().chain([Scope::Project, Scope::User]) {
+    /// Returns the files that register servers, to be read for their `content`.
+    fn configs(&self, content: Content, scope: Scope, system: &System) -> Vec<AgentFile> {
+        let paths = self.config_paths(scope, system);
+        agent_files(paths, content, scope, self.config.syntax)
+    }
+
+    /// Returns the servers in the agent's files, those that take precedence first.
+    pub fn registered_servers(&self, files: &AgentFiles, system: &System) -> RegisteredServers {
+        let mut servers = RegisteredServers::default();
+        for scope in [Scope::Local, Scope::Project, Scope::User] {
+            if scope == Scope::Local && self.config.local_servers.is_none() {
+                continue;
+            }
             for file in files.configs(scope) {
-                match file
-                    .map_err(Clone::clone)
-                    .and_then(|file| self.config.registrations(file, scope, system))
-                {
-                    Ok(servers) => registrations.extend(servers),
-                    Err(error) if errors.contains(&error) => {} // one file has several scopes
-                    Err(error) => errors.push(error),
+                match self.servers_in(file, scope, system) {
+                    Ok(registrations) => servers.registrations.extend(registrations),
+                    // One file may have the servers of two scopes.
+                    Err(error) if servers.errors.contains(&error) => {}
+                    Err(error) => servers.errors.push(error),
                 }
             }
         }
-        (registrations, errors)
+        servers
     }
 
-    /// The hooks in its files that run prompt-expander.
+    /// Returns the servers that a file registers for a scope.
+    pub(super) fn servers_in(
+        &self,
+        file: Result<&ConfigFile, &Diagnostic>,
+        scope: Scope,
+        system: &System,
+    ) -> Result<Vec<Registration>, Diagnostic> {
+        let file = file.map_err(Clone::clone)?;
+        self.config.registrations(file, scope, system)
+    }
+
+    /// Returns the hooks in the agent's files that run prompt-expander.
     pub fn hooks(&self, files: &AgentFiles) -> Vec<HookLine> {
-        let in_file = |file: &ConfigFile| {
-            self.hook
-                .as_ref()
-                .map(|hook| HookLine::all_in(file, hook.event))
+        let Some(hook) = &self.hook else {
+            return Vec::new();
         };
-        files
-            .settings()
-            .flatten()
-            .filter_map(in_file)
-            .flatten()
-            .collect()
+        let mut hooks = Vec::new();
+        for file in files.settings().flatten() {
+            hooks.extend(HookLine::all_in(file, hook.event));
+        }
+        hooks
     }
 
-    /// The plugin of this program, with a server and a hook of its own, if it is enabled and
-    /// installed: `NAME@MARKETPLACE`. (Only Claude Code has these keys.)
+    /// Returns the name of the plugin of this program, as `NAME@MARKETPLACE`, if it is enabled and
+    /// installed. It has a server and a hook of its own. (Only Claude Code has such settings.)
     pub fn plugin(&self, files: &AgentFiles, system: &System) -> Option<String> {
-        let is_ours = |name: &str| name.split('@').next() == Some(env!("CARGO_PKG_NAME"));
-        let mut all = files
-            .settings()
-            .flatten()
-            .filter_map(|file| file.value["enabledPlugins"].as_object())
-            .flatten();
-        let (name, _) = all
-            .find(|(name, _)| is_ours(name))
-            .filter(|(_, enabled)| **enabled == true)?;
+        let name = enabled_plugin(files)?;
         let list = (self.settings_folder)(system)?.join("plugins/installed_plugins.json");
-        let installed = whole_file::read(&list).ok()?;
-        let installed: Value = serde_json::from_slice(&installed).ok()?;
-        installed["plugins"].get(name).map(|_| name.clone())
+        let list = whole_file::read(&list).ok()?;
+        let installed: Value = serde_json::from_slice(&list).ok()?;
+        installed["plugins"].get(name)?;
+        Some(name.to_owned())
     }
 
-    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would
-    /// put it.
+    /// Returns whether `install` would rewrite a hook: it is plain, and in the file where `install`
+    /// would put it.
     pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }
 
-    /// Its record that the user trusts the hook in this place of a file, with the config that has
-    /// it and its keys there.
+    /// Returns the agent's record that the user trusts the hook at this place of a file.
     pub fn trust_record<'f>(
         &self,
         files: &'f AgentFiles,
-        hooks: &Path,
+        hooks_file: &Path,
         place: HookPlace,
-    ) -> Option<(&'f ConfigFile, Vec<String>, &'f Value)> {
-        let keys = self.hook.as_ref()?.trust_record?(hooks, place);
-        files.configs(Scope::User).flatten().find_map(|file| {
-            let record = keys
-                .iter()
-                .try_fold(&file.value, |value, key| value.get(key))?;
-            Some((file, keys.clone(), record))
-        })
+    ) -> Option<TrustRecord<'f>> {
+        let keys = self.hook.as_ref()?.trust_record?(hooks_file, place);
+        for config in files.configs(Scope::User).flatten() {
+            if let Some(value) = value_at(&config.value, &keys) {
+                return Some(TrustRecord {
+                    config,
+                    keys,
+                    value,
+                });
+            }
+        }
+        None
+    }
+}
+
+/// The servers in the files of an agent.
+#[derive(Debug, Default)]
+pub struct RegisteredServers {
+    /// The servers, those that take precedence first.
+    pub registrations: Vec<Registration>,
+    /// Why a file could not be read.
+    pub errors: Vec<Diagnostic>,
+}
+
+/// A record of an agent that its user trusts a hook.
+#[derive(Debug)]
+pub struct TrustRecord<'f> {
+    /// The config that has the record.
+    pub(super) config: &'f ConfigFile,
+    /// The keys that lead to it.
+    pub(super) keys: Vec<String>,
+    pub(super) value: &'f Value,
+}
+
+fn paths_in(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| folder.join(name)).collect()
+}
+
+fn agent_files(
+    paths: Vec<PathBuf>,
+    content: Content,
+    scope: Scope,
+    syntax: Syntax,
+) -> Vec<AgentFile> {
+    let mut files = Vec::new();
+    for path in paths {
+        files.push(AgentFile {
+            content,
+            scope,
+            path,
+            syntax,
+        });
+    }
+    files
+}
+
+/// Returns the name of this program's plugin if the first settings that name it enable it.
+fn enabled_plugin(files: &AgentFiles) -> Option<&str> {
+    for file in files.settings().flatten() {
+        let Some(plugins) = file.value["enabledPlugins"].as_object() else {
+            continue;
+        };
+        for (name, enabled) in plugins {
+            if name.split('@').next() == Some(env!("CARGO_PKG_NAME")) {
+                return if *enabled == true { Some(name) } else { None };
+            }
+        }
+    }
+    None
+}
+
+/// Returns whether a value is a list with this text in it.
+pub(super) fn list_contains(list: &Value, text: &str) -> bool {
+    match list.as_array() {
+        Some(items) => items.iter().any(|item| item == text),
+        None => false,
     }
 }
 
@@ -356,37 +401,37 @@ impl Launch {
     };
 }
 
-/// A problem or a result: a hint says what works.
+/// A problem that `doctor` found, or a hint that says what works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The name of the agent that it is about. `None`: all of them.
+    /// The name of the agent that has the problem. `None`: all of them.
     pub agent: Option<&'static str>,
-    /// What it is, where, and what to do.
+    /// The problem, its place, and what to do.
     pub diagnostic: Diagnostic,
 }
 
-/// Where a server or a hook is registered, with all files of its agent.
+/// A registered server or hook that `doctor` examines, with all files of its agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Examined<'a> {
     /// The agent.
     pub agent: &'static Agent,
-    /// Where the agent is examined.
+    /// The environment of the agent.
     pub system: &'a System,
     /// All files of the agent.
     pub files: &'a AgentFiles,
-    /// The file that registers it, and where.
+    /// The file with the registration.
     pub path: &'a Path,
     /// The position in that file.
     pub position: Option<Position>,
 }
 
 impl<'a> Examined<'a> {
-    /// A finding at the position of the registration.
+    /// Returns an error at the position of the registration.
     pub fn broken(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         self.finding(Kind::Invalid, message.into(), fix.into())
     }
 
-    /// The same, as a warning: it works, but perhaps not always.
+    /// Returns a warning at the position of the registration: it works, but perhaps not always.
     pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         self.finding(Kind::Warning, message.into(), fix.into())
     }
@@ -401,25 +446,28 @@ impl<'a> Examined<'a> {
         }
     }
 
-    /// The files with hooks and other settings that can be read.
+    /// Returns the files with hooks and other settings, without those that cannot be read.
     pub(super) fn settings(&self) -> impl Iterator<Item = &'a ConfigFile> + use<'a> {
         self.files.settings().flatten()
     }
 
-    /// A finding if the setting with this dotted key has this value, which disables all hooks.
+    /// Returns a finding if a setting has the value that disables all hooks. `key` is dotted, as in
+    /// `features.hooks`.
     pub(super) fn hooks_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
-        let pointer = format!("/{}", key.replace('.', "/"));
-        let file = self
-            .settings()
-            .find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
-        let message = format!("{} runs no hooks: `{key}` is {value}", self.agent.title);
-        let finding = self.broken(message, format!("set `{key}` to {}", !value));
-        Some(finding.at(file, &key.split('.').collect::<Vec<_>>()))
+        let keys: Vec<&str> = key.split('.').collect();
+        for file in self.settings() {
+            if value_at(&file.value, &keys) == Some(&Value::Bool(value)) {
+                let message = format!("{} runs no hooks: `{key}` is {value}", self.agent.title);
+                let finding = self.broken(message, format!("set `{key}` to {}", !value));
+                return Some(finding.at(file, &keys));
+            }
+        }
+        None
     }
 }
 
 impl Finding {
-    /// The same finding at the position of these keys in another file.
+    /// Returns the finding with another position: that of these keys in a file.
     pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
         let diagnostic = Diagnostic {
             file: Some(file.path.as_path().into()),

@@ -1,6 +1,6 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
 use super::drafts::{Drafts, is_between};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
@@ -25,7 +25,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             comments: false,
             trailing_commas: false,
         }),
-        // Next to ~/.claude, but in the folder that the variable names.
+        // `~/.claude.json` is beside `~/.claude`; with the variable, it is in that folder.
         folder: Some(|system| {
             system
                 .folder("CLAUDE_CONFIG_DIR")
@@ -100,42 +100,36 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     ..Agent::USUAL
 };
 
+/// Returns why Claude Code would not start a server.
 fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
     let name = named(&server.name);
-    let project = at
-        .system
-        .project
-        .to_string_lossy()
-        .replace('~', "~0")
-        .replace('/', "~1");
-    let is_listed = |key: &str| {
-        let of_project = at.files.setting(&format!("/projects/{project}/{key}"));
-        let mut lists = at
-            .settings()
-            .filter_map(|file| file.value.get(key))
-            .chain(of_project);
-        lists.any(|list| {
-            list.as_array()
-                .is_some_and(|list| list.iter().any(|item| *item == *server.name))
-        })
-    };
-    if is_listed("disabledMcpServers") {
-        return Some(at.broken(
-            format!("{name} is disabled in this project"),
-            "enable it with `/mcp` in Claude Code",
-        ));
+    if is_listed(at, "disabledMcpServers", &server.name) {
+        let fix = "enable it with `/mcp` in Claude Code";
+        return Some(at.broken(format!("{name} is disabled in this project"), fix));
     }
     if server.scope != Scope::Project {
-        None
-    } else if is_listed("disabledMcpjsonServers") {
-        let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-        Some(at.broken(format!("{name} of this project was refused"), fix))
-    } else if !accepts_all_of_project(at) && !is_listed("enabledMcpjsonServers") {
-        let message = format!("{name} comes with the project and has not been accepted yet");
-        Some(at.warning(message, "start `claude` here once, and accept it"))
-    } else {
-        None
+        return None;
     }
+    if is_listed(at, "disabledMcpjsonServers", &server.name) {
+        let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
+        return Some(at.broken(format!("{name} of this project was refused"), fix));
+    }
+    if accepts_all_of_project(at) || is_listed(at, "enabledMcpjsonServers", &server.name) {
+        return None;
+    }
+    let message = format!("{name} comes with the project and has not been accepted yet");
+    Some(at.warning(message, "start `claude` here once, and accept it"))
+}
+
+/// Returns whether a list of servers in the settings, or in what Claude Code keeps about the
+/// project, has a server.
+fn is_listed(at: &Examined, list: &str, server: &str) -> bool {
+    let project = at.system.project.to_string_lossy();
+    let project_list = at.files.setting(&["projects", &project, list]);
+    let lists = at.settings().map(|file| &file.value[list]);
+    lists
+        .chain(project_list)
+        .any(|list| list_contains(list, server))
 }
 
 /// Returns whether the user accepts all servers of the project.
@@ -144,6 +138,7 @@ fn accepts_all_of_project(at: &Examined) -> bool {
     at.settings().any(|file| file.value[key] == true)
 }
 
+/// Returns a finding if Claude Code asks before each call of `expand_prompt`.
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     // With a hook, the model seldom has to call the tool.
     let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty()
@@ -151,27 +146,29 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     if has_hook || is_allowed(at, &server.name) {
         return None;
     }
-    let message =
-        "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-    let tool = named(&format!("mcp__{}__expand_prompt", server.name));
-    let fix = format!("add {tool} to `permissions.allow` in its settings.json");
-    Some(at.warning(message, fix))
+    let tool = format!("mcp__{}__expand_prompt", server.name);
+    Some(at.warning(
+        "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call",
+        format!(
+            "add {} to `permissions.allow` in its settings.json",
+            named(&tool)
+        ),
+    ))
 }
 
-/// Returns whether the user's settings allow all calls of `expand_prompt` of a server.
+/// Returns whether the settings allow all calls of the tool `expand_prompt` of a server.
 fn is_allowed(at: &Examined, server: &str) -> bool {
-    let applicable = [
+    let rules = [
         format!("mcp__{server}__expand_prompt"),
         format!("mcp__{server}"),
         format!("mcp__{server}__*"),
         "mcp__*".to_owned(),
     ];
-    at.settings().any(|file| {
-        let rules = file.value["permissions"]["allow"].as_array();
-        rules.is_some_and(|rules| {
-            rules
-                .iter()
-                .any(|rule| applicable.iter().any(|name| rule == name))
-        })
-    })
+    for file in at.settings() {
+        let allowed = &file.value["permissions"]["allow"];
+        if rules.iter().any(|rule| list_contains(allowed, rule)) {
+            return true;
+        }
+    }
+    false
 }

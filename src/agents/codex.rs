@@ -4,7 +4,7 @@ use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::drafts::{Drafts, is_between};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
-use super::hook_line::HookLine;
+use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use serde_json::{Value, json};
@@ -24,16 +24,7 @@ pub(super) static CODEX: Agent = Agent {
         project: &[".codex/config.toml"],
         servers: "mcp_servers",
         template: "",
-        entry: |program, arguments| Entry {
-            required: vec![
-                ("command", Some(json!(program))),
-                (
-                    "args",
-                    Some(json!(arguments)).filter(|_| !arguments.is_empty()),
-                ),
-            ],
-            initial: Vec::new(),
-        },
+        entry,
         ..Config::JSON
     },
     hook: Some(Hook {
@@ -50,9 +41,9 @@ pub(super) static CODEX: Agent = Agent {
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         note: "",
         escapes_angle_brackets: false,
-        trust_record: Some(|file, (group, number)| {
-            let place = format!("{}:user_prompt_submit:{group}:{number}", file.display());
-            vec!["hooks".to_owned(), "state".to_owned(), place]
+        trust_record: Some(|file, HookPlace { group, number }| {
+            let key = format!("{}:user_prompt_submit:{group}:{number}", file.display());
+            vec!["hooks".to_owned(), "state".to_owned(), key]
         }),
         check: |at, hook| {
             at.hooks_disabled_by("features.hooks", false)
@@ -77,16 +68,28 @@ pub(super) static CODEX: Agent = Agent {
     },
     checks: &[not_started],
     next_step: |installed| {
-        let start = match installed.is_hook_untrusted {
-            true => {
-                "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
-            }
-            false => "start `codex`, and",
+        let start = if installed.is_hook_untrusted {
+            "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
+        } else {
+            "start `codex`, and"
         };
         format!("{start} type `:research solid-state batteries`")
     },
     ..Agent::USUAL
 };
+
+/// Returns the entry that `codex mcp add` writes: without `args` if there are none.
+fn entry(program: &str, arguments: &[String]) -> Entry {
+    let args = if arguments.is_empty() {
+        None
+    } else {
+        Some(json!(arguments))
+    };
+    Entry {
+        required: vec![("command", Some(json!(program))), ("args", args)],
+        initial: Vec::new(),
+    }
+}
 
 /// The variables that a server gets in addition to those in its registration: those on Unix, those
 /// on Windows (according to the source code), and those for certificates.
@@ -96,51 +99,59 @@ const PASSED_ON: &str = "\
     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
+/// Returns the variables that Codex passes on to a server: those of [`PASSED_ON`], and those that
+/// `env_vars` of the registration names.
 fn environment(system: &System, server: &Registration) -> Environment {
-    // Names of further variables, or objects with a name.
-    let further = server
-        .entry
-        .get("env_vars")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let further =
-        further.filter_map(|variable| variable.as_str().or_else(|| variable["name"].as_str()));
-    let names = PASSED_ON.split_whitespace().chain(further);
-    names
-        .filter_map(|name| Some((name, system.environment.get(name)?)))
-        .collect()
-}
-
-fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
-    let projects = at.files.setting("/projects").and_then(Value::as_object);
-    let is_trusted = at.system.project.ancestors().any(|folder| {
-        let project = projects.and_then(|projects| projects.get(folder.to_string_lossy().as_ref()));
-        project.is_some_and(|project| project["trust_level"] == "trusted")
-    });
-    (server.scope == Scope::Project && !is_trusted).then(|| {
-        let message = "Codex does not trust this project yet, and reads nothing in its .codex";
-        at.warning(message, "start `codex` here once, and trust the project")
-    })
-}
-
-/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes.
-/// How it makes the hash is undocumented, so only the existence of a record is checked; `install`
-/// removes the record of a hook that it changes.
-fn not_trusted(at: &Examined, hook: &HookLine) -> Option<Finding> {
-    match CODEX.trust_record(at.files, &hook.path, hook.place) {
-        Some((_, _, record)) if record["enabled"] == false => Some(at.broken(
-            "the hook is disabled in Codex",
-            "enable it with `/hooks` in Codex",
-        )),
-        Some(_) => None,
-        None => {
-            let message =
-                "Codex silently skips the hook until you trust it, and has no record that you do";
-            Some(at.warning(
-                message,
-                "start `codex` once, and choose \"Trust all and continue\"",
-            ))
+    let mut names: Vec<&str> = PASSED_ON.split_whitespace().collect();
+    let further = server.entry.get("env_vars").and_then(Value::as_array);
+    for variable in further.into_iter().flatten() {
+        // A name, or an object with a name.
+        names.extend(variable.as_str().or(variable["name"].as_str()));
+    }
+    let mut passed_on = Environment::default();
+    for name in names {
+        if let Some(value) = system.environment.get(name) {
+            passed_on.set(name, value);
         }
     }
+    passed_on
+}
+
+/// Returns a finding if the server is the project's, and Codex does not trust the project.
+fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
+    if server.scope != Scope::Project {
+        return None;
+    }
+    for folder in at.system.project.ancestors() {
+        let keys = ["projects", &folder.to_string_lossy(), "trust_level"];
+        if at
+            .files
+            .setting(&keys)
+            .is_some_and(|level| level == "trusted")
+        {
+            return None;
+        }
+    }
+    let message = "Codex does not trust this project yet, and reads nothing in its .codex";
+    Some(at.warning(message, "start `codex` here once, and trust the project"))
+}
+
+/// Returns a finding if Codex does not run a hook because the user has not trusted it, or has
+/// disabled it.
+///
+/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes.
+/// How it makes the hash is undocumented, so only the existence of a record is checked. `install`
+/// removes the record of a hook that it changes.
+fn not_trusted(at: &Examined, hook: &HookLine) -> Option<Finding> {
+    let Some(record) = CODEX.trust_record(at.files, &hook.path, hook.place) else {
+        return Some(at.warning(
+            "Codex silently skips the hook until you trust it, and has no record that you do",
+            "start `codex` once, and choose \"Trust all and continue\"",
+        ));
+    };
+    if record.value["enabled"] == false {
+        let fix = "enable it with `/hooks` in Codex";
+        return Some(at.broken("the hook is disabled in Codex", fix));
+    }
+    None
 }

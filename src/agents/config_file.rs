@@ -61,104 +61,101 @@ impl ConfigFile {
             .parse(without_bom(&text))
             .map_err(|error| error.in_file(path))?;
         if !value.is_object() {
-            let error = Diagnostic::new(
-                Kind::Invalid,
-                "it must be an object, but is not",
-                "correct it",
-            );
+            let message = "it must be an object, but is not";
+            let error = Diagnostic::new(Kind::Invalid, message, "correct it");
             return Err(error.at(Position::in_text("", 0, 1)).in_file(path));
         }
-        let absent = ConfigFile::absent(path.to_owned(), syntax, scope);
         Ok(Some(ConfigFile {
             original: Some(text.clone()),
             edited: Some(text),
             value,
-            ..absent
+            ..ConfigFile::absent(path.to_owned(), syntax, scope)
         }))
     }
 
-    /// A file that does not exist.
+    /// Returns a file that does not exist.
     pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
-        let (original, edited, template) = (None, None, "{}");
         ConfigFile {
             path,
             scope,
-            original,
-            edited,
+            original: None,
+            edited: None,
             value: Value::Null,
             syntax,
-            template,
+            template: "{}",
             backup: Backup::Keep,
         }
     }
 
-    /// The settings file of this program, of which no backup is kept.
+    /// Reads the settings file of this program. It gets no backup.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn settings(path: PathBuf) -> Result<ConfigFile, Diagnostic> {
-        let original = read_text(&path)?;
-        let absent = ConfigFile::absent(path, Syntax::Toml, Scope::User);
+        let text = read_text(&path)?;
         Ok(ConfigFile {
-            edited: original.clone(),
-            original,
+            edited: text.clone(),
+            original: text,
             backup: Backup::None,
-            ..absent
+            ..ConfigFile::absent(path, Syntax::Toml, Scope::User)
         })
     }
 
-    /// The position of the last of these keys, if it exists.
+    /// Returns the position of the last of these keys, if it exists.
     pub fn position(&self, keys: &[impl AsRef<str>]) -> Option<Position> {
-        let keys: Vec<String> = keys.iter().map(|key| key.as_ref().to_owned()).collect();
-        self.syntax.position(self.texts()[0], &keys)
+        self.syntax.position(self.original_text(), keys)
     }
 
-    /// Edits the text of the file; one that does not exist begins as the template.
+    /// Edits the text of the file. A file that does not exist has the template as its text.
     pub(super) fn edit(
         &mut self,
         edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let text = self.edited.as_deref().unwrap_or(self.template);
-        self.edited = Some(
-            self.edit_text(text, edit)
-                .map_err(|error| error.in_file(&*self.path))?,
-        );
+        let edited = self.edit_text(text, edit);
+        self.edited = Some(edited.map_err(|error| error.in_file(&*self.path))?);
         Ok(())
     }
 
-    /// Another text of the file, edited; its byte order mark stays.
+    /// Returns another text in the syntax of the file, edited. Its byte order mark stays.
     pub(super) fn edit_text(
         &self,
         text: &str,
         edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
     ) -> Result<String, Diagnostic> {
-        let bom = &text[..text.len() - without_bom(text).len()];
-        Ok(format!("{bom}{}", edit(without_bom(text), self.syntax)?))
+        let content = without_bom(text);
+        let bom = &text[..text.len() - content.len()];
+        Ok(format!("{bom}{}", edit(content, self.syntax)?))
     }
 
-    /// Another text of the file, parsed; null if that fails.
+    /// Returns the value of another text in the syntax of the file; null if it is invalid.
     pub(super) fn parse(&self, text: &str) -> Value {
         self.syntax.parse(without_bom(text)).unwrap_or_default()
     }
 
-    /// Whether there is something to write.
+    /// Returns whether there is something to write.
     pub fn is_edited(&self) -> bool {
         self.edited != self.original
     }
 
-    /// The original and the edited text, without byte order mark; empty if there is no file.
-    pub fn texts(&self) -> [&str; 2] {
-        [&self.original, &self.edited].map(|text| text.as_deref().map_or("", without_bom))
+    /// Returns the text that was read, without byte order mark; empty if there was no file.
+    pub fn original_text(&self) -> &str {
+        without_bom(self.original.as_deref().unwrap_or_default())
     }
 
-    /// The file of the backup.
+    /// Returns the text to write, without byte order mark; empty if there should be no file.
+    pub fn edited_text(&self) -> &str {
+        without_bom(self.edited.as_deref().unwrap_or_default())
+    }
+
+    /// Returns the path of the backup.
     pub fn backup_path(&self) -> PathBuf {
         let mut name = self.path.as_os_str().to_owned();
         name.push(".before-prompt-expander");
         name.into()
     }
 
-    /// The text of the backup; `None`: it does not exist, or cannot be read.
+    /// Returns the text of the backup. `None`: it does not exist, or cannot be read.
     pub(super) fn backup_text(&self) -> Option<String> {
         read_text(&self.backup_path()).ok().flatten()
     }
@@ -166,7 +163,7 @@ impl ConfigFile {
 
 // Writing.
 impl ConfigFile {
-    /// The file that is written: where symlinks lead.
+    /// Returns the file to write: where symlinks lead.
     ///
     /// # Errors
     /// It is clear without trying that it cannot be written.
@@ -175,15 +172,10 @@ impl ConfigFile {
             let fix = "point the link at a file that exists, or delete it";
             Diagnostic::new(Kind::NotWritable, error.to_string(), fix).in_file(&*self.path)
         })?;
-        // Root is stopped, too, although permissions would not do so: the file is read-only for a
-        // reason.
-        let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
-        let opened = fs::OpenOptions::new().write(true).open(&target);
-        if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        if is_read_only(&target) {
             let fix = "make it writable, or change it where it is generated";
-            return Err(
-                Diagnostic::new(Kind::NotWritable, "it is read-only", fix).in_file(&*target)
-            );
+            let error = Diagnostic::new(Kind::NotWritable, "it is read-only", fix);
+            return Err(error.in_file(&*target));
         }
         Ok(target)
     }
@@ -199,15 +191,14 @@ impl ConfigFile {
             None => None,
         };
         self.check_unchanged()?;
-        if let Some(original) = &self.original {
-            self.back_up(original)?;
-        }
-        self.check_unchanged()?; // once more, as late as possible; the backup stays, since another process may rely on it
-        let written = match new {
+        self.back_up()?;
+        // Once more, as late as possible. The backup stays: another process may rely on it.
+        self.check_unchanged()?;
+        let result = match new {
             Some(new) => new.replace(),
             None => fs::remove_file(&target),
         };
-        written.map_err(|error| not_writable(error.to_string(), &target))?;
+        result.map_err(|error| not_writable(error.to_string(), &target))?;
         if self.backup == Backup::Remove {
             let _ = fs::remove_file(self.backup_path()); // it does no harm
         }
@@ -219,18 +210,16 @@ impl ConfigFile {
             return Ok(());
         }
         let message = "the file changed while it was being edited, so it was not written";
-        Err(
-            Diagnostic::new(Kind::NotWritable, message, "run the command again")
-                .in_file(&*self.path),
-        )
+        let error = Diagnostic::new(Kind::NotWritable, message, "run the command again");
+        Err(error.in_file(&*self.path))
     }
 
-    /// Writes the text that will replace the target.
+    /// Writes a text into a new file, which will replace the target.
     fn pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
         let existing = fs::metadata(target).ok();
         let access = match &existing {
             Some(existing) => FileAccess::SameAs(existing),
-            // What a project has is for everyone who works on it.
+            // A file of a project is for everyone who works on the project.
             None if self.scope == Scope::Project => FileAccess::Shared,
             None => FileAccess::Private,
         };
@@ -238,23 +227,40 @@ impl ConfigFile {
             .map_err(|error| not_written(target, &error))
     }
 
-    /// Writes the original into the backup, if one is needed.
-    fn back_up(&self, original: &str) -> Result<(), Diagnostic> {
-        let path = self.backup_path();
-        if self.backup == Backup::None || self.backup == Backup::Remove {
+    /// Writes the original into the backup, if that is needed.
+    fn back_up(&self) -> Result<(), Diagnostic> {
+        let Some(original) = &self.original else {
+            return Ok(());
+        };
+        if matches!(self.backup, Backup::None | Backup::Remove) {
             return Ok(());
         }
-        let written = match PendingFile::write(&path, original.as_bytes(), FileAccess::Private) {
-            Ok(new) if self.backup == Backup::Replace => new.replace(),
-            Ok(new) => new.create(),
-            Err(error) => Err(error),
+        let path = self.backup_path();
+        let new = PendingFile::write(&path, original.as_bytes(), FileAccess::Private)
+            .map_err(|error| not_written(&path, &error))?;
+        let result = if self.backup == Backup::Replace {
+            new.replace()
+        } else {
+            new.create()
         };
-        match written {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                Err(not_written(&path, &error))
-            }
-            _ => Ok(()),
+        match result {
+            // There is a backup of an earlier state.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(not_written(&path, &error)),
+            Ok(()) => Ok(()),
         }
+    }
+}
+
+/// Returns whether a file must not be written. Root is stopped, too, although permissions would not
+/// do so: the file is read-only for a reason.
+fn is_read_only(file: &Path) -> bool {
+    if fs::metadata(file).is_ok_and(|metadata| metadata.permissions().readonly()) {
+        return true;
+    }
+    match fs::OpenOptions::new().write(true).open(file) {
+        Ok(_) => false,
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
 }
 
@@ -268,22 +274,31 @@ fn not_writable(message: String, path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
 }
 
-/// The text of a file. `None`: there is no such file.
+/// Reads the text of a file. `None`: there is no such file.
 fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
-    let failed = |message: &str, fix: &str| {
-        Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path))
+    let error = match whole_file::read_text(path) {
+        Ok(text) => return Ok(Some(text)),
+        Err(error) => error,
     };
-    match whole_file::read_text(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => match error.kind() {
-            ErrorKind::InvalidInput => {
-                failed(&error.to_string(), "remove it, or give it another name")
-            }
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
-            ErrorKind::InvalidData => failed("it is not UTF-8", "save it as UTF-8 in your editor"),
-            _ => failed(&format!("it cannot be read: {error}"), "make it readable"),
-        },
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+        ErrorKind::InvalidInput => {
+            let fix = "remove it, or give it another name";
+            Err(unreadable(path, error.to_string(), fix))
+        }
+        ErrorKind::InvalidData => {
+            let fix = "save it as UTF-8 in your editor";
+            Err(unreadable(path, "it is not UTF-8".to_owned(), fix))
+        }
+        _ => {
+            let message = format!("it cannot be read: {error}");
+            Err(unreadable(path, message, "make it readable"))
+        }
     }
+}
+
+fn unreadable(path: &Path, message: String, fix: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
 }
 
 fn without_bom(text: &str) -> &str {

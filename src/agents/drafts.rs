@@ -1,37 +1,55 @@
 //! How agents open the draft of a message in the editor that VISUAL or EDITOR names.
 
+use super::edit::value_at;
 use super::environment::Environment;
 use super::files::AgentFiles;
 use crate::wording::{alternatives, quoted};
 
-/// What is known of an agent's drafts.
+/// The facts about an agent's drafts.
 pub struct Drafts {
-    /// Whether a draft may have a file of this name in a folder of this name.
+    /// Returns whether a draft may have a file of this name in a folder of this name.
     pub(super) is_file: fn(folder: &str, file: &str) -> bool,
-    /// What the agent has switched on in the terminal, and relies on afterwards.
+    /// The modes that the agent has switched on in the terminal, and relies on afterwards.
     pub terminal: &'static str,
-    /// The setting of the agent that counts before VISUAL, as a path of keys.
+    /// The setting of the agent that takes precedence over VISUAL, as a dotted key.
     pub(super) setting: Option<&'static str>,
-    /// Whether an editor is found with an empty VISUAL, by EDITOR.
+    /// Whether EDITOR names the editor if VISUAL is empty.
     pub(super) skips_empty: bool,
-    /// Names of editors. The first word must contain one of them; otherwise, the agent goes on
-    /// drawing and reading keys.
+    /// Names of editors. Unless the program's path contains one of them, the agent goes on drawing
+    /// and reading keys.
     pub(super) waits_for: &'static [&'static str],
-    /// Whether it does nothing, and does not say so, if neither variable is set.
+    /// Whether the agent opens nothing, without a message, if neither variable is set.
     pub(super) is_silent: bool,
 }
 
-/// What opens a draft.
+/// The editor that opens a draft.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DraftEditor {
     /// For people: the command, and where it is set.
     pub what: String,
-    /// Why that is probably not meant, and what to do.
-    pub doubt: Option<(String, String)>,
+    /// Why it is probably not the intended editor.
+    pub doubt: Option<EditorDoubt>,
+}
+
+/// Why an editor is probably not the intended one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EditorDoubt {
+    /// The reason.
+    pub message: String,
+    /// What to do.
+    pub fix: String,
+}
+
+/// The command of an editor.
+struct EditorCommand {
+    /// The variable or the setting that has the command.
+    source: String,
+    command: String,
+    is_setting: bool,
 }
 
 impl Drafts {
-    /// What most agents do.
+    /// The facts that most agents share.
     pub(super) const USUAL: Drafts = Drafts {
         is_file: |_, _| false,
         terminal: "",
@@ -41,69 +59,118 @@ impl Drafts {
         is_silent: false,
     };
 
-    /// What the agent with this title opens a draft with, as it finds its settings and these
-    /// variables. `None`: nobody asked for the editor of this program, and nothing is doubtful.
+    /// Returns what opens a draft of the agent that has this title, these files and these
+    /// variables. `None`: neither variable names this program.
     pub fn editor(
         &self,
         title: &str,
         files: &AgentFiles,
         environment: &Environment,
     ) -> Option<DraftEditor> {
-        let setting = |key: &'static str| {
-            let value = files
-                .settings()
-                .flatten()
-                .find_map(|file| file.value.pointer(key)?.as_str().map(str::to_owned));
-            value.map(|value| (key.trim_start_matches('/').replace('/', "."), value))
+        let variables = editor_variables(environment);
+        let composes = variables
+            .iter()
+            .any(|variable| variable.command.contains("prompt-expander"));
+        let Some(editor) = self.chosen_editor(files, variables) else {
+            return self.hint_without_editor();
         };
-        let variable = |name: &str| Some((name.to_owned(), environment.text(name)?));
-        let is_usable = |(_, value): &(String, String)| !value.is_empty() || !self.skips_empty;
-        let [visual, editor] = ["VISUAL", "EDITOR"].map(variable);
-        let composes = [&visual, &editor]
+        if !composes {
+            return None;
+        }
+        let command = quoted(&editor.command);
+        Some(DraftEditor {
+            what: format!("drafts are opened in {command} ({})", editor.source),
+            doubt: self.doubt(title, &editor),
+        })
+    }
+
+    /// Returns the editor that the agent's setting or, without it, the first usable variable names.
+    fn chosen_editor(
+        &self,
+        files: &AgentFiles,
+        variables: Vec<EditorCommand>,
+    ) -> Option<EditorCommand> {
+        if let Some(editor) = self.editor_setting(files) {
+            return Some(editor);
+        }
+        variables
             .into_iter()
-            .flatten()
-            .any(|(_, value)| value.contains("prompt-expander"));
-        let chosen = self.setting.and_then(setting);
-        let is_set_inside = chosen.is_some();
-        let Some((from, value)) = chosen
-            .or(visual.filter(is_usable))
-            .or(editor.filter(is_usable))
-        else {
-            let what = "neither VISUAL nor EDITOR is set here, without which drafts are not opened"
-                .to_owned();
-            return self.is_silent.then_some(DraftEditor { what, doubt: None });
-        };
-        let program = value.split(' ').next().unwrap_or_default().to_lowercase();
-        let doubt = if is_set_inside && composes {
-            Some((
-                format!(
-                    "{title} opens drafts in {} of `{from}`, and not in VISUAL",
-                    quoted(&value)
-                ),
-                format!("remove `{from}`"),
-            ))
-        } else if composes
-            && !self.waits_for.is_empty()
-            && !self.waits_for.iter().any(|name| program.contains(name))
-        {
-            let names = alternatives(self.waits_for);
-            let program = quoted(&value);
-            let message = format!(
-                "{title} draws over {program} while it works; it waits only for an editor whose name contains {names}"
-            );
-            Some((
-                message,
-                "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned(),
-            ))
-        } else {
-            None
-        };
-        let what = format!("drafts are opened in {} ({from})", quoted(&value));
-        (composes || doubt.is_some()).then_some(DraftEditor { what, doubt })
+            .find(|variable| !variable.command.is_empty() || !self.skips_empty)
+    }
+
+    fn editor_setting(&self, files: &AgentFiles) -> Option<EditorCommand> {
+        let key = self.setting?;
+        let keys: Vec<&str> = key.split('.').collect();
+        for file in files.settings().flatten() {
+            if let Some(command) = value_at(&file.value, &keys)
+                && let Some(command) = command.as_str()
+            {
+                return Some(EditorCommand {
+                    source: key.to_owned(),
+                    command: command.to_owned(),
+                    is_setting: true,
+                });
+            }
+        }
+        None
+    }
+
+    fn hint_without_editor(&self) -> Option<DraftEditor> {
+        if !self.is_silent {
+            return None;
+        }
+        Some(DraftEditor {
+            what: "to edit drafts in an editor, set EDITOR".to_owned(),
+            doubt: None,
+        })
+    }
+
+    /// Returns why an editor is probably not the intended one, if a variable names this program.
+    fn doubt(&self, title: &str, editor: &EditorCommand) -> Option<EditorDoubt> {
+        let source = &editor.source;
+        let command = quoted(&editor.command);
+        if editor.is_setting {
+            return Some(EditorDoubt {
+                message: format!("{title} opens drafts in {command} of `{source}`, not in VISUAL"),
+                fix: format!("remove `{source}`"),
+            });
+        }
+        if self.waits_for_program(&editor.command) {
+            return None;
+        }
+        let names = alternatives(self.waits_for);
+        Some(EditorDoubt {
+            message: format!(
+                "{title} draws over {command} while it works; it waits only for an editor whose name contains {names}"
+            ),
+            fix: "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned(),
+        })
+    }
+
+    /// Returns whether the agent waits until the program of this command ends.
+    fn waits_for_program(&self, command: &str) -> bool {
+        let program = command.split(' ').next().unwrap_or_default();
+        let program = program.to_lowercase();
+        self.waits_for.is_empty() || self.waits_for.iter().any(|name| program.contains(name))
     }
 }
 
-/// Whether a file name is these parts with something between them.
+/// Returns the editors that VISUAL and EDITOR name, those of them that are set.
+fn editor_variables(environment: &Environment) -> Vec<EditorCommand> {
+    let mut variables = Vec::new();
+    for name in ["VISUAL", "EDITOR"] {
+        if let Some(command) = environment.text(name) {
+            variables.push(EditorCommand {
+                source: name.to_owned(),
+                command,
+                is_setting: false,
+            });
+        }
+    }
+    variables
+}
+
+/// Returns whether a file name begins and ends like this, with something between the two.
 pub(super) fn is_between(name: &str, start: &str, end: &str) -> bool {
     name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
 }
@@ -158,7 +225,7 @@ mod tests {
             (
                 "opencode",
                 &[],
-                "neither VISUAL nor EDITOR is set here, without which drafts are not opened",
+                "to edit drafts in an editor, set EDITOR",
                 "",
             ),
         ] {
@@ -189,7 +256,7 @@ mod tests {
             assert_eq!(
                 (
                     editor.what.as_str(),
-                    editor.doubt.map_or(String::new(), |doubt| doubt.1)
+                    editor.doubt.map_or(String::new(), |doubt| doubt.fix)
                 ),
                 (what, doubt.to_owned())
             );

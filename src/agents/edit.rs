@@ -9,7 +9,7 @@ mod json;
 mod plugin;
 mod toml;
 
-pub(super) use entry::Entry;
+pub(super) use entry::{Entry, SetMode};
 pub(super) use json::JsonSyntax;
 
 use crate::prompt::{Diagnostic, Position};
@@ -25,8 +25,8 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    /// The value of a text. An empty text is an empty object. Of duplicate keys the last counts, as
-    /// for the agents.
+    /// Parses a text. An empty text is an empty object. Of duplicate keys the last counts, as for
+    /// the agents.
     pub(super) fn parse(self, text: &str) -> Result<Value, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::parse(syntax, text),
@@ -35,8 +35,8 @@ impl Syntax {
         }
     }
 
-    /// The position of the last of these keys, in a text that can be parsed.
-    pub(super) fn position(self, text: &str, keys: &[String]) -> Option<Position> {
+    /// Returns the position of the last of these keys, in a text that can be parsed.
+    pub(super) fn position(self, text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
         match self {
             Syntax::Json(syntax) => json::position(syntax, text, keys),
             Syntax::Toml => toml::position(text, keys),
@@ -44,24 +44,23 @@ impl Syntax {
         }
     }
 
-    /// The text with the entry at the end of these keys. In an entry that exists, keys that `entry`
-    /// does not mention stay as they are, unless it is `replaced`.
+    /// Returns the text with an entry at the end of these keys.
     pub(super) fn set(
         self,
         text: &str,
         keys: &[String],
         entry: &Entry,
-        replaced: bool,
+        mode: SetMode,
     ) -> Result<String, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::set(syntax, text, keys, entry, replaced),
-            Syntax::Toml => toml::set(text, keys, entry, replaced),
+            Syntax::Json(syntax) => json::set(syntax, text, keys, entry, mode),
+            Syntax::Toml => toml::set(text, keys, entry, mode),
             Syntax::Plugin => Ok(text.to_owned()),
         }
     }
 
-    /// The text without the value at the end of these keys, and without the parent objects that are
-    /// empty then.
+    /// Returns the text without the value at the end of these keys, and without the parent objects
+    /// that are empty then.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::remove(syntax, text, keys),
@@ -70,8 +69,10 @@ impl Syntax {
         }
     }
 
-    /// The text with a hook for an event: its handler, in which a plugin has words instead of a
-    /// line. `is_ours` recognizes the line of a hook that is replaced.
+    /// Returns the text with a hook for an event.
+    ///
+    /// `handler` is the entry of the hook; for a plugin, an object with the `words` of the command.
+    /// `is_ours` recognizes the line of a hook to replace.
     pub(super) fn set_hook(
         self,
         text: &str,
@@ -86,7 +87,7 @@ impl Syntax {
         }
     }
 
-    /// The text without such hooks.
+    /// Returns the text without the hooks for an event whose line `is_ours`.
     pub(super) fn remove_hook(
         self,
         text: &str,
@@ -99,6 +100,15 @@ impl Syntax {
             Syntax::Toml => Ok(text.to_owned()),
         }
     }
+}
+
+/// Returns the value at the end of a path of keys.
+pub(super) fn value_at<'v>(value: &'v Value, keys: &[impl AsRef<str>]) -> Option<&'v Value> {
+    let mut value = value;
+    for key in keys {
+        value = value.get(key.as_ref())?;
+    }
+    Some(value)
 }
 
 #[cfg(test)]
@@ -211,7 +221,7 @@ mod tests {
         Entry {
             required: vec![
                 ("command", Some(json!("/p"))),
-                ("args", Some(json!(args)).filter(|_| !args.is_empty())),
+                ("args", (!args.is_empty()).then(|| json!(args))),
             ],
             initial: vec![("env", json!({}))],
         }
@@ -233,10 +243,12 @@ mod tests {
         if syntax == Syntax::Toml {
             entry.initial.clear();
         }
-        let changed = syntax.set(before, &keys, &entry, false).unwrap();
+        let changed = syntax.set(before, &keys, &entry, SetMode::Update).unwrap();
         assert_eq!(changed, with);
         assert_eq!(
-            syntax.set(&changed, &keys, &entry, false).unwrap(),
+            syntax
+                .set(&changed, &keys, &entry, SetMode::Update)
+                .unwrap(),
             with,
             "twice"
         );
@@ -259,10 +271,14 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                syntax.set(before, &keys, &entry(&[]), false).unwrap(),
+                syntax
+                    .set(before, &keys, &entry(&[]), SetMode::Update)
+                    .unwrap(),
                 after
             );
-            let replaced = syntax.set(before, &keys, &entry(&[]), true).unwrap();
+            let replaced = syntax
+                .set(before, &keys, &entry(&[]), SetMode::Replace)
+                .unwrap();
             assert!(
                 !replaced.contains("/old")
                     && !replaced.contains('E')

@@ -9,92 +9,101 @@ pub struct Environment(Vec<(OsString, OsString)>);
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Environment {
-        Environment(
-            variables
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-        )
+        let mut environment = Vec::new();
+        for (name, value) in variables {
+            environment.push((name.into(), value.into()));
+        }
+        Environment(environment)
     }
 }
 
 impl Environment {
-    /// All names and values.
+    /// Returns all names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
-        self.iter()
-            .find(|(known, _)| is_name(known, name))
-            .map(|(_, value)| value)
+        for (other, value) in self.iter() {
+            if is_same_name(other, name) {
+                return Some(value);
+            }
+        }
+        None
     }
 
-    /// The same as text.
+    /// Returns the value of a variable as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.get(name)
-            .map(|value| value.to_string_lossy().into_owned())
+        let value = self.get(name)?;
+        Some(value.to_string_lossy().into_owned())
     }
 
-    /// Sets a variable, whether it is set already or not.
+    /// Sets a variable, also one that has another value already.
     pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
-        self.0.retain(|(known, _)| !is_name(known, name));
+        self.0.retain(|(other, _)| !is_same_name(other, name));
         self.0.push((name.into(), value.as_ref().to_owned()));
     }
 
-    /// The file of a command that is started in `folder` with this environment.
+    /// Returns the file of a command that is started in `folder` with this environment.
     ///
     /// # Errors
-    /// Why it cannot be started, worded to follow the command in a sentence.
+    /// Why it cannot be started, worded to follow the command in a sentence, as in "is not
+    /// executable".
     pub fn find_program(&self, command: &str, folder: &Path) -> Result<PathBuf, String> {
         if command.is_empty() {
             return Err("is empty".to_owned());
         }
-        let extensions = extensions(self.text("PATHEXT").as_deref(), cfg!(windows));
-        let with_extensions = |path: PathBuf| {
-            extensions.iter().map(move |extension| {
-                let mut path = path.clone().into_os_string();
-                path.push(extension);
-                PathBuf::from(path)
-            })
-        };
-        let is_program = |path: &PathBuf| why_not_a_program(path).is_none();
         if has_separator(command) {
             let path = folder.join(command);
-            let why = || why_not_a_program(&path).unwrap_or_default().to_owned();
-            return with_extensions(path.clone())
-                .find(is_program)
-                .ok_or_else(why);
+            return match self.program_at(&path) {
+                Some(program) => Ok(program),
+                None => Err(program_error(&path).unwrap_or_default().to_owned()),
+            };
         }
-        let Some(listed) = self.get("PATH") else {
+        let Some(path_variable) = self.get("PATH") else {
             return Err("is not found: there is no PATH".to_owned());
         };
-        let folders = std::env::split_paths(listed).filter(|listed| !listed.as_os_str().is_empty());
-        let mut candidates =
-            folders.flat_map(|listed| with_extensions(folder.join(listed).join(command)));
-        candidates
-            .find(is_program)
-            .ok_or_else(|| "is in no folder of PATH".to_owned())
+        for entry in std::env::split_paths(path_variable) {
+            if entry.as_os_str().is_empty() {
+                continue;
+            }
+            if let Some(program) = self.program_at(&folder.join(entry).join(command)) {
+                return Ok(program);
+            }
+        }
+        Err("is in no folder of PATH".to_owned())
     }
 
-    /// Whether a program was found because it is in `folder`: its command or the entry of `PATH` is
-    /// relative.
+    /// Returns the first file that can be started among this path and, on Windows, this path with
+    /// each extension of a program.
+    fn program_at(&self, path: &Path) -> Option<PathBuf> {
+        let extensions = extensions(self.text("PATHEXT").as_deref(), cfg!(windows));
+        for extension in extensions {
+            let mut name = path.as_os_str().to_owned();
+            name.push(extension);
+            let program = PathBuf::from(name);
+            if program_error(&program).is_none() {
+                return Some(program);
+            }
+        }
+        None
+    }
+
+    /// Returns whether a program was found because it is in `folder`: its command or the entry of
+    /// `PATH` is relative.
     pub fn is_found_in(&self, folder: &Path, command: &str, program: &Path) -> bool {
         if has_separator(command) {
             return Path::new(command).is_relative();
         }
-        let Some(listed) = self.get("PATH") else {
+        let (Some(path_variable), Some(parent)) = (self.get("PATH"), program.parent()) else {
             return false;
         };
-        let is_parent = |listed: PathBuf| {
-            program
-                .parent()
-                .is_some_and(|parent| parent.components().eq(folder.join(listed).components()))
-        };
-        std::env::split_paths(listed).any(|listed| listed.is_relative() && is_parent(listed))
+        std::env::split_paths(path_variable)
+            .filter(|entry| entry.is_relative())
+            .any(|entry| folder.join(entry).components().eq(parent.components()))
     }
 }
 
@@ -125,64 +134,70 @@ pub struct System {
 }
 
 impl System {
-    /// The folder that a variable names, if it is not empty.
+    /// Returns the folder that a variable names. An empty variable names none.
     pub(super) fn folder(&self, variable: &str) -> Option<PathBuf> {
-        self.environment
-            .get(variable)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
+        let value = self.environment.get(variable)?;
+        if value.is_empty() {
+            return None;
+        }
+        Some(PathBuf::from(value))
     }
 
     pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
-        self.home.as_ref().map(|home| home.join(name))
+        Some(self.home.as_ref()?.join(name))
     }
 
-    /// `~/.config`, on every system, or where XDG_CONFIG_HOME says that it is.
+    /// Returns `~/.config`, on every system, or the folder that XDG_CONFIG_HOME names.
     pub(super) fn dot_config(&self) -> Option<PathBuf> {
-        let xdg = self
-            .folder("XDG_CONFIG_HOME")
-            .filter(|folder| folder.is_absolute());
-        xdg.or_else(|| self.below_home(".config"))
+        match self.folder("XDG_CONFIG_HOME") {
+            Some(folder) if folder.is_absolute() => Some(folder),
+            _ => self.below_home(".config"),
+        }
     }
 }
 
-/// Whether two paths name the same file, directly or through symlinks.
+/// Returns whether two paths name the same file, directly or through symlinks.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    a == b
-        || a.canonicalize()
-            .is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
-}
-
-fn is_name(known: &OsStr, name: &str) -> bool {
-    if cfg!(windows) {
-        known.eq_ignore_ascii_case(name)
-    } else {
-        known == name
+    if a == b {
+        return true;
+    }
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
     }
 }
 
-/// The suffixes to try after the name of a program: on Windows, those of PATHEXT, and none last:
-/// beside `code.cmd` and `npx.cmd` is a script for other shells, without a suffix, which Windows
-/// cannot start.
-fn extensions(listed: Option<&str>, is_windows: bool) -> Vec<String> {
-    let listed = if is_windows {
-        listed.unwrap_or(".COM;.EXE;.BAT;.CMD")
+/// Returns whether two names are those of the same variable.
+fn is_same_name(a: &OsStr, b: &str) -> bool {
+    if cfg!(windows) {
+        a.eq_ignore_ascii_case(b)
     } else {
-        ""
-    };
-    listed
-        .split_terminator(';')
-        .chain([""])
-        .map(str::to_owned)
-        .collect()
+        a == b
+    }
 }
 
-/// Whether a command is a path, not a name that is looked up on `PATH`.
+/// Returns the extensions to try after the name of a program: on Windows those of PATHEXT, such as
+/// `.COM;.EXE`, and at last none.
+///
+/// None comes last because Windows cannot start the script without an extension that is beside
+/// `code.cmd` and `npx.cmd`, for other shells.
+fn extensions(listed: Option<&str>, is_windows: bool) -> Vec<String> {
+    let mut extensions = Vec::new();
+    if is_windows {
+        let listed = listed.unwrap_or(".COM;.EXE;.BAT;.CMD");
+        extensions.extend(listed.split_terminator(';').map(str::to_owned));
+    }
+    extensions.push(String::new());
+    extensions
+}
+
+/// Returns whether a command is a path, not a name that is looked up on `PATH`.
 fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
 }
 
-fn why_not_a_program(path: &Path) -> Option<&'static str> {
+/// Returns why a file cannot be started as a program.
+fn program_error(path: &Path) -> Option<&'static str> {
     let Ok(metadata) = path.metadata() else {
         return Some(if path.is_symlink() {
             "is a broken link"

@@ -1,7 +1,7 @@
 //! All files of an agent that register servers or hooks, each read once.
 
 use super::config_file::ConfigFile;
-use super::edit::Syntax;
+use super::edit::{Syntax, value_at};
 use super::environment::{Scope, is_same_file};
 use crate::prompt::Diagnostic;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) enum Content {
 }
 
 /// A file that an agent may have.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct AgentFile {
     pub(super) content: Content,
     pub(super) scope: Scope,
@@ -36,50 +36,37 @@ pub struct AgentFiles {
 }
 
 impl AgentFiles {
-    /// Reads these files. One of a project that is the user's, as in the home directory, is only
-    /// the user's.
-    pub(super) fn read(mut listed: Vec<AgentFile>) -> AgentFiles {
-        let users = listed
-            .iter()
-            .filter(|file| file.scope == Scope::User)
-            .map(|file| (file.content, file.path.clone()));
-        let users: Vec<(Content, PathBuf)> = users.collect();
-        listed.retain(
-            |AgentFile {
-                 scope,
-                 content,
-                 path,
-                 ..
-             }| {
-                *scope == Scope::User
-                    || !users
-                        .iter()
-                        .any(|(of, user)| of == content && is_same_file(user, path))
-            },
-        );
+    /// Reads those of the listed files that exist.
+    ///
+    /// In the home directory, a file may be both the user's and the project's. It counts as the
+    /// user's only.
+    pub(super) fn read(listed: Vec<AgentFile>) -> AgentFiles {
+        let mut distinct = Vec::new();
         let mut files = BTreeMap::new();
-        for AgentFile {
-            path,
-            syntax,
-            scope,
-            ..
-        } in &listed
-        {
-            if !files.contains_key(path)
-                && let Some(file) = ConfigFile::read(path, *syntax, *scope).transpose()
-            {
-                files.insert(path.clone(), file);
+        for file in &listed {
+            if file.scope == Scope::Project && is_users_file(file, &listed) {
+                continue;
             }
+            if !files.contains_key(&file.path)
+                && let Some(content) =
+                    ConfigFile::read(&file.path, file.syntax, file.scope).transpose()
+            {
+                files.insert(file.path.clone(), content);
+            }
+            distinct.push(file.clone());
         }
-        AgentFiles { listed, files }
+        AgentFiles {
+            listed: distinct,
+            files,
+        }
     }
 
-    /// The file of this path, if it is one of them and exists.
+    /// Returns the file of this path, or why it cannot be read. `None`: the agent has no such file.
     pub(super) fn at(&self, path: &Path) -> Option<Result<&ConfigFile, &Diagnostic>> {
         self.files.get(path).map(Result::as_ref)
     }
 
-    /// The files that register servers for a scope, or why one cannot be read.
+    /// Returns the files that register servers for a scope, each or why it cannot be read.
     pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
         let scope = if scope == Scope::Local {
             Scope::User
@@ -91,7 +78,8 @@ impl AgentFiles {
             .filter_map(|file| self.at(&file.path))
     }
 
-    /// The same for those that have hooks and other settings, of both scopes.
+    /// Returns the user's and the project's files with hooks and other settings, each or why it
+    /// cannot be read.
     pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
         self.with(Content::Settings)
             .filter_map(|file| self.at(&file.path))
@@ -103,16 +91,30 @@ impl AgentFiles {
             .filter(move |file| file.content == content)
     }
 
-    /// Why a file cannot be read.
+    /// Returns why files cannot be read.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.files.values().filter_map(|file| file.as_ref().err())
     }
 
-    /// A value of the configs, from the first that has one there.
-    pub(super) fn setting(&self, pointer: &str) -> Option<&Value> {
-        let scopes = [Scope::Project, Scope::User].into_iter();
-        scopes
-            .flat_map(|scope| self.configs(scope).flatten())
-            .find_map(|file| file.value.pointer(pointer))
+    /// Returns the value at the end of these keys, from the first file that registers servers and
+    /// has one there. The project's files come first.
+    pub(super) fn setting(&self, keys: &[&str]) -> Option<&Value> {
+        for scope in [Scope::Project, Scope::User] {
+            for file in self.configs(scope).flatten() {
+                if let Some(value) = value_at(&file.value, keys) {
+                    return Some(value);
+                }
+            }
+        }
+        None
     }
+}
+
+/// Returns whether a file is also one of the user's, with the same content.
+fn is_users_file(file: &AgentFile, listed: &[AgentFile]) -> bool {
+    listed.iter().any(|other| {
+        other.scope == Scope::User
+            && other.content == file.content
+            && is_same_file(&other.path, &file.path)
+    })
 }

@@ -11,7 +11,7 @@ use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::named;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) static GEMINI: Agent = Agent {
     name: "gemini",
@@ -70,7 +70,7 @@ pub(super) static GEMINI: Agent = Agent {
     drafts: Some(Drafts {
         is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
-        setting: Some("/general/preferredEditor"),
+        setting: Some("general.preferredEditor"),
         waits_for: &["vi", "emacs", "hx", "nano", "micro"],
         ..Drafts::USUAL
     }),
@@ -91,80 +91,90 @@ pub(super) static GEMINI: Agent = Agent {
             "/research"
         };
         format!(
-            "start `gemini`, trust the folder when it asks, or with `/permissions trust`, and type `{typed} solid-state \
-             batteries`"
+            "start `gemini`, trust the folder when it asks, and type `{typed} solid-state batteries`"
         )
     },
     ..Agent::USUAL
 };
 
+/// Returns a finding if `gemini mcp disable` has disabled a server.
 fn disabled(at: &Examined, server: &Registration) -> Option<Finding> {
-    let enablement = beside_settings(at, "mcp-server-enablement.json");
-    (enablement.pointer(&format!("/{}/enabled", server.name)) == Some(&json!(false))).then(|| {
-        at.broken(
-            format!("{} is disabled", named(&server.name)),
-            format!("run `gemini mcp enable {}`", server.name),
-        )
-    })
-}
-
-/// A finding if Gemini CLI does not trust the working directory. (The trust that an editor reports
-/// to it is unknown here.)
-fn not_trusted(at: &Examined, _: &Registration) -> Option<Finding> {
-    if at
-        .system
-        .environment
-        .text("GEMINI_CLI_TRUST_WORKSPACE")
-        .as_deref()
-        == Some("true")
-        || at.files.setting("/security/folderTrust/enabled") == Some(&json!(false))
-    {
+    let enablement = value_beside_settings(at, "mcp-server-enablement.json");
+    if enablement[&server.name]["enabled"] != false {
         return None;
     }
-    match rule_for(
-        &at.system.project,
-        &beside_settings(at, "trustedFolders.json"),
-    ) {
-        Some("TRUST_FOLDER" | "TRUST_PARENT") => None,
-        _ => {
-            let message = "Gemini CLI does not trust this folder, and starts no server in it";
-            let fix = "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`";
-            Some(at.warning(message, fix))
+    let message = format!("{} is disabled", named(&server.name));
+    Some(at.broken(message, format!("run `gemini mcp enable {}`", server.name)))
+}
+
+/// Returns a finding if Gemini CLI does not trust the working directory. (The trust that an editor
+/// reports to it is unknown here.)
+fn not_trusted(at: &Examined, _: &Registration) -> Option<Finding> {
+    let environment = &at.system.environment;
+    let trusts_workspace = environment.text("GEMINI_CLI_TRUST_WORKSPACE");
+    let checks_trust = at.files.setting(&["security", "folderTrust", "enabled"]);
+    if trusts_workspace.as_deref() == Some("true") || checks_trust == Some(&json!(false)) {
+        return None;
+    }
+    let rules = value_beside_settings(at, "trustedFolders.json");
+    let rule = rule_for(&at.system.project, &rules);
+    if matches!(rule, Some("TRUST_FOLDER" | "TRUST_PARENT")) {
+        return None;
+    }
+    Some(at.warning(
+        "Gemini CLI does not trust this folder, and starts no server in it",
+        "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`",
+    ))
+}
+
+/// Returns the most specific rule of `trustedFolders.json` for a folder: the one with the longest
+/// path.
+fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
+    let folder = real_path(folder);
+    let mut longest_path = "";
+    let mut most_specific = None;
+    for (path, rule) in rules.as_object()? {
+        if path.len() >= longest_path.len() && folder.starts_with(trusted_folder(path, rule)) {
+            longest_path = path;
+            most_specific = rule.as_str();
         }
+    }
+    most_specific
+}
+
+/// Returns the folder that a rule is about: its path, or the parent of that.
+fn trusted_folder(path: &str, rule: &Value) -> PathBuf {
+    let path = Path::new(path);
+    let parent = path.parent().unwrap_or(path);
+    real_path(if *rule == "TRUST_PARENT" {
+        parent
+    } else {
+        path
+    })
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns the value of a JSON file beside the settings, or null if it cannot be read.
+fn value_beside_settings(at: &Examined, name: &str) -> Value {
+    let Some(folder) = (GEMINI.settings_folder)(at.system) else {
+        return Value::Null;
+    };
+    match ConfigFile::read(&folder.join(name), GEMINI.config.syntax, Scope::User) {
+        Ok(Some(file)) => file.value,
+        Ok(None) | Err(_) => Value::Null,
     }
 }
 
-/// The most specific rule for a folder.
-fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = real(folder);
-    let rules = rules.as_object()?.iter().filter(|(of, rule)| {
-        let of = Path::new(of.as_str());
-        folder.starts_with(real(if **rule == "TRUST_PARENT" {
-            of.parent().unwrap_or(of)
-        } else {
-            of
-        }))
-    });
-    rules
-        .max_by_key(|(of, _)| of.len())
-        .and_then(|(_, rule)| rule.as_str())
-}
-
-/// What a file beside the settings contains; null if it cannot be read.
-fn beside_settings(at: &Examined, name: &str) -> Value {
-    let path = (GEMINI.settings_folder)(at.system).map(|folder| folder.join(name));
-    let read = path.and_then(|path| {
-        ConfigFile::read(&path, GEMINI.config.syntax, Scope::User)
-            .ok()
-            .flatten()
-    });
-    read.map_or(Value::Null, |file| file.value)
-}
-
+/// Returns a finding if Gemini CLI asks before each call.
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
-    (server.entry.get("trust") != Some(&json!(true))).then(|| {
-        let message = "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
-        at.warning(message, "set `trust` to true, unless agents may edit prompts")
-    })
+    if server.entry.get("trust") == Some(&json!(true)) {
+        return None;
+    }
+    Some(at.warning(
+        "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model",
+        "set `trust` to true, unless agents may edit prompts",
+    ))
 }

@@ -7,12 +7,18 @@ use crate::prompt::Position;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Follows the command: a program that is gone must not block a message, or show an error at each
-/// one.
+/// Follows the command in a hook's line, so that a program that is gone neither blocks a message
+/// nor shows an error at each one.
 pub(super) const NEVER_FAILS: &str = "; exit 0";
 
-/// The number of a hook's group in the event, and its own in the group, from 0.
-pub type HookPlace = (usize, usize);
+/// The place of a hook among those of an event, counted from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HookPlace {
+    /// The number of its group.
+    pub group: usize,
+    /// Its number in the group.
+    pub number: usize,
+}
 
 /// A command that an agent runs when a prompt is submitted.
 #[derive(Debug, Clone)]
@@ -29,167 +35,192 @@ pub struct HookLine {
     pub words: Vec<String>,
     /// Where it is in the event.
     pub place: HookPlace,
-    /// Its entry in the file.
-    pub entry: Value,
 }
 
 impl HookLine {
-    /// The commands of an event in a file that run prompt-expander as a hook, no matter what else
-    /// they do.
+    /// Returns the commands of an event that run prompt-expander as a hook, also those that do more
+    /// than that.
     pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
         let position = file.position(&["hooks", event]);
-        let hook = |(place, entry): (HookPlace, &Value)| {
-            let line = entry["command"].as_str()?.to_owned();
-            let (scope, path, words) = (file.scope, file.path.clone(), words(&line));
-            Some(HookLine {
-                scope,
-                path,
+        let mut hooks = Vec::new();
+        for Handler { place, entry } in handlers(&file.value, event) {
+            let Some(line) = entry["command"].as_str() else {
+                continue;
+            };
+            let words = words(line);
+            if program_index(&words).is_none() {
+                continue;
+            }
+            hooks.push(HookLine {
+                scope: file.scope,
+                path: file.path.clone(),
                 position,
-                line,
+                line: line.to_owned(),
                 words,
                 place,
-                entry: entry.clone(),
-            })
-        };
-        handlers(&file.value, event)
-            .filter_map(hook)
-            .filter(|hook| program_in(&hook.words).is_some())
-            .collect()
+            });
+        }
+        hooks
     }
 
-    /// The word that is the program, and the words after it.
+    /// Returns the word that is the program, and the words after it.
     pub fn program(&self) -> (&str, &[String]) {
-        let at = program_in(&self.words).unwrap_or_default();
-        (&self.words[at], &self.words[at + 1..])
+        let index = program_index(&self.words).unwrap_or_default();
+        (&self.words[index], &self.words[index + 1..])
     }
 
-    /// The words after the program that are neither the command `hook` nor the agent after it.
+    /// Returns the words after the program, without the command `hook` and the agent after it.
     pub fn options(&self) -> Vec<String> {
-        let mut words = self.program().1.to_vec();
-        let at = words
-            .iter()
-            .position(|word| word == "hook")
-            .unwrap_or(words.len());
-        words.drain(at..(at + 2).min(words.len()));
-        words
+        let (_, arguments) = self.program();
+        let mut arguments = arguments.iter();
+        let mut options = Vec::new();
+        while let Some(word) = arguments.next() {
+            if word == "hook" {
+                arguments.next(); // the agent
+                break;
+            }
+            options.push(word.clone());
+        }
+        options.extend(arguments.cloned());
+        options
     }
 
-    /// Whether `install` could have written it, so that it can be replaced, and run without harm.
+    /// Returns whether `install` could have written the line. If so, it can be replaced, and run
+    /// without harm.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.line)
     }
 }
 
-/// What the value of a file has for an event: each handler with its place.
-pub(super) fn handlers<'v>(
-    value: &'v Value,
-    event: &str,
-) -> impl Iterator<Item = (HookPlace, &'v Value)> + use<'v> {
-    let groups = value["hooks"][event]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate();
-    groups.flat_map(|(group, value)| {
-        let handlers = value["hooks"].as_array().into_iter().flatten().enumerate();
-        handlers.map(move |(number, handler)| ((group, number), handler))
-    })
+/// An entry of an event in a file of hooks.
+pub(super) struct Handler<'v> {
+    pub(super) place: HookPlace,
+    pub(super) entry: &'v Value,
 }
 
-/// Whether a line runs this program as a hook and nothing else: no character of it means something
-/// to a shell, unless it is quoted as `install` does.
+/// Returns the entries of an event in the value of a file of hooks, in the order of the file.
+pub(super) fn handlers<'v>(value: &'v Value, event: &str) -> Vec<Handler<'v>> {
+    let mut handlers = Vec::new();
+    let groups = value["hooks"][event].as_array();
+    for (group, group_value) in groups.into_iter().flatten().enumerate() {
+        let entries = group_value["hooks"].as_array();
+        for (number, entry) in entries.into_iter().flatten().enumerate() {
+            let place = HookPlace { group, number };
+            handlers.push(Handler { place, entry });
+        }
+    }
+    handlers
+}
+
+/// Returns whether a line runs prompt-expander as a hook and does nothing else, as in
+/// `'/my tools/prompt-expander' hook codex; exit 0`.
+///
+/// No character of the line may mean something to a shell, unless it is quoted as `install` does.
 pub(super) fn is_plain(line: &str) -> bool {
     let words = words(line);
-    let is_safe = |letter: char| letter.is_alphanumeric() || " /\\._-:,+@=~".contains(letter);
-    let is_literal = words.iter().all(|word| word.chars().all(is_safe))
-        || shlex::try_join(words.iter().map(String::as_str))
-            .is_ok_and(|quoted| quoted == without_suffix(line));
-    program_in(&words) == Some(0) && is_hook(&words[1..]) && is_literal
+    if program_index(&words) != Some(0) || !has_only_options_before_hook(&words[1..]) {
+        return false;
+    }
+    if words.iter().all(|word| word.chars().all(is_safe_in_shell)) {
+        return true;
+    }
+    let quoted = shlex::try_join(words.iter().map(String::as_str));
+    quoted.is_ok_and(|quoted| quoted == without_suffix(line))
 }
 
-/// Whether nothing but options, each with a value or none, is before the command `hook`.
-fn is_hook(arguments: &[String]) -> bool {
-    let at = arguments
-        .iter()
-        .position(|word| word == "hook")
-        .unwrap_or_default();
-    arguments[..at].iter().enumerate().all(|(at, word)| {
-        word.starts_with("--")
-            || at
-                .checked_sub(1)
-                .is_some_and(|before| arguments[before].starts_with("--"))
-    })
+/// Returns whether a character is the same for every shell, quoted or not.
+fn is_safe_in_shell(letter: char) -> bool {
+    letter.is_alphanumeric() || " /\\._-:,+@=~".contains(letter)
+}
+
+/// Returns whether the words before the command `hook` are options, each with a value or none, such
+/// as `--no-builtin --config FILE`.
+fn has_only_options_before_hook(arguments: &[String]) -> bool {
+    let mut may_be_value = false;
+    for word in arguments {
+        if word == "hook" {
+            return true;
+        }
+        let is_option = word.starts_with("--");
+        if !is_option && !may_be_value {
+            return false;
+        }
+        may_be_value = is_option;
+    }
+    true
 }
 
 fn without_suffix(line: &str) -> &str {
-    line.trim().strip_suffix(NEVER_FAILS).unwrap_or(line.trim())
+    let line = line.trim();
+    line.strip_suffix(NEVER_FAILS).unwrap_or(line)
 }
 
-/// Whether a path, or a word of a command, names prompt-expander.
+/// Returns whether a path, or a word of a command, names prompt-expander.
+///
+/// Letter case does not count, because it does not on every system, and neither does the `.cmd`
+/// that npm adds on Windows.
 pub(super) fn is_prompt_expander(program: &str) -> bool {
-    // Not every system distinguishes letter case; and npm makes a `.cmd` for Windows.
-    let name = program
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or(program)
-        .to_ascii_lowercase();
-    let name = [".exe", ".cmd"]
-        .iter()
-        .find_map(|extension| name.strip_suffix(extension))
-        .unwrap_or(&name);
-    name == env!("CARGO_PKG_NAME")
+    let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let file = file.to_ascii_lowercase();
+    let name = file.strip_suffix(".exe").or(file.strip_suffix(".cmd"));
+    name.unwrap_or(&file) == env!("CARGO_PKG_NAME")
 }
 
-/// The index of prompt-expander among the words of a line, if it is run as a hook.
-fn program_in(words: &[String]) -> Option<usize> {
-    let at = words.iter().position(|word| is_prompt_expander(word))?;
-    words[at..].iter().any(|word| word == "hook").then_some(at)
+/// Returns the index of prompt-expander among the words of a line, if it is run as a hook.
+fn program_index(words: &[String]) -> Option<usize> {
+    let index = words.iter().position(|word| is_prompt_expander(word))?;
+    if words[index..].iter().any(|word| word == "hook") {
+        Some(index)
+    } else {
+        None
+    }
 }
 
-/// The words of a line, without [`NEVER_FAILS`]. They are split as on this system or, if that finds
-/// no hook, as on the other kind of system, where the file may come from.
+/// Returns the words of a line without [`NEVER_FAILS`], or none if it runs no hook.
+///
+/// The file may come from another system, so the line is split as a POSIX shell does, and as
+/// Windows does. The way in which prompt-expander is the first word wins, or else that of this
+/// system.
 fn words(line: &str) -> Vec<String> {
     let line = without_suffix(line);
+    if line.contains('\n') {
+        return Vec::new();
+    }
     // A backslash is a separator on Windows, and PowerShell runs what is in quotes after `&`.
-    let windows = line.strip_prefix("& ").unwrap_or(line).replace('\\', "/");
-    let readings = [line, windows.as_str()].map(|line| {
-        if line.contains('\n') {
-            None
-        } else {
-            shlex::split(line)
+    let windows_line = line.strip_prefix("& ").unwrap_or(line).replace('\\', "/");
+    let mut readings = [line, &windows_line];
+    if cfg!(windows) {
+        readings.reverse();
+    }
+    let mut with_hook = Vec::new();
+    for reading in readings {
+        let words = shlex::split(reading).unwrap_or_default();
+        match program_index(&words) {
+            Some(0) => return words,
+            Some(_) if with_hook.is_empty() => with_hook = words,
+            _ => {}
         }
-    });
-    let [first, second] = if cfg!(windows) {
-        [&readings[1], &readings[0]]
-    } else {
-        [&readings[0], &readings[1]]
-    };
-    let begins = |words: &&Vec<String>| program_in(words) == Some(0);
-    let both = || [first, second].into_iter().flatten();
-    both()
-        .find(begins)
-        .or_else(|| both().find(|words| program_in(words).is_some()))
-        .cloned()
-        .unwrap_or_default()
+    }
+    with_hook
 }
 
-/// The line of a hook with these words, none of which has a NUL character; on Windows, with these
-/// texts around them.
+/// Returns the line of a hook with these words, such as
+/// `'/my tools/prompt-expander' hook codex; exit 0`; on Windows, with these texts around them. No
+/// word has a NUL character.
 pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> String {
-    if cfg!(windows) {
-        // Bash, PowerShell and cmd.exe all take this.
-        let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
-        let quoted = |word: &&str| {
-            if is_special(word) {
-                format!("\"{word}\"")
-            } else {
-                word.replace('\\', "/")
-            }
-        };
-        let words: Vec<String> = words.iter().map(quoted).collect();
-        return around_on_windows.join(&words.join(" "));
+    if !cfg!(windows) {
+        return shlex::try_join(words.iter().copied()).unwrap_or_default() + NEVER_FAILS;
     }
-    shlex::try_join(words.iter().copied()).unwrap_or_default() + NEVER_FAILS
+    let mut quoted = Vec::new();
+    for word in words {
+        // Bash, PowerShell and cmd.exe all take this.
+        quoted.push(if word.contains([' ', '&', '(', ')']) {
+            format!("\"{word}\"")
+        } else {
+            word.replace('\\', "/")
+        });
+    }
+    around_on_windows.join(&quoted.join(" "))
 }
 
 #[cfg(test)]
@@ -250,7 +281,7 @@ mod tests {
             ("", false, false),
         ] {
             assert_eq!(
-                (program_in(&words(line)).is_some(), is_plain(line)),
+                (!words(line).is_empty(), is_plain(line)),
                 (runs_prompt_expander, plain),
                 "{line}"
             );

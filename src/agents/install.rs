@@ -4,13 +4,13 @@
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`,
 //! `gemini mcp add --trust`, `opencode mcp add`), a new entry is the one that it writes.
 
-use super::agent::{Agent, Installed};
+use super::agent::{Agent, Hook, Installed, RegisteredServers};
 use super::config_file::{Backup, ConfigFile};
-use super::edit::Syntax;
+use super::edit::{Entry, SetMode, Syntax};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
-use super::hook_line::{HookLine, handlers, hook_line, is_plain};
-use super::registration::{Registration, SERVER, without_config};
+use super::hook_line::{HookLine, HookPlace, handlers, hook_line, is_plain};
+use super::registration::{Registration, SERVER};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, named, named_path, printable};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A server to be registered, and a hook.
+/// A server to register, and a hook.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// The agent.
@@ -48,11 +48,17 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// What to know before confirming, in lower case.
     pub notes: Vec<String>,
-    /// The options that the existing registrations lose: those of the hooks, then those of the
-    /// server.
-    pub options: Vec<Vec<String>>,
     /// What is registered after an installation.
     pub installed: Installed,
+}
+
+/// The server that has the name [`SERVER`] before an installation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExistingServer {
+    None,
+    PromptExpander,
+    /// Another program, or an entry that the agent cannot use.
+    Other,
 }
 
 impl Installation {
@@ -63,119 +69,123 @@ impl Installation {
     pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
-        let has_hook = self.hook && self.add_hook(&mut planner)?;
-        let is_changed = planner.remove_stale_trust()?;
+        let is_hook_registered = self.hook && self.add_hook(&mut planner)?;
+        let is_hook_changed = planner.remove_stale_trust()?;
         let hooks = self.agent.hooks(&planner.files);
-        let keeps_records = self
-            .agent
-            .hook
-            .as_ref()
-            .is_some_and(|hook| hook.trust_record.is_some());
-        let is_untrusted = |hook: &HookLine| {
-            self.agent
-                .trust_record(&planner.files, &hook.path, hook.place)
-                .is_none()
-        };
         planner.plan.installed = Installed {
-            has_hook: has_hook || !hooks.is_empty(),
-            is_hook_untrusted: is_changed || (keeps_records && hooks.iter().any(is_untrusted)),
+            has_hook: is_hook_registered || !hooks.is_empty(),
+            is_hook_untrusted: is_hook_changed || planner.has_untrusted(&hooks),
         };
-        planner.finish()
+        Ok(planner.finish())
     }
 
     fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
-        let (mut present, mut is_replaced) = (None, false);
+        let existing = self.existing_server(planner)?;
+        let entry = self.entry(existing, planner);
+        let mode = if existing == ExistingServer::Other {
+            SetMode::Replace
+        } else {
+            SetMode::Update
+        };
+        let keys = planner.entry_keys();
+        let config = planner.config_to_edit()?;
+        config.edit(|text, syntax| syntax.set(text, &keys, &entry, mode))
+    }
+
+    /// Returns which server has the name of the new one. Warns of prompt-expander under other
+    /// names.
+    ///
+    /// # Errors
+    /// Another server has the name, and must not be replaced.
+    fn existing_server(&self, planner: &mut Planner) -> Result<ExistingServer, Diagnostic> {
+        let mut existing = ExistingServer::None;
         for server in planner.registrations()? {
-            match (
-                server.name == SERVER,
-                server.is_prompt_expander() && server.error.is_none(),
-            ) {
-                (true, true) => present = Some(server),
-                (true, false) if self.replace => is_replaced = true,
-                (true, false) => {
-                    let message = format!(
-                        "another server has the name `{SERVER}`; {}",
-                        what_it_runs(&server)
-                    );
-                    let fix = "rename it, or use --replace to replace it with prompt-expander";
-                    return Err(Diagnostic::new(Kind::Clash, message, fix)
-                        .at(server.position)
-                        .in_file(&*server.path));
-                }
-                (false, true) => planner.plan.warnings.push(format!(
+            let is_prompt_expander = server.is_prompt_expander() && server.error.is_none();
+            if server.name == SERVER && is_prompt_expander {
+                existing = ExistingServer::PromptExpander;
+            } else if server.name == SERVER && self.replace {
+                existing = ExistingServer::Other;
+            } else if server.name == SERVER {
+                return Err(name_clash(&server));
+            } else if is_prompt_expander {
+                planner.plan.warnings.push(format!(
                     "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
                     location(&server.path, server.position),
                     printable(&server.name)
-                )),
-                _ => {}
-            }
-        }
-        let agent = self.agent;
-        let mut entry = (agent.config.entry)(&self.program, &self.arguments);
-        if let Some(key) = agent.config.trust {
-            // With `--edit`, the tools can replace a text, so the agent has to ask.
-            let edits = present
-                .as_ref()
-                .is_some_and(|server| server.args.iter().any(|word| word == "--edit"));
-            if !self.trust || edits {
-                entry.initial.retain(|(initial, _)| *initial != key);
-                entry.required.push((key, None));
-            } else if present.is_none() {
-                planner.plan.notes.push(format!(
-                    "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \
-                     it out",
-                    agent.title
                 ));
             }
         }
-        planner
-            .plan
-            .options
-            .extend(present.map(|server| server.options()));
-        let keys = planner.entry_keys();
-        planner
-            .config()?
-            .edit(|text, syntax| syntax.set(text, &keys, &entry, is_replaced))
+        Ok(existing)
     }
 
-    /// Returns whether a hook is registered.
+    /// Returns the entry of the server. Notes if it lets the agent call the tools without asking.
+    fn entry(&self, existing: ExistingServer, planner: &mut Planner) -> Entry {
+        let mut entry = (self.agent.config.entry)(&self.program, &self.arguments);
+        let Some(trust_key) = self.agent.config.trust else {
+            return entry;
+        };
+        if !self.trust {
+            entry.initial.retain(|(key, _)| *key != trust_key);
+            entry.required.push((trust_key, None));
+        } else if existing != ExistingServer::PromptExpander {
+            planner.plan.notes.push(format!(
+                "{} will call the tools of this server without asking you; with --no-trust, it asks",
+                self.agent.title
+            ));
+        }
+        entry
+    }
+
+    /// Adds the hook, unless there is one that must stay. Returns whether a hook is registered
+    /// then.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
-        let Some(hook) = self.agent.hook.as_ref() else {
+        let Some(hook) = &self.agent.hook else {
             return Ok(false);
         };
         if let Some(plugin) = self.agent.plugin(&planner.files, planner.system) {
             planner.plan.warnings.push(format!(
-                "the plugin `{plugin}` has the hook, too, so it is left out here; both have the server: `claude plugin disable {plugin}` \
-                 or `uninstall` removes one"
+                "the plugin `{plugin}` has a server and a hook, so the hook is left out here; to remove one of the two servers, \
+                 run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
+                self.agent.name
             ));
             return Ok(true);
         }
-        let Some(plain) = planner.hooks() else {
+        let existing = planner.hooks_of_scope();
+        planner.warn_of_other_hooks(&existing);
+        if existing.rewritable.is_empty() && !existing.others.is_empty() {
             return Ok(true);
-        };
-        let options = plain.iter().map(|hook| without_config(&hook.options()));
-        planner
-            .plan
-            .options
-            .splice(0..0, options.collect::<Vec<_>>());
-        let arguments = self.arguments.iter().map(String::as_str);
-        let words: Vec<&str> = [&self.program, "hook", self.agent.name]
-            .into_iter()
-            .chain(arguments)
-            .collect();
-        let line = hook_line(&words, hook.around_on_windows);
-        if plain.is_empty() && !hook.note.is_empty() {
+        }
+        if existing.rewritable.is_empty() && !hook.note.is_empty() {
             planner.plan.notes.push(hook.note.to_owned());
         }
-        let handler = match hook.syntax {
-            Syntax::Plugin => json!({"words": words}),
-            _ => json!({"type": "command", "command": line, "timeout": hook.timeout}),
-        };
-        planner
-            .hook_file()?
-            .edit(|text, syntax| syntax.set_hook(text, hook.event, &handler, &is_plain))?;
+        let handler = self.hook_handler(hook);
+        let file = planner.hook_file_to_edit()?;
+        file.edit(|text, syntax| syntax.set_hook(text, hook.event, &handler, &is_plain))?;
         Ok(true)
     }
+
+    /// Returns the entry of the hook in the agent's file.
+    fn hook_handler(&self, hook: &Hook) -> Value {
+        let mut words = vec![self.program.as_str(), "hook", self.agent.name];
+        words.extend(self.arguments.iter().map(String::as_str));
+        if hook.syntax == Syntax::Plugin {
+            return json!({"words": words});
+        }
+        let line = hook_line(&words, hook.around_on_windows);
+        json!({"type": "command", "command": line, "timeout": hook.timeout})
+    }
+}
+
+/// The error that another server has the name of the new one.
+fn name_clash(server: &Registration) -> Diagnostic {
+    let message = format!(
+        "another server has the name `{SERVER}`; {}",
+        what_it_runs(server)
+    );
+    let fix = "rename it, or use --replace to replace it with prompt-expander";
+    Diagnostic::new(Kind::Clash, message, fix)
+        .at(server.position)
+        .in_file(&*server.path)
 }
 
 /// Plans the removal of the server named `prompts`, if it is prompt-expander, and of the hook.
@@ -185,110 +195,90 @@ impl Installation {
 /// A file cannot be read or changed.
 pub fn removal(agent: &'static Agent, scope: Scope, system: &System) -> Result<Plan, Diagnostic> {
     let mut planner = Planner::new(agent, scope, system)?;
-    for server in planner.registrations()? {
-        if server.name == SERVER && !server.is_prompt_expander() {
-            planner.plan.warnings.push(format!(
-                "{}: `{SERVER}` is another server, which is left alone; {}",
-                location(&server.path, server.position),
-                what_it_runs(&server)
-            ));
-        }
+    planner.warn_of_other_server()?;
+    let hooks = planner.hooks_of_scope();
+    planner.warn_of_other_hooks(&hooks);
+    planner.config_to_edit()?;
+    if planner.has_hook_file() {
+        planner.hook_file_to_edit()?;
     }
-    planner.hooks();
-    planner.config()?;
-    let hooks = planner
-        .hooks
-        .as_ref()
-        .and_then(|hooks| planner.files.at(hooks));
-    if hooks.is_some_and(|file| file.is_ok()) {
-        planner.hook_file()?;
-    }
-    for at in 0..planner.plan.files.len() {
-        let file = &planner.plan.files[at];
-        let cleaned = file
-            .original
-            .as_ref()
-            .map(|text| planner.cleaned(file, text))
-            .transpose();
-        planner.plan.files[at].edited = cleaned.map_err(|error| error.in_file(&*file.path))?;
-    }
+    planner.clean_files()?;
     planner.remove_stale_trust()?;
-    let mut plan = planner.finish()?;
-    plan.files.iter_mut().for_each(restore);
+    let mut plan = planner.finish();
+    for file in &mut plan.files {
+        restore(file);
+    }
     Ok(plan)
 }
 
 /// Restores the backup of a file, byte for byte, if the file without the registration differs from
 /// it at most in layout; or removes the file, if there was none before.
 fn restore(file: &mut ConfigFile) {
-    let is_edited = |text: &str| {
-        file.edited
-            .as_deref()
-            .is_some_and(|edited| is_similar(edited, text))
+    let Some(edited) = &file.edited else {
+        return;
     };
     match file.backup_text() {
-        Some(text) if is_edited(&text) => (file.edited, file.backup) = (Some(text), Backup::Remove),
-        None if is_edited(file.template) => (file.edited, file.backup) = (None, Backup::None),
+        Some(backup) if is_similar(edited, &backup) => {
+            file.edited = Some(backup);
+            file.backup = Backup::Remove;
+        }
+        None if is_similar(edited, file.template) => {
+            file.edited = None;
+            file.backup = Backup::None;
+        }
         _ => {}
     }
 }
 
-/// Whether two texts differ at most in their layout, or are both empty.
+/// Returns whether two texts differ at most in their layout. An empty text counts as `{}`.
 fn is_similar(a: &str, b: &str) -> bool {
-    let written = |text: &str| {
-        text.replace(
-            |letter: char| letter.is_whitespace() || letter == '\u{feff}',
-            "",
-        )
-    };
-    let [a, b] = [a, b]
-        .map(written)
-        .map(|text| if text == "{}" { String::new() } else { text });
-    a == b
+    without_layout(a) == without_layout(b)
 }
 
-/// The files of an agent, and the plan with those of them that are edited.
+fn without_layout(text: &str) -> String {
+    let mut text = text.replace(char::is_whitespace, "");
+    text = text.replace('\u{feff}', "");
+    if text == "{}" { String::new() } else { text }
+}
+
+/// Plans changes of the files of an agent.
 struct Planner<'s> {
     agent: &'static Agent,
     scope: Scope,
     system: &'s System,
     files: AgentFiles,
-    /// The config that is edited.
+    /// The path of the config to edit.
     config: PathBuf,
-    /// The file of hooks that is edited.
+    /// The path of the file of hooks to edit.
     hooks: Option<PathBuf>,
     plan: Plan,
 }
 
+/// The hooks of a scope that run prompt-expander.
+struct HooksOfScope {
+    /// Those that `install` may rewrite.
+    rewritable: Vec<HookLine>,
+    /// Those that do more than run prompt-expander, or are in another file.
+    others: Vec<HookLine>,
+}
+
 impl<'s> Planner<'s> {
-    /// Reads the agent's files. An error if the scope makes no sense.
+    /// Reads the agent's files.
+    ///
+    /// # Errors
+    /// There is no home directory for the user's scope, or no project for the project's.
     fn new(
         agent: &'static Agent,
         scope: Scope,
         system: &'s System,
     ) -> Result<Planner<'s>, Diagnostic> {
         let files = agent.read_files(system);
-        let config = config_to_edit(agent, &files, scope, system).ok_or_else(|| no_home(agent))?;
+        let config = config_path(agent, &files, scope, system).ok_or_else(|| no_home(agent))?;
         let hooks = agent.hook_path(scope, system);
-        let of_user: Vec<PathBuf> = agent
-            .config_paths(Scope::User, system)
-            .into_iter()
-            .chain(agent.hook_path(Scope::User, system))
-            .collect();
-        let is_users = |file: &&PathBuf| of_user.iter().any(|of_user| is_same_file(of_user, file));
-        if let Some(file) = [&config]
-            .into_iter()
-            .chain(&hooks)
-            .find(is_users)
-            .filter(|_| scope == Scope::Project)
-        {
-            let message = format!(
-                "the working directory is not a project for {}: {} is its config for all projects",
-                agent.title,
-                named_path(file)
-            );
-            let fix = "leave out --project, or change to the folder of a project";
-            return Err(Diagnostic::new(Kind::Invalid, message, fix));
+        if scope == Scope::Project {
+            for file in [&config].into_iter().chain(&hooks) {
+                check_is_of_project(agent, file, system)?;
+            }
         }
         Ok(Planner {
             agent,
@@ -301,214 +291,300 @@ impl<'s> Planner<'s> {
         })
     }
 
+    /// Returns the servers in the config to edit.
     fn registrations(&self) -> Result<Vec<Registration>, Diagnostic> {
-        let Some(file) = self.files.at(&self.config) else {
-            return Ok(Vec::new());
-        };
-        self.agent
-            .config
-            .registrations(file.map_err(Clone::clone)?, self.scope, self.system)
+        match self.files.at(&self.config) {
+            Some(file) => self.agent.servers_in(file, self.scope, self.system),
+            None => Ok(Vec::new()),
+        }
     }
 
-    /// The keys of the entry in the config.
+    /// Returns the keys of the server's entry in the config.
     fn entry_keys(&self) -> Vec<String> {
-        let value = self
-            .files
-            .at(&self.config)
-            .and_then(Result::ok)
-            .map_or(&Value::Null, |file| &file.value);
+        let value = match self.files.at(&self.config) {
+            Some(Ok(file)) => &file.value,
+            _ => &Value::Null,
+        };
         self.agent.config.entry_keys(value, self.scope, self.system)
     }
 
-    /// The hooks that `install` may rewrite. Warns of the others that run prompt-expander, since
-    /// they do more than that, or are in another file, and of what could not be read. `None`: there
-    /// are only others.
-    fn hooks(&mut self) -> Option<Vec<HookLine>> {
-        let errors = self
-            .files
-            .errors()
-            .filter(|error| error.file.as_deref() != Some(&*self.config));
-        self.plan.warnings.extend(
-            errors.map(|error| format!("{error}; whether a hook is registered there is unknown")),
-        );
-        let hooks = self
-            .agent
-            .hooks(&self.files)
-            .into_iter()
-            .filter(|hook| hook.scope == self.scope);
-        let (plain, others): (Vec<_>, Vec<_>) =
-            hooks.partition(|hook| self.agent.is_by_install(hook, self.system));
-        self.plan.warnings.extend(others.iter().map(|hook| {
-            let (location, line) = (location(&hook.path, hook.position), named(&hook.line));
-            format!(
-                "{location}: the hook {line} is not as `install` writes it, so it is left alone: remove it yourself"
-            )
-        }));
-        (!plain.is_empty() || others.is_empty()).then_some(plain)
+    /// Warns if another program has the name of the server.
+    fn warn_of_other_server(&mut self) -> Result<(), Diagnostic> {
+        for server in self.registrations()? {
+            if server.name == SERVER && !server.is_prompt_expander() {
+                self.plan.warnings.push(format!(
+                    "{}: `{SERVER}` is another server, which stays; {}",
+                    location(&server.path, server.position),
+                    what_it_runs(&server)
+                ));
+            }
+        }
+        Ok(())
     }
 
-    /// A text of a file without the server and the hook that `install` adds.
-    fn cleaned(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
-        let (config, value) = (&self.agent.config, file.parse(text));
-        let present = ConfigFile {
-            value: value.clone(),
-            ..file.clone()
+    fn hooks_of_scope(&self) -> HooksOfScope {
+        let mut hooks = HooksOfScope {
+            rewritable: Vec::new(),
+            others: Vec::new(),
         };
-        let servers = config
-            .registrations(&present, self.scope, self.system)
-            .unwrap_or_default();
-        let is_ours = |server: &Registration| server.name == SERVER && server.is_prompt_expander();
-        let has_server = file.path == self.config && servers.iter().any(is_ours);
-        let hook = self
-            .agent
-            .hook
-            .as_ref()
-            .filter(|_| Some(&file.path) == self.hooks.as_ref());
-        file.edit_text(text, |text, syntax| {
-            let text = match has_server {
-                true => syntax.remove(text, &config.entry_keys(&value, self.scope, self.system))?,
-                false => text.to_owned(),
-            };
-            hook.map_or(Ok(text.clone()), |hook| {
-                hook.syntax.remove_hook(&text, hook.event, &is_plain)
+        for hook in self.agent.hooks(&self.files) {
+            if hook.scope != self.scope {
+                continue;
+            }
+            if self.agent.is_by_install(&hook, self.system) {
+                hooks.rewritable.push(hook);
+            } else {
+                hooks.others.push(hook);
+            }
+        }
+        hooks
+    }
+
+    /// Warns of the hooks that are not rewritten, and of files that could not be read.
+    fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
+        for error in self.files.errors() {
+            // An error of the config stops the plan.
+            if error.file.as_deref() != Some(&*self.config) {
+                self.plan.warnings.push(format!(
+                    "{error}; whether a hook is registered there is unknown"
+                ));
+            }
+        }
+        for hook in &hooks.others {
+            self.plan.warnings.push(format!(
+                "{}: the hook {} is not as `install` writes it, so it stays; if you do not want it, remove it yourself",
+                location(&hook.path, hook.position),
+                named(&hook.line)
+            ));
+        }
+    }
+
+    /// Returns whether the agent keeps records of the hooks that its user trusts, and has none of
+    /// one of these hooks.
+    fn has_untrusted(&self, hooks: &[HookLine]) -> bool {
+        self.keeps_trust_records()
+            && hooks.iter().any(|hook| {
+                let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
+                record.is_none()
             })
+    }
+
+    fn keeps_trust_records(&self) -> bool {
+        match &self.agent.hook {
+            Some(hook) => hook.trust_record.is_some(),
+            None => false,
+        }
+    }
+
+    /// Removes the server and the hook from the files of the plan.
+    fn clean_files(&mut self) -> Result<(), Diagnostic> {
+        for index in 0..self.plan.files.len() {
+            let file = &self.plan.files[index];
+            if let Some(text) = &file.original {
+                let cleaned = self.cleaned(file, text);
+                let cleaned = cleaned.map_err(|error| error.in_file(&*file.path))?;
+                self.plan.files[index].edited = Some(cleaned);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a text of a file without the server and the hook that `install` adds.
+    fn cleaned(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
+        file.edit_text(text, |content, syntax| {
+            let mut cleaned = content.to_owned();
+            if file.path == self.config && self.has_server(file, text) {
+                let value = file.parse(text);
+                let keys = self
+                    .agent
+                    .config
+                    .entry_keys(&value, self.scope, self.system);
+                cleaned = syntax.remove(&cleaned, &keys)?;
+            }
+            if let Some(hook) = &self.agent.hook
+                && Some(&file.path) == self.hooks.as_ref()
+            {
+                cleaned = syntax.remove_hook(&cleaned, hook.event, &is_plain)?;
+            }
+            Ok(cleaned)
         })
     }
 
-    fn config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+    /// Returns whether a text of the config has the server that `install` adds.
+    fn has_server(&self, config: &ConfigFile, text: &str) -> bool {
+        let with_text = ConfigFile {
+            value: config.parse(text),
+            ..config.clone()
+        };
+        let servers = self
+            .agent
+            .servers_in(Ok(&with_text), self.scope, self.system);
+        servers
+            .unwrap_or_default()
+            .iter()
+            .any(|server| server.name == SERVER && server.is_prompt_expander())
+    }
+
+    /// Returns the config, and makes it a part of the plan.
+    fn config_to_edit(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let config = &self.agent.config;
         let absent = ConfigFile::absent(self.config.clone(), config.syntax, self.scope);
-        self.file(ConfigFile {
+        self.planned_file(ConfigFile {
             template: config.template,
             ..absent
         })
     }
 
-    fn hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let (Some(hook), Some(file)) = (&self.agent.hook, self.hooks.clone()) else {
+    /// Returns whether the file of hooks exists and can be read.
+    fn has_hook_file(&self) -> bool {
+        match &self.hooks {
+            Some(path) => matches!(self.files.at(path), Some(Ok(_))),
+            None => false,
+        }
+    }
+
+    /// Returns the file of hooks, and makes it a part of the plan.
+    fn hook_file_to_edit(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+        let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks.clone()) else {
             return Err(no_home(self.agent));
         };
-        let template = if hook.syntax == Syntax::Plugin {
-            ""
-        } else {
-            "{}"
-        };
-        self.file(ConfigFile {
-            template,
-            ..ConfigFile::absent(file, hook.syntax, self.scope)
-        })
+        let mut absent = ConfigFile::absent(path, hook.syntax, self.scope);
+        if hook.syntax == Syntax::Plugin {
+            absent.template = "";
+        }
+        self.planned_file(absent)
     }
 
-    /// Removes each record that the user trusts a hook where the edit has put another one, or none:
-    /// the agent asks again. Returns whether a hook is changed of which the agent keeps such a
-    /// record.
+    /// Removes each record that the user trusts a hook which the plan changes or removes, so that
+    /// the agent asks again. Returns whether the plan changes a hook, and the agent keeps such
+    /// records.
     fn remove_stale_trust(&mut self) -> Result<bool, Diagnostic> {
-        let agent = self.agent;
-        let Some(hook) = agent
-            .hook
-            .as_ref()
-            .filter(|hook| hook.trust_record.is_some())
-        else {
+        let Some(hook) = &self.agent.hook else {
             return Ok(false);
         };
-        let mut edited = self.plan.files.iter();
-        let Some(file) = edited.find(|file| Some(&file.path) == self.hooks.as_ref()) else {
+        if !self.keeps_trust_records() {
+            return Ok(false);
+        }
+        let mut files = self.plan.files.iter();
+        let Some(file) = files.find(|file| Some(&file.path) == self.hooks.as_ref()) else {
             return Ok(false);
         };
-        let edited = file.parse(file.edited.as_deref().unwrap_or_default());
-        let hooks = |value| handlers(value, hook.event).collect::<BTreeMap<_, _>>();
-        let (before, after) = (hooks(&file.value), hooks(&edited));
-        let places = before
-            .keys()
-            .chain(after.keys())
-            .filter(|place| before.get(place) != after.get(place));
-        let changed: BTreeSet<_> = places.copied().collect();
-        let records = changed
-            .iter()
-            .filter_map(|place| agent.trust_record(&self.files, &file.path, *place));
-        let records: Vec<_> = records
-            .map(|(config, keys, _)| (config.clone(), keys))
-            .collect();
-        for (config, keys) in records {
-            self.file(config)?
+        let path = file.path.clone();
+        let places = changed_places(file, hook.event);
+        for place in &places {
+            let Some(record) = self.agent.trust_record(&self.files, &path, *place) else {
+                continue;
+            };
+            let keys = record.keys;
+            let config = record.config.clone();
+            self.planned_file(config)?
                 .edit(|text, syntax| syntax.remove(text, &keys))?;
         }
-        Ok(!changed.is_empty())
+        Ok(!places.is_empty())
     }
 
-    /// The file that is edited, as it was read; or a new one.
-    fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
-        let at = match self
-            .plan
-            .files
-            .iter()
-            .position(|file| file.path == new.path)
-        {
-            Some(at) => at,
-            None => {
-                let file = match self.files.at(&new.path) {
-                    Some(file) => ConfigFile {
-                        template: new.template,
-                        ..file.map_err(Clone::clone)?.clone()
-                    },
-                    None => new,
-                };
-                self.plan.files.push(file);
-                self.plan.files.len() - 1
-            }
+    /// Returns a file of the plan. A file that is not in the plan yet is added, as it was read or,
+    /// if it does not exist, as it is given.
+    fn planned_file(&mut self, absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
+        let files = &mut self.plan.files;
+        if let Some(index) = files.iter().position(|file| file.path == absent.path) {
+            return Ok(&mut files[index]);
+        }
+        let file = match self.files.at(&absent.path) {
+            Some(file) => ConfigFile {
+                template: absent.template,
+                ..file.map_err(Clone::clone)?.clone()
+            },
+            None => absent,
         };
-        Ok(&mut self.plan.files[at])
+        files.push(file);
+        let index = files.len() - 1;
+        Ok(&mut files[index])
     }
 
-    /// The finished plan, with what becomes of each backup.
-    fn finish(mut self) -> Result<Plan, Diagnostic> {
+    /// Returns the plan with the files that change, and with what becomes of each backup.
+    fn finish(mut self) -> Plan {
         let mut files = std::mem::take(&mut self.plan.files);
         files.retain(ConfigFile::is_edited);
         for file in &mut files {
-            let original = file.original.as_deref().unwrap_or_default();
-            let cleaned = self.cleaned(file, original).unwrap_or_default();
-            file.backup = if cleaned == original {
-                Backup::Replace
-            } else if file.backup_text().is_none() && is_similar(&cleaned, file.template) {
-                Backup::None
-            } else {
-                Backup::Keep
-            };
+            file.backup = self.backup_of(file);
         }
-        Ok(Plan { files, ..self.plan })
+        Plan { files, ..self.plan }
+    }
+
+    fn backup_of(&self, file: &ConfigFile) -> Backup {
+        let original = file.original.as_deref().unwrap_or_default();
+        let cleaned = self.cleaned(file, original).unwrap_or_default();
+        if cleaned == original {
+            Backup::Replace
+        } else if file.backup_text().is_none() && is_similar(&cleaned, file.template) {
+            Backup::None
+        } else {
+            Backup::Keep
+        }
     }
 }
 
-/// The config of a scope that is edited: the one that has the server, else the first that exists,
-/// else the one that the agent would make.
-fn config_to_edit(
+/// Returns the places of the hooks of an event that the edit of a file adds, changes or removes.
+fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
+    let edited = file.parse(file.edited.as_deref().unwrap_or_default());
+    let before = hooks_by_place(&file.value, event);
+    let after = hooks_by_place(&edited, event);
+    let mut places: BTreeSet<HookPlace> = before.keys().chain(after.keys()).copied().collect();
+    places.retain(|place| before.get(place) != after.get(place));
+    places
+}
+
+fn hooks_by_place<'v>(value: &'v Value, event: &str) -> BTreeMap<HookPlace, &'v Value> {
+    handlers(value, event)
+        .into_iter()
+        .map(|handler| (handler.place, handler.entry))
+        .collect()
+}
+
+/// Returns the path of the config to edit: of the one that has the server, else of the first that
+/// exists, else of the one that the agent would make. `None`: there is no home directory.
+fn config_path(
     agent: &Agent,
     files: &AgentFiles,
     scope: Scope,
     system: &System,
 ) -> Option<PathBuf> {
     let paths = agent.config_paths(scope, system);
-    let existing: Vec<&PathBuf> = paths
-        .iter()
-        .filter(|path| fs::symlink_metadata(path).is_ok())
-        .collect();
-    let has_server = |path: &&&PathBuf| {
-        let file = files.at(path).and_then(Result::ok);
-        let servers = file.and_then(|file| agent.config.registrations(file, scope, system).ok());
-        servers.is_some_and(|servers| servers.iter().any(|server| server.name == SERVER))
-    };
+    let mut first_existing = None;
+    for path in &paths {
+        if let Some(file) = files.at(path)
+            && let Ok(servers) = agent.servers_in(file, scope, system)
+            && servers.iter().any(|server| server.name == SERVER)
+        {
+            return Some(path.clone());
+        }
+        if first_existing.is_none() && fs::symlink_metadata(path).is_ok() {
+            first_existing = Some(path);
+        }
+    }
     let new = if scope == Scope::User {
         paths.last()
     } else {
         paths.first()
     };
-    existing
-        .iter()
-        .find(has_server)
-        .or(existing.first())
-        .copied()
-        .or(new)
-        .cloned()
+    first_existing.or(new).cloned()
+}
+
+/// Checks that a file of the project is not the user's, as it is in the home directory.
+fn check_is_of_project(agent: &Agent, file: &Path, system: &System) -> Result<(), Diagnostic> {
+    let mut users_files = agent.config_paths(Scope::User, system);
+    users_files.extend(agent.hook_path(Scope::User, system));
+    if !users_files.iter().any(|users| is_same_file(users, file)) {
+        return Ok(());
+    }
+    let message = format!(
+        "the working directory is not a project for {}: {} is its config for all projects",
+        agent.title,
+        named_path(file)
+    );
+    let fix = "leave out --project, or change to the folder of a project";
+    Err(Diagnostic::new(Kind::Invalid, message, fix))
 }
 
 /// What is registered with an agent.
@@ -527,23 +603,24 @@ pub struct Status {
 }
 
 impl Status {
-    /// What is registered with an agent. Reads its files.
+    /// Returns what is registered with an agent. Reads its files.
     pub fn of(agent: &'static Agent, system: &System) -> Status {
         let files = agent.read_files(system);
-        let (mut registrations, mut errors) = agent.registrations(&files, system);
+        let RegisteredServers {
+            mut registrations,
+            mut errors,
+        } = agent.registered_servers(&files, system);
         registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
         registrations.sort_by_key(|server| server.scope);
-        let new: Vec<Diagnostic> = files
-            .errors()
-            .filter(|error| !errors.contains(error))
-            .cloned()
-            .collect();
-        errors.extend(new);
-        let mut hooks: Vec<_> = agent
-            .hooks(&files)
-            .into_iter()
-            .map(|hook| (hook.path, hook.position))
-            .collect();
+        for error in files.errors() {
+            if !errors.contains(error) {
+                errors.push(error.clone());
+            }
+        }
+        let mut hooks = Vec::new();
+        for hook in agent.hooks(&files) {
+            hooks.push((hook.path, hook.position));
+        }
         hooks.dedup();
         Status {
             agent,
@@ -557,30 +634,30 @@ impl Status {
 
 fn no_home(agent: &Agent) -> Diagnostic {
     let message = format!("the config of {} cannot be found", agent.title);
-    Diagnostic::new(
-        Kind::Missing,
-        message,
-        "set HOME to your home directory, or use --project",
-    )
+    let fix = "set HOME to your home directory, or use --project";
+    Diagnostic::new(Kind::Missing, message, fix)
 }
 
+/// Returns a place as `FILE:LINE:COLUMN`, or as `FILE`.
 fn location(path: &Path, position: Option<Position>) -> String {
-    let position = position
-        .map(|position| format!(":{position}"))
-        .unwrap_or_default();
-    format!("{}{position}", full_path(path))
+    let path = full_path(path);
+    match position {
+        Some(position) => format!("{path}:{position}"),
+        None => path.to_string(),
+    }
 }
 
+/// Returns a clause such as "it runs `npx server`" or, if the agent cannot use the server, why.
 fn what_it_runs(server: &Registration) -> String {
+    if let Some(error) = &server.error {
+        return error.clone();
+    }
     let verb = if server.command.is_some() {
         "runs"
     } else {
         "is at"
     };
-    server
-        .error
-        .clone()
-        .unwrap_or_else(|| format!("it {verb} {}", named(&server.line())))
+    format!("it {verb} {}", named(&server.line()))
 }
 
 #[cfg(test)]
@@ -794,12 +871,11 @@ mod tests {
     }
 
     #[test]
-    fn options_leave_the_registration_and_other_keys_of_it_stay() {
+    fn arguments_are_replaced_and_other_keys_of_a_registration_stay() {
         let hooks = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"command": "prompt-expander hook codex --project"}]}]}}"#;
         let text = "[mcp_servers.prompts]\ncommand = \"/old/prompt-expander\"\nargs = [\"--config\", \"/c\", \"--tap\", \"t\"]\nenv = { A = \"a\" }\n";
         let user = User::with(&[(CODEX, text), (".codex/hooks.json", hooks)]);
-        let plan = user.install(|_| {}, "codex").unwrap();
-        assert_eq!(plan.options, [vec!["--project"], vec!["--tap", "t"]]);
+        user.install(|_| {}, "codex").unwrap();
         let want = "[mcp_servers.prompts]\ncommand = \"/opt/my tools/prompt-expander\"\nenv = { A = \"a\" }\n";
         assert_eq!(user.read(CODEX), want);
         let line = "'/opt/my tools/prompt-expander' hook codex; exit 0";
@@ -1093,29 +1169,15 @@ mod tests {
     }
 
     #[test]
-    fn gemini_trusts_the_server_unless_it_may_edit_or_that_is_not_wanted() {
-        let edits = r#"{"mcpServers": {"prompts": {"command": "prompt-expander", "args": ["--edit"], "trust": true}}}"#;
-        for (before, trust, is_trusted) in [
-            (None, true, true),
-            (None, false, false),
-            (Some(edits), true, false),
-        ] {
-            let user = User::with(
-                &before
-                    .iter()
-                    .map(|text| (GEMINI, *text))
-                    .collect::<Vec<_>>(),
-            );
+    fn gemini_trusts_the_server_unless_that_is_not_wanted() {
+        for trust in [true, false] {
+            let user = User::with(&[]);
             let plan = user
                 .install(|installation| installation.trust = trust, "gemini")
                 .unwrap();
-            assert_eq!(user.read(GEMINI).contains("\"trust\": true"), is_trusted);
-            assert_eq!(
-                plan.notes.iter().any(|note| note.contains("--no-trust")),
-                is_trusted,
-                "{:?}",
-                plan.notes
-            );
+            assert_eq!(user.read(GEMINI).contains("\"trust\": true"), trust);
+            let is_noted = plan.notes.iter().any(|note| note.contains("--no-trust"));
+            assert_eq!(is_noted, trust, "{:?}", plan.notes);
         }
     }
 }

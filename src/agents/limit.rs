@@ -21,16 +21,18 @@ impl Unit {
         }
     }
 
-    /// The length of a text in this unit.
+    /// Returns the length of a text in this unit.
     pub fn count(self, text: &str) -> usize {
-        match self {
-            Unit::Bytes => text.len(), // most of what a hook counts
-            _ => text.chars().map(|character| self.of(character)).sum(),
+        if self == Unit::Bytes {
+            return text.len(); // faster, and most hooks count bytes
         }
+        text.chars()
+            .map(|character| self.length_of(character))
+            .sum()
     }
 
-    /// The length of a character in this unit.
-    pub fn of(self, character: char) -> usize {
+    /// Returns the length of a character in this unit.
+    fn length_of(self, character: char) -> usize {
         match self {
             Unit::Bytes => character.len_utf8(),
             Unit::Characters => 1,
@@ -47,41 +49,44 @@ pub struct PartLimit {
     /// The unit of `max`.
     pub unit: Unit,
     /// Whether a program that the model wrote may print the whole result, which has the object
-    /// twice, once more encoded as a JSON string. The mean of the two lengths counts then.
+    /// twice: once as it is, and once encoded as a JSON string. The mean of the two lengths counts
+    /// then.
     pub is_printed: bool,
 }
 
+// The mean of two lengths may have a half, so the functions below add up the two lengths.
 impl PartLimit {
-    /// Returns the length of the result with this text, rounded up.
+    /// Returns the length of the object `{"prompt":"…"}` with this text, rounded up.
     pub fn length(self, text: &str) -> usize {
         let around = if self.is_printed {
             r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
         } else {
             2 * r#"{"prompt":""}"#.len()
         };
-        let twice: usize = text.chars().map(|character| self.twice(character)).sum();
-        twice.saturating_add(around).div_ceil(2)
-    }
-
-    /// Returns the length of a result that is this JSON, rounded up.
-    pub fn json_length(self, json: &str) -> usize {
-        let mut twice = 0;
-        for character in json.chars() {
-            twice += self.unit.of(character);
-            twice += if self.is_printed {
-                self.encoded(character)
-            } else {
-                self.unit.of(character)
-            };
+        let mut twice = around;
+        for character in text.chars() {
+            twice = twice.saturating_add(self.twice_in_result(character));
         }
         twice.div_ceil(2)
     }
 
-    /// Returns the longest beginning of a text that adds at most `max` to the length.
+    /// Returns the length of a result that is this JSON, rounded up.
+    pub fn json_length(self, json: &str) -> usize {
+        if !self.is_printed {
+            return self.unit.count(json);
+        }
+        let mut twice = 0;
+        for character in json.chars() {
+            twice += self.unit.length_of(character) + self.length_in_json(character);
+        }
+        twice.div_ceil(2)
+    }
+
+    /// Returns the longest beginning of a text that adds at most `max` to the length of the result.
     pub fn beginning_within(self, text: &str, max: usize) -> &str {
         let mut twice = 0_usize;
         for (position, character) in text.char_indices() {
-            twice += self.twice(character);
+            twice += self.twice_in_result(character);
             if twice > max.saturating_mul(2) {
                 return &text[..position];
             }
@@ -89,10 +94,9 @@ impl PartLimit {
         text
     }
 
-    /// Returns twice what a character of the text adds to the length, because that may be half a
-    /// unit.
-    fn twice(self, character: char) -> usize {
-        let once = self.encoded(character);
+    /// Returns twice the length that a character of the text adds to the result.
+    fn twice_in_result(self, character: char) -> usize {
+        let once = self.length_in_json(character);
         if !self.is_printed {
             return 2 * once;
         }
@@ -104,12 +108,12 @@ impl PartLimit {
         }
     }
 
-    /// Returns the length of a character in a JSON string.
-    fn encoded(self, character: char) -> usize {
+    /// Returns the length of a character in a JSON string, where it may be escaped.
+    fn length_in_json(self, character: char) -> usize {
         match character {
             '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
             '\0'..='\u{1f}' => 6,
-            other => self.unit.of(other),
+            other => self.unit.length_of(other),
         }
     }
 }

@@ -36,10 +36,8 @@ pub(super) static OPENCODE: Agent = Agent {
         env: "environment",
         has_command_list: true,
         entry: |program, arguments| {
-            let words: Vec<&str> = [program]
-                .into_iter()
-                .chain(arguments.iter().map(String::as_str))
-                .collect();
+            let mut words = vec![program];
+            words.extend(arguments.iter().map(String::as_str));
             Entry {
                 required: vec![
                     ("type", Some(json!("local"))),
@@ -60,8 +58,8 @@ pub(super) static OPENCODE: Agent = Agent {
         syntax: Syntax::Plugin,
         timeout: 5000, // as in the plugin
         around_on_windows: ["", ""],
-        note: "opencode installs a package of its own when it starts with a plugin; without a network, each start waits 75 s until \
-               that package is there (--no-hook leaves the plugin out)",
+        note: "with a plugin, opencode installs a package of its own at its first start; until it has, each start without a \
+               network waits 75 s (--no-hook leaves the plugin out)",
         escapes_angle_brackets: false,
         trust_record: None,
         check: without_package,
@@ -77,12 +75,7 @@ pub(super) static OPENCODE: Agent = Agent {
         without_strict_marks: menu_text::without_strict_marks,
     }),
     drafts: Some(Drafts {
-        is_file: |_, file| {
-            file.len() >= 16
-                && file
-                    .strip_suffix(".md")
-                    .is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
-        },
+        is_file: is_draft,
         skips_empty: true,
         is_silent: true,
         ..Drafts::USUAL
@@ -100,17 +93,23 @@ pub(super) static OPENCODE: Agent = Agent {
     ..Agent::USUAL
 };
 
-/// opencode installs its package for plugins into the folder that has `plugins`, and waits for
-/// that.
+/// Returns whether a file name may be that of a draft: a time in milliseconds, and `.md`.
+fn is_draft(_folder: &str, file: &str) -> bool {
+    let Some(time) = file.strip_suffix(".md") else {
+        return false;
+    };
+    time.len() >= 13 && time.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns a finding if opencode has not installed its package for plugins yet. It does so when it
+/// starts, in the folder that has `plugins`, and waits for it.
 fn without_package(at: &Examined, hook: &HookLine) -> Option<Finding> {
-    let package = hook
-        .path
-        .parent()?
-        .parent()?
-        .join("node_modules/@opencode-ai/plugin");
-    (!package.exists()).then(|| {
-        let message =
-            "opencode has not installed its package for plugins yet; without a network, each start waits 75 s";
-        at.warning(message, "start `opencode` once with a network, or remove this file")
-    })
+    let folder = hook.path.parent()?.parent()?;
+    if folder.join("node_modules/@opencode-ai/plugin").exists() {
+        return None;
+    }
+    Some(at.warning(
+        "opencode has not installed its package for plugins yet; without a network, each start waits 75 s",
+        "start `opencode` once with a network, or remove this file",
+    ))
 }

@@ -1,7 +1,7 @@
 //! How the config of an agent registers servers, and a server in it.
 
 use super::config_file::ConfigFile;
-use super::edit::{Entry, JsonSyntax, Syntax};
+use super::edit::{Entry, JsonSyntax, Syntax, value_at};
 use super::environment::{Scope, System};
 use super::hook_line::is_prompt_expander;
 use crate::prompt::{Diagnostic, Kind, Position};
@@ -25,9 +25,9 @@ pub(super) struct Config {
     pub(super) project: &'static [&'static str],
     /// The key of the servers.
     pub(super) servers: &'static str,
-    /// A key below it that has the servers instead, if it exists.
+    /// A key below `servers` that has the servers instead, if it exists.
     pub(super) nested_servers: Option<&'static str>,
-    /// The keys of the user's servers for one project, in the user's file.
+    /// Returns the keys of the user's servers for one project, in the user's file.
     pub(super) local_servers: Option<fn(&System) -> Vec<String>>,
     /// What a new file contains.
     pub(super) template: &'static str,
@@ -37,12 +37,12 @@ pub(super) struct Config {
     pub(super) trust: Option<&'static str>,
     /// Whether `command` is a list that includes the arguments.
     pub(super) has_command_list: bool,
-    /// What the agent's own `mcp add` writes for this program with these arguments.
+    /// Returns the entry that the agent's own `mcp add` writes.
     pub(super) entry: fn(program: &str, arguments: &[String]) -> Entry,
 }
 
 impl Config {
-    /// What most configs in JSON have in common.
+    /// The facts that most configs in JSON share.
     pub(super) const JSON: Config = Config {
         syntax: Syntax::Json(JsonSyntax {
             comments: true,
@@ -81,7 +81,7 @@ pub struct Registration {
     /// The position in the config, if the server is prompt-expander or has its name.
     pub position: Option<Position>,
     /// The program that the agent starts, as it is written; a name is looked up on `PATH`. `None`:
-    /// it starts none, as for a server with a `url`.
+    /// the server has a URL, or its entry is unusable.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
@@ -93,51 +93,61 @@ pub struct Registration {
     pub is_disabled: bool,
     /// The entry in full, such as `trust` (Gemini CLI).
     pub entry: Map<String, Value>,
-    /// What the agent cannot use: `` `args` must be a list of strings``.
+    /// Why the agent cannot use the entry, such as `` `args` must be a list of strings``.
     pub error: Option<String>,
 }
 
+/// The servers of a scope in the value of a config.
+struct ServerEntries<'v> {
+    /// The keys that lead to the servers.
+    keys: Vec<String>,
+    /// The servers by name. `None`: nothing is at the end of the keys.
+    entries: Option<&'v Map<String, Value>>,
+}
+
 impl Config {
-    /// The keys that lead to the servers in a config.
+    /// Returns the keys that lead to the servers in a config, such as `mcpServers`.
     fn server_keys(&self, scope: Scope, system: &System) -> Vec<String> {
-        match (scope, self.local_servers) {
-            (Scope::Local, Some(keys)) => keys(system),
+        match self.local_servers {
+            Some(keys) if scope == Scope::Local => keys(system),
             _ => vec![self.servers.to_owned()],
         }
     }
 
-    /// The keys that lead to the servers in a config with this value, and the servers; an error if
-    /// they are no object.
-    fn servers<'v>(
+    /// Finds the servers in the value of a config.
+    ///
+    /// # Errors
+    /// They are no object.
+    fn server_entries<'v>(
         &self,
         value: &'v Value,
         scope: Scope,
         system: &System,
-    ) -> Result<(Vec<String>, Option<&'v Value>), Diagnostic> {
+    ) -> Result<ServerEntries<'v>, Diagnostic> {
         let mut keys = self.server_keys(scope, system);
-        let Some(servers) = keys.iter().try_fold(value, |value, key| value.get(key)) else {
-            return Ok((keys, None));
+        let Some(servers) = value_at(value, &keys) else {
+            return Ok(ServerEntries {
+                keys,
+                entries: None,
+            });
         };
-        if !servers.is_object() {
+        let Some(mut entries) = servers.as_object() else {
             let message = format!("`{}` must be {}, but is not", keys.join("."), self.object());
             return Err(Diagnostic::new(Kind::Invalid, message, "correct it"));
-        }
-        // The servers may be one level deeper; not those of a server that has the name of that
-        // level.
-        let are_servers = |nested: &&Value| {
-            nested.get("type").is_none()
-                && nested
-                    .as_object()
-                    .is_some_and(|nested| nested.values().all(Value::is_object))
         };
-        let nested = self
-            .nested_servers
-            .and_then(|key| Some((key, servers.get(key).filter(are_servers)?)));
-        keys.extend(nested.map(|(key, _)| key.to_owned()));
-        Ok((keys, Some(nested.map_or(servers, |(_, nested)| nested))))
+        if let Some(key) = self.nested_servers
+            && let Some(nested) = entries.get(key).and_then(nested_entries)
+        {
+            keys.push(key.to_owned());
+            entries = nested;
+        }
+        Ok(ServerEntries {
+            keys,
+            entries: Some(entries),
+        })
     }
 
-    /// What a map of keys is called in the syntax of the config.
+    /// Returns what a map of keys is called in the syntax of the config.
     fn object(&self) -> &'static str {
         if self.syntax == Syntax::Toml {
             "a table"
@@ -146,101 +156,107 @@ impl Config {
         }
     }
 
-    /// The keys that lead to the server of this program in a config with this value.
+    /// Returns the keys that lead to the server of this program in a config with this value.
     pub(super) fn entry_keys(&self, value: &Value, scope: Scope, system: &System) -> Vec<String> {
-        let servers = self.servers(value, scope, system);
-        let mut keys = servers.map_or_else(|_| self.server_keys(scope, system), |(keys, _)| keys);
+        let mut keys = match self.server_entries(value, scope, system) {
+            Ok(servers) => servers.keys,
+            Err(_) => self.server_keys(scope, system),
+        };
         keys.push(SERVER.to_owned());
         keys
     }
 
-    /// The servers that a config registers for a scope, by name.
+    /// Returns the servers that a config registers for a scope, by name.
+    ///
+    /// # Errors
+    /// The servers are no object. A server that the agent cannot use is no error here: it has an
+    /// error of its own.
     pub(super) fn registrations(
         &self,
         file: &ConfigFile,
         scope: Scope,
         system: &System,
     ) -> Result<Vec<Registration>, Diagnostic> {
-        let (mut keys, servers) = self.servers(&file.value, scope, system).map_err(|error| {
-            error
-                .at(file.position(&self.server_keys(scope, system)))
-                .in_file(&*file.path)
+        let servers = self.server_entries(&file.value, scope, system);
+        let ServerEntries { mut keys, entries } = servers.map_err(|error| {
+            let position = file.position(&self.server_keys(scope, system));
+            error.at(position).in_file(&*file.path)
         })?;
-        let servers: BTreeMap<_, _> = servers
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .collect(); // sorted by name
-        let read = servers.into_iter().map(|(name, entry)| {
-            let mut server = Registration {
-                name: name.clone(),
-                scope,
-                path: file.path.clone(),
-                ..self.registration(entry)
-            };
+        let mut registrations = Vec::new();
+        for (name, entry) in entries.into_iter().flatten() {
+            let mut server = self.registration(entry);
+            server.name.clone_from(name);
+            server.scope = scope;
+            server.path.clone_from(&file.path);
             if server.name == SERVER || server.is_prompt_expander() {
                 keys.push(name.clone());
                 server.position = file.position(&keys);
                 keys.pop();
             }
-            server
-        });
-        Ok(read.collect())
+            registrations.push(server);
+        }
+        registrations.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(registrations)
     }
 
-    /// The content of an entry, without name and position.
+    /// Reads the entry of a server, without its name and its place.
     fn registration(&self, value: &Value) -> Registration {
         let Some(entry) = value.as_object() else {
-            let error = Some(format!("it must be {}", self.object()));
-            return Registration {
-                error,
-                ..Registration::default()
-            };
+            let message = format!("it must be {}", self.object());
+            return Registration::unusable(message);
         };
-        let is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
+        let mut server = match self.read_entry(entry) {
+            Ok(server) => server,
+            Err(message) => Registration::unusable(message),
+        };
+        server.is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
             || entry.get("disabled") == Some(&Value::Bool(true));
-        let read = self.what_is_started(entry);
-        let read = read.unwrap_or_else(|error| Registration {
-            error: Some(error),
-            ..Registration::default()
-        });
-        Registration {
-            is_disabled,
-            entry: entry.clone(),
-            ..read
-        }
+        server.entry = entry.clone();
+        server
     }
 
-    /// What an entry starts, or why the agent cannot use it.
-    fn what_is_started(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
-        let texts = |key| {
-            typed::<Vec<String>>(entry, key, "a list of strings").map(Option::unwrap_or_default)
-        };
-        let (command, args) = if self.has_command_list {
-            let mut words = texts("command")?.into_iter();
-            (words.next(), words.collect())
+    /// Reads the command of a server, its arguments, its environment and its directory.
+    ///
+    /// # Errors
+    /// Why the agent cannot use the entry, such as `` `args` must be a list of strings``.
+    fn read_entry(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
+        let list_key = if self.has_command_list {
+            "command"
         } else {
-            (typed(entry, "command", "a string")?, texts("args")?)
+            "args"
         };
-        let env = typed(entry, self.env, "an object of strings")?.unwrap_or_default();
-        let cwd = typed(entry, "cwd", "a string")?;
-        let has_url = ["url", "httpUrl"]
-            .iter()
-            .any(|key| entry.contains_key(*key));
-        let is_useless = command.is_none() && !has_url;
-        let error = is_useless.then(|| "it has no `command`".to_owned());
+        let list: Option<Vec<String>> = typed(entry, list_key, "a list of strings")?;
+        let mut args = list.unwrap_or_default();
+        let command = if !self.has_command_list {
+            typed(entry, "command", "a string")?
+        } else if args.is_empty() {
+            None
+        } else {
+            Some(args.remove(0))
+        };
+        let has_url = entry.contains_key("url") || entry.contains_key("httpUrl");
+        if command.is_none() && !has_url {
+            return Err("it has no `command`".to_owned());
+        }
         Ok(Registration {
             command,
             args,
-            env,
-            cwd,
-            error,
+            env: typed(entry, self.env, "an object of strings")?.unwrap_or_default(),
+            cwd: typed(entry, "cwd", "a string")?,
             ..Registration::default()
         })
     }
 }
 
-/// The value of a key, which must be what is `wanted`.
+/// Returns the servers in an object, unless the object is itself a server: then it has a `type`, or
+/// values that are no objects.
+fn nested_entries(value: &Value) -> Option<&Map<String, Value>> {
+    let entries = value.as_object()?;
+    let is_server = entries.contains_key("type") || !entries.values().all(Value::is_object);
+    if is_server { None } else { Some(entries) }
+}
+
+/// Returns the value of a key, which must be what is `wanted`. `None`: it is absent, or null.
 fn typed<T: DeserializeOwned>(
     entry: &Map<String, Value>,
     key: &str,
@@ -251,41 +267,43 @@ fn typed<T: DeserializeOwned>(
 }
 
 impl Registration {
-    /// Whether the agent starts prompt-expander, by the name of its program.
+    /// Returns a server whose entry the agent cannot use.
+    fn unusable(error: String) -> Registration {
+        Registration {
+            error: Some(error),
+            ..Registration::default()
+        }
+    }
+
+    /// Returns whether the agent starts prompt-expander, by the name of its program.
     pub fn is_prompt_expander(&self) -> bool {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
-    /// The command that the agent starts, quoted for a shell, or the URL that it uses.
+    /// Returns the command that the agent starts, quoted for a shell, or the URL that it uses.
     pub fn line(&self) -> String {
-        let url = ["url", "httpUrl"]
-            .iter()
-            .find_map(|key| self.entry.get(*key)?.as_str());
-        let words = self
-            .command
-            .as_deref()
-            .or(url)
-            .into_iter()
-            .chain(self.args.iter().map(String::as_str));
-        shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
+        let mut words = Vec::new();
+        words.extend(self.command.as_deref().or_else(|| self.url()));
+        words.extend(self.args.iter().map(String::as_str));
+        shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
     }
 
-    /// Its arguments but the settings file that `install` names.
+    fn url(&self) -> Option<&str> {
+        let url = self.entry.get("url").or(self.entry.get("httpUrl"))?;
+        url.as_str()
+    }
+
+    /// Returns the arguments without `--config FILE`, which `install` may write.
     pub fn options(&self) -> Vec<String> {
-        without_config(&self.args)
-    }
-}
-
-/// Arguments without `--config FILE`.
-pub(super) fn without_config(arguments: &[String]) -> Vec<String> {
-    let mut words = arguments.iter();
-    let mut others = Vec::new();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--config" => _ = words.next(),
-            word if word.starts_with("--config=") => {}
-            _ => others.push(word.clone()),
+        let mut words = self.args.iter();
+        let mut options = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "--config" {
+                words.next(); // the file
+            } else if !word.starts_with("--config=") {
+                options.push(word.clone());
+            }
         }
+        options
     }
-    others
 }

@@ -4,54 +4,49 @@ use super::environment::System;
 
 /// The variables that an agent replaces in the texts of its config.
 pub struct Variables {
-    /// What begins a variable.
+    /// What begins a variable, such as `${`. A `}` ends it.
     pub(super) mark: &'static str,
-    /// The value of a name; `None` leaves the text as it is.
-    pub(super) value: fn(&str, &System) -> Option<String>,
+    /// Returns the value of a variable. `None`: it has none, and its text stays as it is.
+    pub(super) value: fn(name: &str, &System) -> Option<String>,
 }
 
 impl Variables {
-    /// A text with the variables in it replaced. What is not set stays as it is written.
+    /// Returns a text in which each variable that has a value is replaced.
     pub fn replace(&self, text: &str, system: &System) -> String {
         let mut replaced = String::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once(self.mark) {
-            let Some((name, after)) = after.split_once('}') else {
+        let mut remaining = text;
+        while let Some((before, after_mark)) = remaining.split_once(self.mark) {
+            let Some((name, after)) = after_mark.split_once('}') else {
                 break;
             };
             replaced.push_str(before);
             match (self.value)(name, system) {
                 Some(value) => replaced.push_str(&value),
-                None => replaced.push_str(&rest[before.len()..rest.len() - after.len()]),
+                None => replaced.push_str(&format!("{}{name}}}", self.mark)),
             }
-            rest = after;
+            remaining = after;
         }
-        replaced + rest
+        replaced + remaining
     }
 
-    /// `NAME` and `NAME:-default`.
+    /// Returns the value of `NAME` or `NAME:-default`.
     pub(super) fn with_default(name: &str, system: &System) -> Option<String> {
-        match name.split_once(":-") {
-            Some((name, default)) => system
-                .environment
-                .text(name)
-                .or_else(|| Some(default.to_owned())),
-            None => system.environment.text(name),
-        }
+        let Some((name, default)) = name.split_once(":-") else {
+            return system.environment.text(name);
+        };
+        let value = system.environment.text(name);
+        Some(value.unwrap_or_else(|| default.to_owned()))
     }
 
-    /// `env:NAME`, and the predefined variables of VS Code.
+    /// Returns the value of `env:NAME`, or of a predefined variable of VS Code.
     pub(super) fn of_editor(name: &str, system: &System) -> Option<String> {
-        match name {
-            "workspaceFolder" => Some(system.project.display().to_string()),
-            "userHome" => {
-                system
-                    .environment
-                    .text(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
-            }
-            name => name
-                .strip_prefix("env:")
-                .and_then(|name| system.environment.text(name)),
+        if name == "workspaceFolder" {
+            return Some(system.project.display().to_string());
         }
+        if name == "userHome" {
+            let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+            return system.environment.text(variable);
+        }
+        system.environment.text(name.strip_prefix("env:")?)
     }
 }

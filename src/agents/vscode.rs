@@ -7,12 +7,7 @@ pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
     title: "VS Code",
     programs: &["code"],
-    settings_folder: |system| {
-        system
-            .config
-            .as_ref()
-            .map(|config| config.join("Code").join("User"))
-    },
+    settings_folder: |system| Some(system.config.as_ref()?.join("Code").join("User")),
     prompts: &[("vscode", "prompts")],
     config: Config {
         user: &["mcp.json"],

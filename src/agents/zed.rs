@@ -10,9 +10,12 @@ pub(super) static ZED: Agent = Agent {
     title: "Zed",
     // `zeditor` where another program has the name `zed`.
     programs: &["zed", "zeditor"],
-    settings_folder: |system| match cfg!(windows) {
-        true => system.config.as_ref().map(|config| config.join("Zed")),
-        false => system.dot_config().map(|config| config.join("zed")),
+    settings_folder: |system| {
+        if cfg!(windows) {
+            Some(system.config.as_ref()?.join("Zed"))
+        } else {
+            Some(system.dot_config()?.join("zed"))
+        }
     },
     config: Config {
         user: &["settings.json"],

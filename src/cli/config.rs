@@ -449,7 +449,7 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
         );
     }
     let mut file = ConfigFile::settings(path.to_owned())?;
-    let text = file.texts()[0];
+    let text = file.original_text();
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| not_toml(&error, text).in_file(path))?;

@@ -13,7 +13,7 @@ use super::config;
 use super::output::Reporter;
 use super::source::{ConfigOptions, PromptSource};
 use crate::agents::{AGENTS, ConfigFile, Installation, Scope, Status, removal};
-use crate::wording::{all_of, named};
+use crate::wording::all_of;
 use anyhow::{Context, bail};
 use changes::{Changes, Target};
 use clap::Args;
@@ -101,7 +101,7 @@ impl Install {
             .transpose()?;
         let is_editor = settings
             .as_ref()
-            .is_some_and(|file| config::may_edit(file.texts()[0]));
+            .is_some_and(|file| config::may_edit(file.original_text()));
         // Agents do not pass on the variable.
         let is_named = options.config.is_some()
             || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
@@ -134,7 +134,6 @@ impl Install {
             },
             reporter,
         );
-        warn_of_lost_options(&changes, reporter);
         if target.carry_out(
             &mut changes,
             "registered already; nothing to change",
@@ -164,41 +163,6 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
             path.display()
         )
     })
-}
-
-/// Warns of the options that registrations lose, and says which keys of the settings file have
-/// their meaning.
-fn warn_of_lost_options(changes: &Changes, reporter: &Reporter) {
-    for (agent, plan) in &changes.agents {
-        let mut warned = Vec::new();
-        for options in &plan.options {
-            if plan.files.is_empty() || options.is_empty() || warned.contains(&options) {
-                continue;
-            }
-            warned.push(options);
-            reporter.warn(&format!(
-                "{}: {} is left out of the registration; {}",
-                agent.title,
-                named(&options.join(" ")),
-                place_of(options)
-            ));
-        }
-    }
-}
-
-/// Returns what to write into the settings file instead of these options.
-fn place_of(words: &[String]) -> String {
-    let mut keys = Vec::new();
-    for word in words {
-        let option = word.split('=').next().unwrap_or_default();
-        let key = option.strip_prefix("--").and_then(config::key_of);
-        keys.extend(key.filter(|key| !keys.contains(key)));
-    }
-    if keys.is_empty() {
-        "config.toml has no key for it".to_owned()
-    } else {
-        format!("if you want it, write {} into config.toml", all_of(&keys))
-    }
 }
 
 impl Uninstall {

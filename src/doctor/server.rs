@@ -4,8 +4,8 @@
 use super::client::{self, Start};
 use super::examination::{Examination, fine, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, Registration, SERVER, Scope,
-    is_same_file,
+    Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
+    SERVER, Scope, is_same_file,
 };
 use crate::wording::{count, named, named_path, quoted};
 use std::path::Path;
@@ -33,7 +33,10 @@ pub(super) fn examine(
     agent: &'static Agent,
     files: &AgentFiles,
 ) -> Servers {
-    let (servers, errors) = agent.registrations(files, &examination.system);
+    let RegisteredServers {
+        registrations: servers,
+        errors,
+    } = agent.registered_servers(files, &examination.system);
     let mut findings: Vec<Finding> = errors
         .iter()
         .map(|error| unreadable(agent, error))

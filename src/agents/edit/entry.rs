@@ -3,43 +3,57 @@
 use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 
-/// What an entry contains.
+/// The content of a server's entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    /// These keys must have these values; `None`: the key must be absent.
+    /// The keys that must have these values. `None`: the key must be absent.
     pub(crate) required: Vec<(&'static str, Option<Value>)>,
-    /// These are set in a new entry, and left alone in one that exists.
+    /// The keys that get these values in a new entry. In one that exists, they stay as they are.
     pub(crate) initial: Vec<(&'static str, Value)>,
 }
 
+/// What becomes of an entry that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetMode {
+    /// It gets what is required. Its other keys stay.
+    Update,
+    /// It becomes a new entry.
+    Replace,
+}
+
 impl Entry {
-    /// All that a new entry contains.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        let required = self
-            .required
-            .iter()
-            .filter_map(|(key, value)| Some((*key, value.as_ref()?)));
-        required.chain(self.initial.iter().map(|(key, value)| (*key, value)))
+    /// Returns the keys of a new entry, with their values.
+    pub(super) fn all(&self) -> Vec<(&'static str, &Value)> {
+        let mut pairs = Vec::new();
+        for (key, value) in &self.required {
+            if let Some(value) = value {
+                pairs.push((*key, value));
+            }
+        }
+        for (key, value) in &self.initial {
+            pairs.push((*key, value));
+        }
+        pairs
     }
 }
 
-/// The error that a text cannot be parsed.
+/// Returns the error that a text cannot be parsed at a byte, from the first line of a parser's
+/// message.
 pub(super) fn syntax_error(text: &str, byte: usize, message: &str) -> Diagnostic {
-    let mut letters = message.lines().next().unwrap_or_default().chars();
-    let message: String = letters
-        .next()
-        .into_iter()
-        .flat_map(char::to_lowercase)
-        .chain(letters)
-        .collect();
-    Diagnostic::new(Kind::Invalid, message, "correct it").at(Position::in_text(
-        text,
-        byte.min(text.len()),
-        1,
-    ))
+    let message = message.lines().next().unwrap_or_default();
+    let position = Position::in_text(text, byte.min(text.len()), 1);
+    Diagnostic::new(Kind::Invalid, uncapitalized(message), "correct it").at(position)
 }
 
-/// The error that the value at the end of these keys is not a map of keys, or not a list.
+fn uncapitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().to_string() + letters.as_str(),
+        None => String::new(),
+    }
+}
+
+/// Returns the error that the value at the end of these keys is not `wanted`, such as "a list".
 pub(super) fn wrong_kind(keys: &[String], wanted: &str, position: Option<Position>) -> Diagnostic {
     let message = format!("`{}` must be {wanted}, but is not", keys.join("."));
     Diagnostic::new(Kind::Invalid, message, "correct it").at(position)

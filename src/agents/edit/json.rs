@@ -1,6 +1,6 @@
 //! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
 
-use super::entry::{Entry, syntax_error, wrong_kind};
+use super::entry::{Entry, SetMode, syntax_error, wrong_kind};
 use crate::prompt::{Diagnostic, Position};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -17,114 +17,128 @@ pub(crate) struct JsonSyntax {
     pub(crate) trailing_commas: bool,
 }
 
-/// See [`Syntax::parse`](super::Syntax::parse).
+/// Parses a text. An empty text is an empty object.
 pub(super) fn parse(syntax: JsonSyntax, text: &str) -> Result<Value, Diagnostic> {
-    Ok(tree(syntax, text)?.map_or_else(|| Value::Object(Map::new()), Value::from))
+    match tree(syntax, text)? {
+        Some(value) => Ok(Value::from(value)),
+        None => Ok(Value::Object(Map::new())),
+    }
 }
 
-/// The values of a text; `None`: it is empty.
+/// Parses a text into a tree with the positions of all values. `None`: the text is empty.
 fn tree(syntax: JsonSyntax, text: &str) -> Result<Option<ast::Value<'_>>, Diagnostic> {
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options(syntax));
-    parsed
-        .map(|parsed| parsed.value)
-        .map_err(|error| not_json(&error, text))
+    match jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options(syntax)) {
+        Ok(parsed) => Ok(parsed.value),
+        Err(error) => Err(not_json(&error, text)),
+    }
 }
 
-/// See [`Syntax::position`](super::Syntax::position).
-pub(super) fn position(syntax: JsonSyntax, text: &str, keys: &[String]) -> Option<Position> {
+/// Returns the position of the last of these keys, in a text that can be parsed.
+pub(super) fn position(
+    syntax: JsonSyntax,
+    text: &str,
+    keys: &[impl AsRef<str>],
+) -> Option<Position> {
     let tree = tree(syntax, text).ok()??;
-    let (mut start, mut value) = (0, &tree);
+    let mut start = 0;
+    let mut value = &tree;
     for key in keys {
         let mut properties = value.as_object()?.properties.iter().rev();
-        let property = properties.find(|property| property.name.as_str() == key)?;
-        (start, value) = (property.name.start(), &property.value);
+        let property = properties.find(|property| property.name.as_str() == key.as_ref())?;
+        start = property.name.start();
+        value = &property.value;
     }
     Some(Position::in_text(text, start, 1))
 }
 
-/// See [`Syntax::set`](super::Syntax::set).
+/// Returns the text with an entry at the end of these keys.
+///
+/// # Errors
+/// A value on the way is no object.
 pub(super) fn set(
     syntax: JsonSyntax,
     text: &str,
     keys: &[String],
     entry: &Entry,
-    replaced: bool,
+    mode: SetMode,
 ) -> Result<String, Diagnostic> {
-    let document = Document::parse(syntax, text)?;
     let Some((name, parents)) = keys.split_last() else {
         return Ok(text.to_owned());
     };
-    let object = document.object_or_new(parents)?;
-    let known = match last_property(&object, name) {
-        Some(property) if !replaced => {
-            let known = property
-                .object_value()
-                .ok_or_else(|| document.not_an_object(keys))?;
-            for (key, value) in &entry.required {
-                let property = last_property(&known, key);
-                match (value, property) {
-                    (None, None) => {}
-                    (None, Some(property)) => property.remove(),
-                    (Some(value), None) => _ = known.append(key, input(value)),
-                    (Some(value), Some(property)) => set_value(&property, value),
-                }
-            }
-            Some(known)
+    let document = Document::parse(syntax, text)?;
+    let parent = document.object_or_new(parents)?;
+    let object = match last_property(&parent, name) {
+        Some(property) if mode == SetMode::Update => {
+            let Some(object) = property.object_value() else {
+                return Err(document.not_an_object(keys));
+            };
+            set_required(&object, entry);
+            Some(object)
         }
-        property => {
-            let value = CstInputValue::Object(
-                entry
-                    .all()
-                    .map(|(key, value)| (key.to_owned(), input(value)))
-                    .collect(),
-            );
-            match property {
-                None => object.append(name, value).object_value(),
-                Some(property) => {
-                    property.set_value(value);
-                    property.object_value()
-                }
-            }
+        Some(property) => {
+            property.set_value(new_object(entry));
+            property.object_value()
         }
+        None => parent.append(name, new_object(entry)).object_value(),
     };
-    // As the agents write them: each argument on a line of its own.
-    let written = entry
-        .all()
-        .filter_map(|(key, _)| known.as_ref()?.array_value(key));
-    written
-        .filter(|list| !list.elements().is_empty())
-        .for_each(|list| list.ensure_multiline());
+    if let Some(object) = object {
+        spread_lists(&object, entry);
+    }
     Ok(document.root.to_string())
 }
 
-/// See [`Syntax::remove`](super::Syntax::remove).
+/// Gives an object what an entry requires.
+fn set_required(object: &CstObject, entry: &Entry) {
+    for (key, value) in &entry.required {
+        match (last_property(object, key), value) {
+            (Some(property), Some(value)) => set_value(&property, value),
+            (Some(property), None) => property.remove(),
+            (None, Some(value)) => _ = object.append(key, input(value)),
+            (None, None) => {}
+        }
+    }
+}
+
+fn new_object(entry: &Entry) -> CstInputValue {
+    let mut pairs = Vec::new();
+    for (key, value) in entry.all() {
+        pairs.push((key.to_owned(), input(value)));
+    }
+    CstInputValue::Object(pairs)
+}
+
+/// Puts each element of the lists of an entry on a line of its own, as the agents do.
+fn spread_lists(object: &CstObject, entry: &Entry) {
+    for (key, _) in entry.all() {
+        if let Some(list) = object.array_value(key)
+            && !list.elements().is_empty()
+        {
+            list.ensure_multiline();
+        }
+    }
+}
+
+/// Returns the text without the value at the end of these keys, and without the objects that are
+/// empty then.
 pub(super) fn remove(
     syntax: JsonSyntax,
     text: &str,
     keys: &[String],
 ) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
-    let Some(mut object) = document.root.object_value() else {
-        return Ok(text.to_owned());
-    };
-    let mut path = Vec::new();
-    for depth in 0..keys.len() {
-        let Some(property) = last_property(&object, &keys[depth]) else {
-            return Ok(text.to_owned());
-        };
-        path.push(property.clone());
-        match property.object_value() {
-            Some(below) => object = below,
-            None if depth + 1 < keys.len() => return Ok(text.to_owned()),
-            None => {}
-        }
+    if let Some(path) = document.properties_at(keys) {
+        remove_with_empty_parents(path);
     }
-    remove_with_empty_parents(path);
     Ok(document.root.to_string())
 }
 
-/// The text with this handler for an event. An existing handler whose command `is_prompt_expander`
-/// gets the new command; further ones are removed.
+/// Returns the text with a handler for an event.
+///
+/// If the command of an existing handler `is_prompt_expander`, that handler gets the new command.
+/// Further ones are removed.
+///
+/// # Errors
+/// `hooks` is no object, or the event is no list.
 pub(crate) fn set_hook(
     syntax: JsonSyntax,
     text: &str,
@@ -133,36 +147,24 @@ pub(crate) fn set_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
-    let keys = ["hooks".to_owned(), event.to_owned()];
-    let hooks = document.object_or_new(&keys[..1])?;
-    let groups = match last_property(&hooks, event) {
-        None => hooks
-            .append(event, CstInputValue::Array(Vec::new()))
-            .array_value_or_set(),
-        Some(property) => property
-            .array_value()
-            .ok_or_else(|| wrong_kind(&keys, "a list", position(syntax, text, &keys)))?,
-    };
-    let mut handlers = handlers(&groups, is_prompt_expander).into_iter();
-    match handlers.next() {
-        Some(known) => {
-            if let Some(property) = known.handler.get("command") {
-                set_value(&property, &handler["command"]);
-            }
+    let groups = document.groups_or_new(event)?;
+    let mut existing = handlers(&groups, is_prompt_expander).into_iter();
+    if let Some(first) = existing.next() {
+        if let Some(property) = first.entry.get("command") {
+            set_value(&property, &handler["command"]);
         }
-        None => {
-            _ = groups.append(CstInputValue::Object(vec![(
-                "hooks".to_owned(),
-                CstInputValue::Array(vec![input(handler)]),
-            )]))
-        }
+    } else {
+        let list = CstInputValue::Array(vec![input(handler)]);
+        groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
     }
-    handlers.for_each(Handler::remove);
+    for repeated in existing {
+        repeated.remove();
+    }
     Ok(document.root.to_string())
 }
 
-/// The text without the handlers of an event whose command `is_prompt_expander`, and without lists
-/// and objects that this leaves empty.
+/// Returns the text without the handlers of an event whose command `is_prompt_expander`, and
+/// without lists and objects that this leaves empty.
 pub(crate) fn remove_hook(
     syntax: JsonSyntax,
     text: &str,
@@ -170,80 +172,74 @@ pub(crate) fn remove_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
-    let hooks = document
-        .root
-        .object_value()
-        .and_then(|root| last_property(&root, "hooks"));
-    let event = hooks
-        .as_ref()
-        .and_then(|hooks| last_property(&hooks.object_value()?, event));
-    let (Some(hooks), Some(event)) = (hooks, event) else {
+    let Some(path) = document.properties_at(&["hooks", event]) else {
         return Ok(text.to_owned());
     };
-    let Some(groups) = event.array_value() else {
+    let Some(groups) = path.last().and_then(CstObjectProp::array_value) else {
         return Ok(text.to_owned());
     };
     let handlers = handlers(&groups, is_prompt_expander);
     if handlers.is_empty() {
         return Ok(text.to_owned());
     }
-    handlers.into_iter().for_each(Handler::remove);
+    for handler in handlers {
+        handler.remove();
+    }
     if is_empty(&groups.children()) {
-        remove_with_empty_parents(vec![hooks, event]);
+        remove_with_empty_parents(path);
     }
     Ok(document.root.to_string())
 }
 
 /// A command that is run at an event.
-struct Handler {
+struct EventHandler {
+    /// The object with the list.
     group: CstObject,
+    /// The list with the entry.
     list: CstArray,
-    handler: CstObject,
+    entry: CstObject,
 }
 
-impl Handler {
-    /// Removes it, with its group if there is no other handler in it.
+impl EventHandler {
+    /// Removes the handler, and its group if there is no other handler in it.
     fn remove(self) {
         if self.list.elements().len() == 1 {
-            self.group.remove()
+            self.group.remove();
         } else {
-            self.handler.remove()
+            self.entry.remove();
         }
     }
 }
 
-/// The handlers of an event whose command `is_prompt_expander`.
-fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<Handler> {
-    let groups = groups
-        .elements()
-        .into_iter()
-        .filter_map(|group| group.as_object());
-    let lists = groups.filter_map(|group| Some((group.array_value("hooks")?, group)));
-    let handlers = lists.flat_map(|(list, group)| {
-        let handlers = list
-            .elements()
-            .into_iter()
-            .filter_map(|handler| handler.as_object());
-        handlers
-            .map(|handler| Handler {
-                group: group.clone(),
-                list: list.clone(),
-                handler,
-            })
-            .collect::<Vec<_>>()
-    });
-    let command = |handler: &Handler| {
-        handler
-            .handler
-            .get("command")?
-            .value()?
-            .as_string_lit()?
-            .decoded_value()
-            .ok()
-    };
+/// Returns the handlers of an event whose command `is_prompt_expander`.
+fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<EventHandler> {
+    let mut handlers = Vec::new();
+    for group in objects_in(groups) {
+        let Some(list) = group.array_value("hooks") else {
+            continue;
+        };
+        for entry in objects_in(&list) {
+            if command_of(&entry).is_some_and(|command| is_prompt_expander(&command)) {
+                handlers.push(EventHandler {
+                    group: group.clone(),
+                    list: list.clone(),
+                    entry,
+                });
+            }
+        }
+    }
     handlers
-        .filter(|handler| command(handler).is_some_and(|command| is_prompt_expander(&command)))
-        .collect()
+}
+
+fn objects_in(list: &CstArray) -> impl Iterator<Item = CstObject> {
+    list.elements()
+        .into_iter()
+        .filter_map(|element| element.as_object())
+}
+
+fn command_of(entry: &CstObject) -> Option<String> {
+    let value = entry.get("command")?.value()?;
+    value.as_string_lit()?.decoded_value().ok()
 }
 
 /// A text that is edited.
@@ -255,34 +251,63 @@ struct Document<'t> {
 
 impl<'t> Document<'t> {
     fn parse(syntax: JsonSyntax, text: &'t str) -> Result<Document<'t>, Diagnostic> {
-        let root =
-            CstRootNode::parse(text, &options(syntax)).map_err(|error| not_json(&error, text))?;
-        Ok(Document { syntax, text, root })
+        match CstRootNode::parse(text, &options(syntax)) {
+            Ok(root) => Ok(Document { syntax, text, root }),
+            Err(error) => Err(not_json(&error, text)),
+        }
     }
 
     fn not_an_object(&self, keys: &[String]) -> Diagnostic {
-        wrong_kind(keys, "an object", position(self.syntax, self.text, keys))
+        let position = position(self.syntax, self.text, keys);
+        wrong_kind(keys, "an object", position)
     }
 
-    /// The object at the end of these keys, created if it is missing.
+    /// Returns the object at the end of these keys, created if it is missing.
     fn object_or_new(&self, keys: &[String]) -> Result<CstObject, Diagnostic> {
         let mut object = self.root.object_value_or_set();
-        for depth in 0..keys.len() {
-            let keys = &keys[..=depth];
-            object = match last_property(&object, &keys[depth]) {
-                None => object
-                    .append(&keys[depth], CstInputValue::Object(Vec::new()))
-                    .object_value_or_set(),
-                Some(property) => property
-                    .object_value()
-                    .ok_or_else(|| self.not_an_object(keys))?,
+        for (depth, key) in keys.iter().enumerate() {
+            let Some(property) = last_property(&object, key) else {
+                let new = object.append(key, CstInputValue::Object(Vec::new()));
+                object = new.object_value_or_set();
+                continue;
+            };
+            object = match property.object_value() {
+                Some(value) => value,
+                None => return Err(self.not_an_object(&keys[..=depth])),
             };
         }
         Ok(object)
     }
+
+    /// Returns the list of an event's groups, created if it is missing.
+    fn groups_or_new(&self, event: &str) -> Result<CstArray, Diagnostic> {
+        let keys = ["hooks".to_owned(), event.to_owned()];
+        let hooks = self.object_or_new(&keys[..1])?;
+        let Some(property) = last_property(&hooks, event) else {
+            let new = hooks.append(event, CstInputValue::Array(Vec::new()));
+            return Ok(new.array_value_or_set());
+        };
+        property.array_value().ok_or_else(|| {
+            let position = position(self.syntax, self.text, &keys);
+            wrong_kind(&keys, "a list", position)
+        })
+    }
+
+    /// Returns the properties with these keys, each in the value of the one before it. `None`: one
+    /// of them does not exist.
+    fn properties_at(&self, keys: &[impl AsRef<str>]) -> Option<Vec<CstObjectProp>> {
+        let mut object = self.root.object_value();
+        let mut properties = Vec::new();
+        for key in keys {
+            let property = last_property(&object?, key.as_ref())?;
+            object = property.object_value();
+            properties.push(property);
+        }
+        Some(properties)
+    }
 }
 
-/// The property with this key; of several, the one that counts for the agents.
+/// Returns the property with this key; of several, the last, as the agents do.
 fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
     object
         .properties()
@@ -290,37 +315,38 @@ fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
         .rfind(|property| property.decoded_name().as_deref() == Some(key))
 }
 
-/// Removes the last property of a path, and each before it whose object has nothing else, not even
-/// a comment.
+/// Removes the last of these properties, and each one before it whose object has nothing else, not
+/// even a comment.
 fn remove_with_empty_parents(path: Vec<CstObjectProp>) {
     for property in path.into_iter().rev() {
         let parent = property.parent();
         property.remove();
-        if !parent.is_some_and(|parent| is_empty(&parent.children())) {
+        let is_parent_empty = parent.is_some_and(|parent| is_empty(&parent.children()));
+        if !is_parent_empty {
             break;
         }
     }
 }
 
-/// Whether nothing is between the brackets of an object or a list.
+/// Returns whether an object or a list with these children has nothing between its brackets, which
+/// are the first and the last child.
 fn is_empty(children: &[CstNode]) -> bool {
-    children
+    let [_, between @ .., _] = children else {
+        return true;
+    };
+    between
         .iter()
-        .skip(1)
-        .take(children.len().saturating_sub(2))
         .all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value; one that is equal stays as it is written.
+/// Sets a value. One that is equal stays as it is written.
 fn set_value(property: &CstObjectProp, value: &Value) {
-    if property
-        .value()
-        .and_then(|known| known.to_serde_value())
-        .as_ref()
-        != Some(value)
+    if let Some(current) = property.value()
+        && current.to_serde_value().as_ref() == Some(value)
     {
-        property.set_value(input(value));
+        return;
     }
+    property.set_value(input(value));
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -330,12 +356,13 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
-        Value::Object(pairs) => CstInputValue::Object(
-            pairs
-                .iter()
-                .map(|(key, value)| (key.clone(), input(value)))
-                .collect(),
-        ),
+        Value::Object(object) => {
+            let mut pairs = Vec::new();
+            for (key, value) in object {
+                pairs.push((key.clone(), input(value)));
+            }
+            CstInputValue::Object(pairs)
+        }
     }
 }
 
@@ -417,7 +444,7 @@ mod tests {
             ),
         ] {
             let error = LENIENT
-                .set(text, &keys("s.prompts"), &entry(&[]), false)
+                .set(text, &keys("s.prompts"), &entry(&[]), SetMode::Update)
                 .unwrap_err();
             assert_eq!(
                 (
@@ -589,7 +616,7 @@ mod tests {
             let text = format!("{before}{text}{after}");
             let old = LENIENT.parse(&text).unwrap();
             let keys = keys("s.prompts");
-            let changed = LENIENT.set(&text, &keys, &entry(&["x"]), true);
+            let changed = LENIENT.set(&text, &keys, &entry(&["x"]), SetMode::Replace);
             if old.get("s").is_some_and(|servers| !servers.is_object()) {
                 prop_assert!(changed.is_err());
                 return Ok(());
@@ -597,7 +624,7 @@ mod tests {
             let changed = changed.unwrap();
             let mut new = LENIENT.parse(&changed).unwrap();
             prop_assert_eq!(new["s"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
-            prop_assert_eq!(LENIENT.set(&changed, &keys, &entry(&["x"]), false).unwrap(), changed.as_str());
+            prop_assert_eq!(LENIENT.set(&changed, &keys, &entry(&["x"]), SetMode::Update).unwrap(), changed.as_str());
             let removed = LENIENT.remove(&changed, &keys).unwrap();
             let comments = |text: &str| text.matches("// c").count() + text.matches("/* c */").count();
             if old.get("s").is_none_or(|servers| servers.get("prompts").is_none()) {

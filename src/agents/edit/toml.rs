@@ -1,117 +1,144 @@
 //! Edits of TOML, with `toml_edit`, which Codex also uses to write its config.
 
-use super::entry::{Entry, syntax_error, wrong_kind};
+use super::entry::{Entry, SetMode, syntax_error, wrong_kind};
 use crate::prompt::{Diagnostic, Position};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
 
-/// See [`Syntax::parse`](super::Syntax::parse).
+/// Parses a text.
 pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
-    let document = Document::parse(text).map_err(|error| not_toml(&error, text))?;
-    Ok(of_item(document.as_item()))
+    match Document::parse(text) {
+        Ok(document) => Ok(json_of_item(document.as_item())),
+        Err(error) => Err(not_toml(&error, text)),
+    }
 }
 
-/// See [`Syntax::position`](super::Syntax::position).
-pub(super) fn position(text: &str, keys: &[String]) -> Option<Position> {
+/// Returns the position of the last of these keys, in a text that can be parsed.
+pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
     let document = Document::parse(text).ok()?;
-    let (mut start, mut item) = (0, document.as_item());
+    let mut start = 0;
+    let mut item = document.as_item();
     for key in keys {
-        let (name, value) = item.as_table_like()?.get_key_value(key)?;
-        start = name
-            .span()
-            .or_else(|| value.span())
-            .map_or(start, |span| span.start);
+        let (name, value) = item.as_table_like()?.get_key_value(key.as_ref())?;
+        if let Some(span) = name.span().or(value.span()) {
+            start = span.start;
+        }
         item = value;
     }
     Some(Position::in_text(text, start, 1))
 }
 
-/// See [`Syntax::set`](super::Syntax::set).
+/// Returns the text with an entry at the end of these keys.
+///
+/// # Errors
+/// A value on the way is no table.
 pub(super) fn set(
     text: &str,
     keys: &[String],
     entry: &Entry,
-    replaced: bool,
+    mode: SetMode,
 ) -> Result<String, Diagnostic> {
     let Some((name, parents)) = keys.split_last() else {
         return Ok(text.to_owned());
     };
     let mut document = document(text)?;
-    let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-    let table = table_at(&mut document, text, parents)?;
-    match table.get_mut(name).and_then(Item::as_table_like_mut) {
-        // The comment above it stays.
-        Some(known) if replaced => known.clear(),
-        None if replaced => _ = table.remove(name),
-        _ => {}
+    let parent = table_or_new(&mut document, text, parents)?;
+    if mode == SetMode::Replace {
+        clear(parent, name);
     }
-    match table.get_mut(name).map(Item::as_table_like_mut) {
-        None => {
-            let pairs = entry
-                .all()
-                .map(|(key, value)| (key, Item::Value(to_toml(value))));
-            table.insert(name, Item::Table(pairs.collect()));
-            if let Some(new) = table.get_mut(name).and_then(Item::as_table_mut)
-                && put_last(new, &trailing)
-            {
-                document.set_trailing("");
-            }
-        }
-        Some(None) => return Err(not_a_table(text, keys)),
-        Some(Some(known)) => set_required(known, entry),
+    let is_new = !parent.contains_key(name);
+    if is_new {
+        parent.insert(name, Item::Table(new_table(entry)));
+    } else {
+        let existing = parent.get_mut(name).and_then(Item::as_table_like_mut);
+        set_required(existing.ok_or_else(|| not_a_table(text, keys))?, entry);
+    }
+    if is_new {
+        put_last(&mut document, keys);
     }
     Ok(with_line_endings_of(text, document.to_string()))
 }
 
-/// See [`Syntax::remove`](super::Syntax::remove).
+/// Makes the table of this name empty, or removes another value. A comment above the table stays.
+fn clear(parent: &mut dyn TableLike, name: &str) {
+    match parent.get_mut(name).and_then(Item::as_table_like_mut) {
+        Some(table) => table.clear(),
+        None => _ = parent.remove(name),
+    }
+}
+
+fn new_table(entry: &Entry) -> Table {
+    let mut table = Table::new();
+    for (key, value) in entry.all() {
+        table.insert(key, Item::Value(to_toml(value)));
+    }
+    table
+}
+
+/// Returns the text without the value at the end of these keys, and without the tables that are
+/// empty then. A comment above the value stays.
 pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> {
     let mut document = document(text)?;
-    let mut changed = if let Some(table) = header_at(&mut document, keys) {
+    let mut changed = if let Some(table) = table_with_header(&mut document, keys) {
         empty(table);
         without_header(&document.to_string(), keys)
     } else {
         let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
         if comment.contains('#') {
-            let rest = document.trailing().as_str().unwrap_or_default().to_owned();
-            document.set_trailing(format!("{comment}{rest}"));
+            let trailing = document.trailing().as_str().unwrap_or_default();
+            document.set_trailing(format!("{comment}{trailing}"));
         }
         document.to_string()
     };
     if !text.starts_with(['\n', '\r']) {
-        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after the removed table
+        // The empty lines after the removed table.
+        changed = changed.trim_start_matches(['\n', '\r']).to_owned();
     }
     Ok(with_line_endings_of(text, changed))
 }
 
 /// Puts a new table below everything else, even below the comments at the end of the text: one of
-/// them may be a commented-out key of the table above. Returns whether the new table has taken them
-/// over.
-fn put_last(table: &mut Table, trailing: &str) -> bool {
-    table.set_position(Some(isize::MAX));
+/// them may be a commented-out key of the table above.
+fn put_last(document: &mut DocumentMut, keys: &[String]) {
+    let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
     let has_comment = trailing.contains('#');
+    let Some(table) = table_at(document, keys) else {
+        return;
+    };
+    table.set_position(Some(isize::MAX));
     if has_comment {
-        table
-            .decor_mut()
-            .set_prefix(format!("{}\n\n", trailing.trim_end()));
+        let comment = format!("{}\n\n", trailing.trim_end());
+        table.decor_mut().set_prefix(comment);
+        document.set_trailing("");
     }
-    has_comment
 }
 
-/// Returns the table at the end of these keys, if it has a header of its own.
-fn header_at<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
+/// Returns the table at the end of these keys, if all of them lead to tables that are not inline.
+fn table_at<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
     let mut table = document.as_table_mut();
     for key in keys {
         table = table.get_mut(key)?.as_table_mut()?;
     }
-    Some(table).filter(|table| !table.is_implicit() && !table.is_dotted())
+    Some(table)
+}
+
+/// Returns the table at the end of these keys, if it has a header of its own.
+fn table_with_header<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
+    let table = table_at(document, keys)?;
+    if table.is_implicit() || table.is_dotted() {
+        return None;
+    }
+    Some(table)
 }
 
 /// Removes all that is in a table, and the empty lines between it and what is above.
 fn empty(table: &mut Table) {
     table.clear();
     let above = table.decor().prefix().and_then(RawString::as_str);
-    let comment = above.filter(|above| above.contains('#')).map(str::trim_end);
-    let kept = comment.map_or(String::new(), |comment| format!("{comment}\n"));
+    let kept = match above {
+        Some(above) if above.contains('#') => format!("{}\n", above.trim_end()),
+        _ => String::new(),
+    };
     table.decor_mut().set_prefix(kept);
 }
 
@@ -120,15 +147,17 @@ fn without_header(text: &str, keys: &[String]) -> String {
     let Some(position) = position(text, keys) else {
         return text.to_owned();
     };
-    let lines = text.split_inclusive('\n').enumerate();
-    lines
-        .filter(|(index, _)| index + 1 != position.line)
-        .map(|(_, line)| line)
-        .collect()
+    let mut without = String::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if index + 1 != position.line {
+            without.push_str(line);
+        }
+    }
+    without
 }
 
-/// The table at the end of these keys, created if it is missing.
-fn table_at<'d>(
+/// Returns the table at the end of these keys, created if it is missing.
+fn table_or_new<'d>(
     document: &'d mut DocumentMut,
     text: &str,
     keys: &[String],
@@ -140,34 +169,38 @@ fn table_at<'d>(
             parent.set_implicit(true);
             Item::Table(parent)
         });
-        table = item
-            .as_table_like_mut()
-            .ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
+        let below = item.as_table_like_mut();
+        table = below.ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
     }
     Ok(table)
 }
 
-/// Gives an existing entry what it must have, and an empty one all of a new one.
-fn set_required(known: &mut dyn TableLike, entry: &Entry) {
-    if known.is_empty() {
+/// Gives an existing table what an entry requires; an empty one gets all of a new entry.
+fn set_required(table: &mut dyn TableLike, entry: &Entry) {
+    if table.is_empty() {
         for (key, value) in &entry.initial {
-            known.insert(key, Item::Value(to_toml(value)));
+            table.insert(key, Item::Value(to_toml(value)));
         }
     }
     for (key, value) in &entry.required {
-        let Some(value) = value else {
-            known.remove(key);
-            continue;
-        };
-        let item = known.entry(key).or_insert(Item::None);
-        if of_item(item) != *value {
-            let mut new = to_toml(value);
-            if let Some(old) = item.as_value() {
-                *new.decor_mut() = old.decor().clone(); // the spaces and the comment around it
-            }
-            *item = Item::Value(new);
+        match value {
+            Some(value) => set_value(table.entry(key).or_insert(Item::None), value),
+            None => _ = table.remove(key),
         }
     }
+}
+
+/// Sets a value. One that is equal stays as it is written; another keeps the spaces and the comment
+/// around it.
+fn set_value(item: &mut Item, value: &Value) {
+    if json_of_item(item) == *value {
+        return;
+    }
+    let mut new = to_toml(value);
+    if let Some(old) = item.as_value() {
+        *new.decor_mut() = old.decor().clone();
+    }
+    *item = Item::Value(new);
 }
 
 fn not_a_table(text: &str, keys: &[String]) -> Diagnostic {
@@ -179,74 +212,64 @@ fn document(text: &str) -> Result<DocumentMut, Diagnostic> {
 }
 
 fn not_toml(error: &TomlError, text: &str) -> Diagnostic {
-    syntax_error(
-        text,
-        error.span().map_or(0, |span| span.start),
-        error.message(),
-    )
+    let start = error.span().map_or(0, |span| span.start);
+    syntax_error(text, start, error.message())
 }
 
-/// A value of an entry in TOML. No entry has a null, or a number.
+/// Returns a value of an entry in TOML. No entry has a null, or a number.
 fn to_toml(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(boolean) => (*boolean).into(),
         Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect()),
-        Value::Object(pairs) => pairs
-            .iter()
-            .map(|(key, value)| (key.as_str(), to_toml(value)))
-            .collect::<toml_edit::InlineTable>()
-            .into(),
+        Value::Object(pairs) => {
+            let mut table = toml_edit::InlineTable::new();
+            for (key, value) in pairs {
+                table.insert(key, to_toml(value));
+            }
+            table.into()
+        }
         other => other.as_str().unwrap_or_default().into(),
     }
 }
 
-/// Removes what is at the end of the keys, and the tables on the way that are empty then; returns
-/// the comment above it.
+/// Removes the value at the end of the keys, and the tables on the way that are empty then and have
+/// no header. Returns the comment above the value.
 fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
     let (key, below) = keys.split_first()?;
     if below.is_empty() {
-        let decor = table.key(key).map(|key| key.leaf_decor().clone());
+        let decor = table.key(key)?.leaf_decor().clone();
         table.remove(key)?;
-        return decor?
-            .prefix()
-            .and_then(RawString::as_str)
-            .map(str::to_owned);
+        return Some(decor.prefix()?.as_str()?.to_owned());
     }
-    let parent = table.get_mut(key)?.as_table_like_mut()?;
-    let above = remove_from(parent, below);
-    let is_implicit = table
-        .get(key)
-        .and_then(Item::as_table)
-        .is_some_and(|parent| parent.is_implicit());
-    if is_implicit
-        && table
-            .get(key)
-            .and_then(Item::as_table_like)
-            .is_some_and(|parent| parent.is_empty())
-    {
+    let item = table.get_mut(key)?;
+    let comment = remove_from(item.as_table_like_mut()?, below);
+    let is_superfluous = match item.as_table() {
+        Some(parent) => parent.is_implicit() && parent.is_empty(),
+        None => false,
+    };
+    if is_superfluous {
         table.remove(key);
     }
-    above
+    comment
 }
 
-/// A text with the line endings of another, if that is CRLF throughout.
-fn with_line_endings_of(text: &str, changed: String) -> String {
-    let is_crlf =
-        text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
-    if is_crlf {
-        changed.replace("\r\n", "\n").replace('\n', "\r\n")
-    } else {
-        changed
+/// Returns a changed text with the line endings of the original, if these are CRLF throughout.
+fn with_line_endings_of(original: &str, changed: String) -> String {
+    let crlf_count = original.matches("\r\n").count();
+    if crlf_count == 0 || crlf_count < original.matches('\n').count() {
+        return changed;
+    }
+    changed.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+fn json_of_item(item: &Item) -> Value {
+    match item.clone().into_value() {
+        Ok(value) => json_of(&value),
+        Err(_) => Value::Null,
     }
 }
 
-fn of_item(item: &Item) -> Value {
-    item.clone()
-        .into_value()
-        .map_or(Value::Null, |value| of_value(&value))
-}
-
-fn of_value(value: &toml_edit::Value) -> Value {
+fn json_of(value: &toml_edit::Value) -> Value {
     match value {
         toml_edit::Value::String(text) => Value::String(text.value().clone()),
         toml_edit::Value::Integer(number) => Value::Number((*number.value()).into()),
@@ -255,13 +278,14 @@ fn of_value(value: &toml_edit::Value) -> Value {
         }
         toml_edit::Value::Boolean(boolean) => Value::Bool(*boolean.value()),
         toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
-        toml_edit::Value::Array(array) => Value::Array(array.iter().map(of_value).collect()),
-        toml_edit::Value::InlineTable(table) => Value::Object(
-            table
-                .iter()
-                .map(|(key, value)| (key.to_owned(), of_value(value)))
-                .collect(),
-        ),
+        toml_edit::Value::Array(array) => Value::Array(array.iter().map(json_of).collect()),
+        toml_edit::Value::InlineTable(table) => {
+            let mut object = Map::new();
+            for (key, value) in table {
+                object.insert(key.to_owned(), json_of(value));
+            }
+            Value::Object(object)
+        }
     }
 }
 
@@ -296,10 +320,6 @@ mod tests {
         ] {
             there_and_back(Syntax::Toml, before, &format!("{before}\n{new}"), before);
         }
-        // Earlier versions have put it there.
-        let text = "[mcp_servers.o]\ncommand = 'y'\n# args = []\n[mcp_servers.prompts]\ncommand = 'x'\n[a]\n";
-        let want = "[mcp_servers.o]\ncommand = 'y'\n# args = []\n[a]\n";
-        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), want);
     }
 
     #[test]
@@ -319,13 +339,13 @@ mod tests {
                 &format!("{before}{text}"),
                 &keys("mcp_servers.prompts"),
                 &entry(&[]),
-                true,
+                SetMode::Replace,
             )
             .unwrap();
             let table = "[mcp_servers.prompts] # c\nenv = {}\ncommand = \"/p\"\n";
             assert_eq!(replaced, format!("{before}{table}\n# d\n[a]\n"));
         }
-        let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), true).unwrap();
+        let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), SetMode::Replace).unwrap();
         assert_eq!(
             Syntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"],
             "/p"
@@ -359,10 +379,10 @@ mod tests {
             let keys = keys("mcp_servers.prompts");
             let mut entry = entry(&["x"]);
             entry.initial.clear();
-            let changed = set(&text, &keys, &entry, false).unwrap();
+            let changed = set(&text, &keys, &entry, SetMode::Update).unwrap();
             let mut new = Syntax::Toml.parse(&changed).unwrap();
             prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
-            prop_assert_eq!(set(&changed, &keys, &entry, false).unwrap(), changed.as_str());
+            prop_assert_eq!(set(&changed, &keys, &entry, SetMode::Update).unwrap(), changed.as_str());
             let removed = remove(&changed, &keys).unwrap();
             let without = Syntax::Toml.parse(&removed).unwrap();
             new["mcp_servers"].as_object_mut().unwrap().remove("prompts");

@@ -224,8 +224,8 @@ fn show(changes: &Changes, nothing: &str, reporter: &Reporter) -> anyhow::Result
 /// The lines that change, and a few around them, without the passwords of addresses.
 fn changed_lines(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
-    let [original, edited] = file.texts();
-    for line in difference(("", original), ("", edited)).lines().skip(2) {
+    let difference = difference(("", file.original_text()), ("", file.edited_text()));
+    for line in difference.lines().skip(2) {
         text.append(colored(&output::cut(&without_passwords(line), LONG)));
     }
     text
