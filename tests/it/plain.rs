@@ -24,9 +24,6 @@ const LONG_FUNCTIONS: &[&str] = &[
 
 /// Files with an arm of a `match` on a bool.
 const FILES_WITH_BOOL_ARMS: &[&str] = &[
-    "agents/codex.rs",
-    "agents/install.rs",
-    "agents/zed.rs",
     "cli.rs",
     "cli/call.rs",
     "cli/compose.rs",
@@ -46,18 +43,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
 
 /// Files that bind a closure to a name.
 const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
-    "agents.rs",
-    "agents/agent.rs",
-    "agents/claude_code.rs",
-    "agents/config_file.rs",
-    "agents/drafts.rs",
-    "agents/edit/json.rs",
-    "agents/edit/plugin.rs",
-    "agents/environment.rs",
-    "agents/gemini.rs",
-    "agents/hook_line.rs",
-    "agents/install.rs",
-    "agents/registration.rs",
     "api/tokens.rs",
     "cli.rs",
     "cli/agent.rs",
