@@ -2,12 +2,13 @@
 //! prompts.
 //!
 //! The agent adds the context to the message for its model: the text of each prompt, so that the
-//! model need not think of calling `expand_prompt`. There is no answer to a message that invokes
-//! none, or to anything that is not an event. A name is looked up as it was typed, with composed or
-//! separate accents, without reading a directory. Only if a line begins with a colon and what may
-//! be the name of a prompt, and is not, directories are read: for its other spellings, for the
-//! prompt of which it is the last part, and, at the start of the message, for the names that were
-//! meant.
+//! model need not think of calling `expand_prompt`. There is no answer to a message that invokes no
+//! prompt, or to anything that is not an event.
+//!
+//! A name is looked up as it was typed, with composed or separate accents, without reading a
+//! directory. Directories are read only if a line begins with a colon and a word that may be a
+//! name, and no prompt has that name. They are searched for other spellings of the name, for a
+//! prompt whose name ends with it and, at the start of the message, for similar names.
 //!
 //! The context says what the message means and gives no orders: Gemini CLI tells its model to take
 //! the context of a hook as information. Where an agent would truncate the context, the context
@@ -43,7 +44,7 @@ pub struct Event<'e> {
     folder: Option<String>,
 }
 
-/// The parts that are used of what agents pass to a hook.
+/// The members of an event that are read.
 #[derive(Deserialize)]
 struct Input<'e> {
     #[serde(borrow)]
@@ -54,70 +55,65 @@ struct Input<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// Reads what an agent passes to its hook. `None`: it is something else, or the agent has no
-    /// such hook.
+    /// Parses the JSON that an agent passes to its hook. `None`: it is no submitted message, or the
+    /// agent has no hook.
     pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
-        let Input {
-            hook_event_name,
-            prompt,
-            cwd: folder,
-        } = serde_json::from_str(text).ok()?;
-        (hook_event_name == agent.hook.as_ref()?.event).then_some(Event {
+        let hook = agent.hook.as_ref()?;
+        let input: Input<'e> = serde_json::from_str(text).ok()?;
+        if input.hook_event_name != hook.event {
+            return None;
+        }
+        Some(Event {
             agent,
-            prompt,
-            folder,
+            prompt: input.prompt,
+            folder: input.cwd,
         })
     }
 
-    /// The folder in which the agent works, if the event says so; the hook may be started in
-    /// another.
+    /// Returns the folder in which the agent works, if the event has it as an absolute path. The
+    /// hook may be started in another folder.
     pub fn folder(&self) -> Option<&Path> {
-        let folder = self
-            .folder
-            .as_deref()
-            .filter(|folder| folder.len() <= MAX_FOLDER);
-        folder.map(Path::new).filter(|folder| folder.is_absolute())
+        let folder = self.folder.as_deref()?;
+        let is_usable = folder.len() <= MAX_FOLDER && Path::new(folder).is_absolute();
+        if is_usable {
+            Some(Path::new(folder))
+        } else {
+            None
+        }
     }
 
-    /// The one line of JSON that adds the texts to the message. `None`: it invokes no prompt.
+    /// Returns one line of JSON that adds context to the message. `None`: there is nothing to add.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let Reading {
-            invocations,
-            slip,
-            withheld,
-        } = read(&library.view(), &self.prompt);
-        let question = match (&slip, &withheld) {
-            (Some(slip), _) => Some(slip.for_model()),
-            (None, Some(hint)) => Some(format!("Tell the user: {hint}.")),
-            (None, None) => None,
-        };
-        let context = within_limit(self.agent, &invocations, question)?;
-        let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
-        let mut answer = json!({ "hookSpecificOutput": output });
-        if let Some(message) = slip.map(|slip| slip.question()).or(withheld) {
+        let reading = read(&library.view(), &self.prompt);
+        let context = context(self.agent, &reading)?;
+        let event = self.agent.hook.as_ref()?.event;
+        let output = json!({"additionalContext": context, "hookEventName": event});
+        let mut answer = json!({"hookSpecificOutput": output});
+        if let Some(message) = reading.note_for_user() {
             answer["systemMessage"] = message.into();
         }
         Some(format!("{answer}\n"))
     }
 }
 
-/// The prompts that a message invokes, in its order.
+/// Returns the prompts that a message invokes, in its order.
 pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
     read(view, message).invocations
 }
 
-/// The name at the start of a message that is probably misspelled, as it is typed.
-pub fn slip<'m>(view: &View, message: &'m str) -> Option<&'m str> {
-    read(view, message).slip.map(|slip| slip.typed)
+/// Returns the name at the start of a message, as it is typed, if it is probably misspelled.
+pub fn misspelled_name<'m>(view: &View, message: &'m str) -> Option<&'m str> {
+    Some(read(view, message).misspelled?.typed)
 }
 
 /// A name that begins a message, and is probably misspelled.
-struct Slip<'m> {
+struct Misspelled<'m> {
     typed: &'m str,
+    /// The names that are similar; at least one.
     meant: Vec<Name>,
 }
 
-impl Slip<'_> {
+impl Misspelled<'_> {
     fn question(&self) -> String {
         let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
         format!(
@@ -127,7 +123,7 @@ impl Slip<'_> {
         )
     }
 
-    fn for_model(&self) -> String {
+    fn note_for_model(&self) -> String {
         format!(
             "The user's message begins with {}, but {} Ask the user this first, unless the message is clearly no command.",
             quoted(&format!(":{}", self.typed)),
@@ -140,9 +136,26 @@ impl Slip<'_> {
 struct Reading<'m> {
     /// In the order of the message.
     invocations: Vec<Invocation<'m, Found>>,
-    slip: Option<Slip<'m>>,
-    /// Why a prompt of a linked worktree is not among them.
+    misspelled: Option<Misspelled<'m>>,
+    /// Why a prompt of a linked worktree is not among the invocations.
     withheld: Option<String>,
+}
+
+impl Reading<'_> {
+    fn note_for_model(&self) -> Option<String> {
+        if let Some(misspelled) = &self.misspelled {
+            return Some(misspelled.note_for_model());
+        }
+        let hint = self.withheld.as_ref()?;
+        Some(format!("Tell the user: {hint}."))
+    }
+
+    fn note_for_user(&self) -> Option<String> {
+        match &self.misspelled {
+            Some(misspelled) => Some(misspelled.question()),
+            None => self.withheld.clone(),
+        }
+    }
 }
 
 /// Reads what a message invokes.
@@ -163,7 +176,7 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
     );
     Reading {
         invocations,
-        slip: unknown.and_then(|typed| typed_names.slip(typed)),
+        misspelled: unknown.and_then(|typed| typed_names.misspelled(typed)),
         withheld: typed_names.withheld,
     }
 }
@@ -171,7 +184,7 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
 /// Finds the prompts that the names in a message mean.
 struct TypedNames<'v> {
     view: &'v View,
-    /// All prompts. They are listed once, and only if a name may be that of a prompt, and is not.
+    /// All prompts. They are listed once, and only if a name without a prompt may be misspelled.
     listed: OnceCell<Vec<ListedPrompt>>,
     /// Why the first prompt of a linked worktree is not served.
     withheld: Option<String>,
@@ -183,6 +196,8 @@ struct ListedPrompt {
 }
 
 impl TypedNames<'_> {
+    /// Returns the prompt that a name means: the one with exactly this name or, for a command, with
+    /// another spelling of it, or with this last part of its name.
     fn look_up(&mut self, name: &str, form: Form) -> Option<Found> {
         let found = self.view.find_exactly(name);
         if self.withheld.is_none() {
@@ -194,34 +209,43 @@ impl TypedNames<'_> {
         if found.is_some() || !may_be_typed(name) {
             return found;
         }
-        let similar = self.with_other_spelling(name);
-        similar
-            .or_else(|| with_last_part(self.all(), name))
-            .cloned()
+        match self.with_other_spelling(name) {
+            Some(found) => Some(found.clone()),
+            None => with_last_part(self.all(), name).cloned(),
+        }
     }
 
-    /// Returns the only prompt whose name differs from a name that is not ASCII in its spelling.
+    /// Returns the only prompt whose name differs from this one in its spelling: in letter case, or
+    /// in composed and separate accents. A name in ASCII has no other spelling here.
     fn with_other_spelling(&self, name: &str) -> Option<&Found> {
         if name.is_ascii() {
             return None;
         }
         let folded = fold(name);
-        let mut matching = self
-            .listed()
-            .iter()
-            .filter(|listed| listed.folded_name == folded);
-        let first = matching.next()?;
-        matching.next().is_none().then_some(&first.found)
+        let mut matching = None;
+        for listed in self.listed() {
+            if listed.folded_name != folded {
+                continue;
+            }
+            if matching.is_some() {
+                return None;
+            }
+            matching = Some(&listed.found);
+        }
+        matching
     }
 
-    /// Returns the names that were probably meant by one without a prompt, if there are any.
-    fn slip<'m>(&self, typed: &'m str) -> Option<Slip<'m>> {
+    /// Returns the names that are similar to a name without a prompt, if there are any.
+    fn misspelled<'m>(&self, typed: &'m str) -> Option<Misspelled<'m>> {
         let is_short = typed.chars().count() <= 2;
         if is_short || !may_be_typed(typed) || is_usual_after_colon(typed) {
             return None;
         }
         let meant = similar_names(self.all(), typed);
-        (!meant.is_empty()).then_some(Slip { typed, meant })
+        if meant.is_empty() {
+            return None;
+        }
+        Some(Misspelled { typed, meant })
     }
 
     fn all(&self) -> impl Iterator<Item = &Found> {
@@ -230,78 +254,84 @@ impl TypedNames<'_> {
 
     fn listed(&self) -> &[ListedPrompt] {
         self.listed.get_or_init(|| {
-            let listing = self.view.list();
-            let listed = listing.found.into_iter().map(|found| ListedPrompt {
-                folded_name: fold(&found.name),
-                found,
-            });
-            listed.collect()
+            let mut listed = Vec::new();
+            for found in self.view.list().found {
+                listed.push(ListedPrompt {
+                    folded_name: fold(&found.name),
+                    found,
+                });
+            }
+            listed
         })
     }
 }
 
 /// Returns whether a mention expands a prompt: one that is not built in, and whose file does not
-/// say `mention: false`. A broken file is reported.
+/// say `mention: false`. A prompt that cannot be read counts, so that the user hears of it.
 fn may_be_mentioned(found: &Found) -> bool {
-    !is_builtin(found)
-        && found
-            .prompt()
-            .map_or(true, |prompt| prompt.may_be_mentioned())
+    if is_builtin(found) {
+        return false;
+    }
+    match found.prompt() {
+        Ok(prompt) => prompt.may_be_mentioned(),
+        Err(_) => true,
+    }
 }
 
 fn is_builtin(found: &Found) -> bool {
     found.layer == Layer::BUILTIN
 }
 
-/// Whether a word after a colon may be a name that is worth reading directories for: it has two
-/// letters that differ, and no others than names usually have.
+/// Returns whether a word after a colon may be a name that is worth reading directories for: it has
+/// two letters that differ, and only characters that names usually have.
 fn may_be_typed(word: &str) -> bool {
-    let is_usual = |letter: char| letter.is_alphanumeric() || "-_./:：".contains(letter);
-    word.chars().all(is_usual) && word.contains(char::is_alphabetic) && !is_smiley(word)
+    word.chars().all(is_usual_in_name) && word.contains(char::is_alphabetic) && !is_smiley(word)
 }
 
-/// Between the parts of a context.
+fn is_usual_in_name(letter: char) -> bool {
+    letter.is_alphanumeric() || "-_./:：".contains(letter)
+}
+
+/// Stands between the parts of a context.
 const SEPARATOR: &str = "\n\n";
 
 /// How many prompts of one message are expanded, and how many further ones are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// Returns the context for what a message invokes, and a question, within the limit of the agent;
-/// `None` if there is neither. An expansion that does not fit is replaced with a request to call
-/// the tool.
-fn within_limit(
-    agent: &Agent,
-    invocations: &[Invocation<'_, Found>],
-    question: Option<String>,
-) -> Option<String> {
-    let distinct = without_repetitions(invocations);
+/// Returns the context for a message, within the limit of the agent. `None`: there is nothing to
+/// say.
+///
+/// The context has one part for each prompt, and one for each note. A prompt whose expansion does
+/// not fit has a request to call the tool instead.
+fn context(agent: &Agent, reading: &Reading<'_>) -> Option<String> {
+    let distinct = without_repetitions(&reading.invocations);
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
     let mut parts = Vec::new();
-    let mut prompts = Vec::new();
+    let mut expansions = Vec::new();
     for invocation in expanded {
         let prompt = invocation.found.prompt();
-        let is_rendered_by_service = prompt
-            .as_ref()
-            .is_ok_and(|prompt| prompt.is_rendered_by_service());
-        parts.push(call_instead(invocation, is_rendered_by_service));
-        prompts.push(prompt);
+        let reason = match &prompt {
+            Ok(prompt) if prompt.is_rendered_by_service() => CallReason::RenderedByService,
+            _ => CallReason::TooLong,
+        };
+        parts.push(call_instead(invocation, reason));
+        expansions.push(expansion_part(agent, invocation, prompt));
     }
     if !further.is_empty() {
         parts.push(left_out_note(further));
     }
-    parts.extend(question);
+    parts.extend(reading.note_for_model());
     if parts.is_empty() {
         return None;
     }
-    // Each expansion that fits replaces the request to call the tool.
     let (max, unit) = agent.hook.as_ref()?.limit;
     let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    for (index, prompt) in prompts.into_iter().enumerate() {
-        let full = context_for(agent, expanded[index], prompt);
-        let more = unit.count(&full).saturating_sub(unit.count(&parts[index]));
+    // Each expansion that fits replaces the request to call the tool.
+    for (part, expansion) in parts.iter_mut().zip(expansions) {
+        let more = unit.count(&expansion).saturating_sub(unit.count(part));
         if more <= room {
             room -= more;
-            parts[index] = full;
+            *part = expansion;
         }
     }
     Some(parts.join(SEPARATOR))
@@ -348,50 +378,53 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     )
 }
 
-/// The context for a command: its expansion, or why it cannot be expanded.
-fn context_for(
+/// Returns the expansion of a prompt with an explanation for the model, or why there is none.
+fn expansion_part(
     agent: &Agent,
     invocation: &Invocation<'_, Found>,
     prompt: Result<Arc<Prompt>, Diagnostic>,
 ) -> String {
-    let typed = typed(invocation.name, invocation.input);
     let found = &invocation.found;
+    let typed = typed(invocation.name, invocation.input);
     let prompt = match prompt {
         Ok(prompt) => prompt,
-        Err(problem) => {
-            // What is wrong with the settings says when it works.
-            let then = if found.layer == Layer::SETTINGS {
-                ""
-            } else {
-                "; the command works once the file is saved"
-            };
+        Err(problem) => return unreadable_note(&typed, found, &problem),
+    };
+    if prompt.is_rendered_by_service() {
+        return call_instead(invocation, CallReason::RenderedByService);
+    }
+    let expansion = match found.expand(&prompt, Call::Text(invocation.input)) {
+        Ok(expansion) => expansion,
+        Err(error) => {
             return format!(
-                "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this{then}."
+                "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
+                 this; expand_prompt would say the same."
             );
         }
     };
-    if prompt.is_rendered_by_service() {
-        return call_instead(invocation, true);
+    let text = expansion.messages.into_text();
+    let mut part = framed(agent, &typed, invocation.form, &text, found.layer);
+    for warning in expansion.warnings {
+        part += &format!("{SEPARATOR}Tell the user first: {warning}");
     }
-    match found.expand(&prompt, Call::Text(invocation.input)) {
-        Ok(expansion) => {
-            let is_mention = invocation.form == Form::Mention;
-            let text = expansion.messages.into_text();
-            let mut context = framed(agent, &typed, is_mention, &text, found.layer);
-            for warning in expansion.warnings {
-                context += &format!("\n\nTell the user first: {warning}");
-            }
-            context
-        }
-        Err(error) => format!(
-            "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
-             this; expand_prompt would say the same."
-        ),
-    }
+    part
 }
 
-/// An expansion with an explanation for the model.
-fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, layer: Layer) -> String {
+/// Returns a text for the model about a prompt whose file cannot be read.
+fn unreadable_note(typed: &str, found: &Found, problem: &Diagnostic) -> String {
+    // A problem of the settings says itself when the command works.
+    let condition = if found.layer == Layer::SETTINGS {
+        ""
+    } else {
+        "; the command works once the file is saved"
+    };
+    format!(
+        "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this{condition}."
+    )
+}
+
+/// Returns an expansion with an explanation for the model before it, and a line after it.
+fn framed(agent: &Agent, typed: &str, form: Form, expansion: &str, layer: Layer) -> String {
     let origin = if layer.is_project() {
         "a prompt file of the project, whose prompts the user chose to use"
     } else if layer == Layer::BUILTIN {
@@ -399,44 +432,54 @@ fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, layer: 
     } else {
         "a prompt file that the user wrote or chose"
     };
-    let is_escaped = agent
-        .hook
-        .as_ref()
-        .is_some_and(|hook| hook.escapes_angle_brackets)
-        && expansion.contains(['<', '>']);
+    let meaning = if form == Form::Mention {
+        "The message says what to do with that text"
+    } else {
+        "Read the message as if it contained that text in full, and do what it says"
+    };
+    let verb = if form == Form::Mention {
+        "stands for"
+    } else {
+        "is short for"
+    };
+    let is_escaped = match &agent.hook {
+        Some(hook) => hook.escapes_angle_brackets && expansion.contains(['<', '>']),
+        None => false,
+    };
     let note = if is_escaped {
         " Angle brackets in it may show as `&lt;` and `&gt;`."
     } else {
         ""
     };
-    let (stands, meaning) = match is_mention {
-        true => ("stands for", "The message says what to do with that text"),
-        false => (
-            "is short for",
-            "Read the message as if it contained that text in full, and do what it says",
-        ),
-    };
     format!(
-        "In the user's message, {typed} {stands} the text below, from {origin}. {meaning}; there is no need to call \
+        "In the user's message, {typed} {verb} the text below, from {origin}. {meaning}; there is no need to call \
          expand_prompt.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
     )
 }
 
-/// The replacement for an expansion that does not fit, and for one that only a service has.
-fn call_instead(invocation: &Invocation<'_, Found>, is_remote: bool) -> String {
-    let (why, without_tool) = match is_remote {
-        true => (
-            "which a service renders when it is asked for",
-            "only the MCP server can ask for the prompt",
-        ),
-        false => (
+/// Why the model has to call the tool for the text of a prompt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallReason {
+    TooLong,
+    RenderedByService,
+}
+
+/// Returns a text that asks the model to call the tool, in place of an expansion.
+fn call_instead(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
+    let (why, without_tool) = match reason {
+        CallReason::TooLong => (
             "whose text is longer than this agent accepts from a hook",
             "the prompt is too long for the hook",
         ),
+        CallReason::RenderedByService => (
+            "which a service renders when it is asked for",
+            "only the MCP server can ask for the prompt",
+        ),
     };
-    let input = match invocation.form {
-        Form::Mention => "an empty text",
-        _ => "the text after it, without other commands,",
+    let input = if invocation.form == Form::Mention {
+        "an empty text"
+    } else {
+        "the text after it, without other commands,"
     };
     format!(
         "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \
@@ -446,12 +489,12 @@ fn call_instead(invocation: &Invocation<'_, Found>, is_remote: bool) -> String {
     )
 }
 
-/// What the user typed, shortened.
+/// Returns what the user typed, shortened and in backticks.
 fn typed(name: &str, input: &str) -> String {
     quoted(format!(":{name} {input}").trim_end())
 }
 
-/// The context of a hook for a message whose only command is `:name input`.
+/// Returns the context of a hook for a message whose only command is `:name input`.
 pub fn context_of_one(
     agent: &Agent,
     name: &str,
@@ -459,7 +502,7 @@ pub fn context_of_one(
     expansion: &str,
     layer: Layer,
 ) -> String {
-    framed(agent, &typed(name, input), false, expansion, layer)
+    framed(agent, &typed(name, input), Form::Command, expansion, layer)
 }
 
 #[cfg(test)]

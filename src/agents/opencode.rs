@@ -58,8 +58,8 @@ pub(super) static OPENCODE: Agent = Agent {
         syntax: Syntax::Plugin,
         timeout: 5000, // as in the plugin
         around_on_windows: ["", ""],
-        note: "with a plugin, opencode installs a package of its own at its first start; until it has, each start without a \
-               network waits 75 s (--no-hook leaves the plugin out)",
+        note: "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
+               it (--no-hook leaves the plugin out)",
         escapes_angle_brackets: false,
         trust_record: None,
         check: without_package,

@@ -103,7 +103,7 @@ impl Compose {
             None => {
                 let draft = draft.trim_end_matches(['\n', '\r']);
                 // A misspelled command is searched for, and what follows it is the input.
-                let misspelled = hook::slip(&view, draft)
+                let misspelled = hook::misspelled_name(&view, draft)
                     .and_then(|name| Some((name, draft.split_once(name)?.1)));
                 let (query, text) =
                     misspelled.map_or(("", draft), |(name, rest)| (name, rest.trim_start()));

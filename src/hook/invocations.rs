@@ -72,8 +72,10 @@ pub(super) struct Invoked<'t, T> {
     pub(super) unknown: Option<&'t str>,
 }
 
-/// Returns what a message invokes; without `takes_mentions`, neither stacks nor mentions. `look_up`
-/// finds the prompt of a name; for a mention, none that `is_builtin`.
+/// Returns what a message invokes; without `takes_mentions`, neither stacks nor mentions.
+///
+/// `look_up` finds the prompt of a name. A prompt that `is_builtin` is not invoked by its name
+/// before what looks like code.
 pub(super) fn of<'t, T: Clone>(
     text: &'t str,
     takes_mentions: bool,
@@ -111,9 +113,9 @@ pub(super) fn of<'t, T: Clone>(
 /// A word of a message, without the colon before it.
 struct Word<'t> {
     text: &'t str,
-    /// Where its colon is.
+    /// The position of its colon.
     colon: usize,
-    /// Where it begins.
+    /// The position after the colon.
     start: usize,
 }
 
@@ -183,22 +185,26 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
         word.len() <= MAX_MENTION && self.unknown_words.contains(&(word, form))
     }
 
+    /// Remembers that a word was looked up in vain.
     fn note_unknown(&mut self, word: &'t str, form: Form) {
         if self.lines.is_first && form == Form::Command {
-            self.invoked.unknown = spellings(word).last();
+            self.invoked.unknown = names_of_command(word).pop();
         }
         if word.len() <= MAX_MENTION {
             self.unknown_words.insert((word, form));
         }
     }
 
-    fn is_in_invocation(&self, at: usize) -> bool {
-        let last = self.invoked.invocations.last();
-        last.is_some_and(|last| at < last.range.end)
+    /// Returns whether a byte belongs to the last invocation, as the second colon of `:git:commit`.
+    fn is_in_invocation(&self, position: usize) -> bool {
+        match self.invoked.invocations.last() {
+            Some(last) => position < last.range.end,
+            None => false,
+        }
     }
 
-    /// Returns the place of a colon on the current line. `None`: a command or a mention would begin
-    /// there, but the message has none.
+    /// Returns the place of a colon on the current line. `None`: a stacked command or a mention
+    /// would begin there, and the message may have neither.
     fn place_of(&self, colon: usize) -> Option<Place> {
         let line_start = self.lines.start;
         let indentation = &self.text[line_start..colon];
@@ -213,20 +219,25 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
         if !self.takes_mentions {
             return None;
         }
-        let (form, start) = match self.invoked.invocations.last() {
-            Some(last) if last.form != Form::Mention && colon <= self.stack_end => {
-                (Form::Stacked, last.range.start)
-            }
-            _ => (Form::Mention, colon),
-        };
+        if let Some(last) = self.invoked.invocations.last()
+            && last.form != Form::Mention
+            && colon <= self.stack_end
+        {
+            return Some(Place {
+                form: Form::Stacked,
+                start: last.range.start,
+                is_indented: false,
+            });
+        }
         Some(Place {
-            form,
-            start,
+            form: Form::Mention,
+            start: colon,
             is_indented: false,
         })
     }
 
-    /// Returns whether a built-in name is probably a symbol of a program.
+    /// Returns whether a built-in name is probably a symbol of a program: the line is indented, or
+    /// goes on like code.
     fn is_symbol(&mut self, word: &Word<'t>, place: &Place, name: &str) -> bool {
         if place.is_indented {
             return true;
@@ -239,6 +250,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
         false
     }
 
+    /// Adds an invocation. A command takes the whole word, also punctuation after its name.
     fn add(&mut self, word: &Word<'t>, place: &Place, named: Named<'t, T>) {
         let length = match place.form {
             Form::Mention => named.name.len(),
@@ -269,8 +281,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
     /// Finds the prompt whose name a word is, or begins with.
     fn find(&mut self, word: &'t str, form: Form) -> Option<Named<'t, T>> {
         let names = match form {
-            Form::Mention => names_in(word),
-            Form::Command | Form::Stacked => spellings(word).collect(),
+            Form::Mention => names_of_mention(word),
+            Form::Command | Form::Stacked => names_of_command(word),
         };
         for name in names {
             if let Some(found) = self.get(name, form) {
@@ -280,6 +292,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
         None
     }
 
+    /// Looks a name up, unless it is known, or too many names were looked up.
     fn get(&mut self, name: &'t str, form: Form) -> Option<T> {
         let key = (name, form == Form::Mention);
         if let Some(known) = self.known.get(&key) {
@@ -294,43 +307,60 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
     }
 }
 
-/// Returns whether the `rest` of a line says that the name at its start is a symbol of a program,
+/// Returns whether the text after a name on its line says that the name is a symbol of a program,
 /// as in `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or
 /// `:test,` (Ruby).
-fn is_before_code(rest: &str) -> bool {
-    rest.contains("{:")
-        || rest.contains("=>")
-        || rest.contains("#'")
-        || rest.trim_end().ends_with(',')
+fn is_before_code(following: &str) -> bool {
+    following.contains("{:")
+        || following.contains("=>")
+        || following.contains("#'")
+        || following.trim_end().ends_with(',')
 }
 
-/// Gives each command its input. Until then, its range ends after its name.
+/// The input that all commands of a stack get.
+#[derive(Clone, Copy)]
+struct StackInput<'t> {
+    text: &'t str,
+    /// The position after the input.
+    end: usize,
+}
+
+/// Gives each command its input, and extends its range to the end of the input. Before, the range
+/// ends after the command's name.
 fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
-    let mut limit = text.len(); // where the next stack begins
-    let mut of_stack = None;
+    // From the last to the first, because the input of a command ends before the next stack.
+    let mut next_stack = text.len();
+    let mut stack_input: Option<StackInput<'t>> = None;
     for invocation in invocations.iter_mut().rev() {
         if invocation.form == Form::Mention {
             continue;
         }
-        let (input, end) = *of_stack.get_or_insert_with(|| {
-            let rest = text[invocation.range.end..limit].trim_end();
-            (trimmed(rest), invocation.range.end + rest.len())
+        let input = stack_input.unwrap_or_else(|| {
+            let start = invocation.range.end;
+            let following = text[start..next_stack].trim_end();
+            StackInput {
+                text: without_blanks_before(following),
+                end: start + following.len(),
+            }
         });
-        invocation.input = input;
-        invocation.range.end = end;
+        invocation.input = input.text;
+        invocation.range.end = input.end;
+        stack_input = Some(input);
         if invocation.form == Form::Command {
-            limit = invocation.range.start;
-            of_stack = None;
+            next_stack = invocation.range.start;
+            stack_input = None;
         }
     }
 }
 
 /// Returns each word of a text after a colon that may begin a command or a mention: not those of
-/// `10:30`, `note:` and `std::vec`. Of `(:a(:b`, these are `a(:b` and `b`.
+/// `10:30`, `note:` and `std::vec`. In `(:a(:b`, these are `a(:b` and `b`.
 fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
-    let mut end = 0; // each byte is read once, also if a word has many colons
-    let first_bytes = memchr2_iter(b':', 0xef, text.as_bytes()); // 0xef is never inside a character
-    first_bytes.filter_map(move |colon| {
+    // The end of the last word, which later colons in that word share: each byte is read once.
+    let mut end = 0;
+    // `：` begins with 0xef, which is never inside a character.
+    let colons = memchr2_iter(b':', 0xef, text.as_bytes());
+    colons.filter_map(move |colon| {
         let start = colon + colon_length(text, colon)?;
         if start >= end {
             end = end_of(text, start, |letter| !letter.is_whitespace());
@@ -343,50 +373,56 @@ fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// Returns the bytes of the colon that is here, if it may begin a command or a mention.
-fn colon_length(text: &str, at: usize) -> Option<usize> {
-    let before = text[..at].chars().next_back();
-    if before.is_some_and(|before| !before.is_whitespace() && !OPENING.contains(&before)) {
+/// Returns the length of the colon at a position, in bytes. `None`: it cannot begin a command or a
+/// mention, because it follows a letter, or it is no colon.
+fn colon_length(text: &str, position: usize) -> Option<usize> {
+    if let Some(before) = text[..position].chars().next_back()
+        && !before.is_whitespace()
+        && !OPENING.contains(&before)
+    {
         return None;
     }
     let colon = COLONS
         .iter()
-        .find(|colon| text[at..].starts_with(**colon))?;
+        .find(|colon| text[position..].starts_with(**colon))?;
     Some(colon.len_utf8())
 }
 
-/// Returns where the letters of this kind end that begin at a byte.
+/// Returns the position after the characters of this kind that begin at `start`.
 fn end_of(text: &str, start: usize, is_of_kind: fn(char) -> bool) -> usize {
-    let end = text[start..].find(|letter| !is_of_kind(letter));
-    end.map_or(text.len(), |length| start + length)
+    let length = text[start..].find(|letter| !is_of_kind(letter));
+    length.map_or(text.len(), |length| start + length)
 }
 
-/// The names that a word at the start of a line may be.
-fn spellings(word: &str) -> impl Iterator<Item = &str> {
-    let spellings = [
-        Some(word),
-        Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word),
-    ];
-    spellings
-        .into_iter()
-        .flatten()
-        .filter(|name| may_be_name(name))
-}
-
-/// Returns the names that a word elsewhere may begin with, the longest first: none that ends in
-/// punctuation or is a smiley. Of a word with very many ends, such as a text without spaces, these
-/// are the first.
-fn names_in(word: &str) -> Vec<&str> {
+/// Returns the names that a word at the start of a line may be: the word, and the word without the
+/// punctuation at its end.
+fn names_of_command(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
-    for (at, letter) in word.char_indices() {
-        if at > MAX_MENTION || names.len() == MAX_ENDS {
-            break;
-        }
-        if ends_name(letter, &word[at + letter.len_utf8()..]) && !is_ended(&word[..at]) {
-            names.push(&word[..at]);
+    for name in [word, word.trim_end_matches(PUNCTUATION)] {
+        if may_be_name(name) && !names.contains(&name) {
+            names.push(name);
         }
     }
-    if word.len() <= MAX_MENTION && !is_ended(word) {
+    names
+}
+
+/// Returns the names with which a word in a sentence may begin, the longest first: `style.)` →
+/// `style`, and `v1.2` → `v1.2`.
+///
+/// No name ends in punctuation, or is a smiley. Of a word with very many ends, such as a text
+/// without spaces, only the first ones count.
+fn names_of_mention(word: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (position, letter) in word.char_indices() {
+        if position > MAX_MENTION || names.len() == MAX_ENDS {
+            break;
+        }
+        let after = &word[position + letter.len_utf8()..];
+        if ends_name(letter, after) && !ends_in_punctuation(&word[..position]) {
+            names.push(&word[..position]);
+        }
+    }
+    if word.len() <= MAX_MENTION && !ends_in_punctuation(word) {
         names.push(word);
     }
     names.retain(|name| may_be_name(name) && !is_smiley(name));
@@ -401,31 +437,32 @@ fn ends_name(letter: char, after: &str) -> bool {
     CLOSING.contains(&letter) || (PUNCTUATION.contains(&letter) && !is_inside)
 }
 
-fn is_ended(name: &str) -> bool {
+fn ends_in_punctuation(name: &str) -> bool {
     name.ends_with(PUNCTUATION) || name.ends_with(CLOSING)
 }
 
-/// Whether a word after a colon may be a name: not the rest of `::vec` or `:smile:`.
+/// Returns whether a word after a colon may be a name, unlike those of `::vec` and `:smile:`.
 fn may_be_name(word: &str) -> bool {
     let mut parts = word.split(COLONS);
     parts.all(|part| !part.is_empty())
 }
 
-/// Whether a word after a colon has no letter, or only one, perhaps repeated: the rest of `:-)`,
-/// `:D` or `:PP`.
+/// Returns whether a word after a colon has no letter, or only one, perhaps repeated: that of
+/// `:-)`, `:D` or `:PP`.
 pub(super) fn is_smiley(word: &str) -> bool {
     let first = word.chars().next();
     !word.chars().any(char::is_alphanumeric) || word.chars().all(|letter| Some(letter) == first)
 }
 
-/// A text without spaces before it, except those that indent its first line if a line ending comes
-/// before it.
-fn trimmed(rest: &str) -> &str {
-    let spaces = rest.len() - rest.trim_start().len();
-    let line = rest[..spaces]
-        .rfind('\n')
-        .map_or(spaces, |newline| newline + 1);
-    &rest[line..]
+/// Returns a text without the blanks before it. If a line ending is among them, the indentation of
+/// the first line stays: `"\n\n    code"` → `"    code"`.
+fn without_blanks_before(text: &str) -> &str {
+    let blanks = &text[..text.len() - text.trim_start().len()];
+    let start = match blanks.rfind('\n') {
+        Some(newline) => newline + 1,
+        None => blanks.len(),
+    };
+    &text[start..]
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ struct CodeSpans {
 }
 
 impl<'t> Lines<'t> {
+    /// Returns the lines of a text, before the first one is read.
     pub(super) fn of(text: &'t str) -> Lines<'t> {
         Lines {
             text,
@@ -53,87 +54,117 @@ impl<'t> Lines<'t> {
     }
 
     /// Moves on to the line with this byte.
-    pub(super) fn advance(&mut self, at: usize) {
-        while self.end <= at {
+    pub(super) fn advance(&mut self, position: usize) {
+        while self.end <= position {
             let is_blank = self.text[self.start..self.end].trim_start().is_empty();
             self.is_first &= is_blank;
             if is_blank || self.is_fenced {
                 self.paragraph = self.end;
             }
             self.start = self.end;
-            self.end = memchr(b'\n', &self.text.as_bytes()[self.start..])
-                .map_or(self.text.len(), |at| self.end + at + 1);
-            let line = &self.text[self.start..self.end];
-            self.is_fenced = match &self.fence {
-                None => Fence::of(line)
-                    .filter(|fence| fence.may_open)
-                    .is_some_and(|opening| self.fence.insert(opening).is_alone),
-                Some(opening) => {
-                    if opening.is_closed_by(line) {
-                        self.fence = None;
-                    }
-                    true
-                }
-            };
+            let newline = memchr(b'\n', &self.text.as_bytes()[self.start..]);
+            self.end = newline.map_or(self.text.len(), |length| self.start + length + 1);
+            self.read_fence();
         }
     }
 
-    /// Returns what the current line has from the byte `at` on.
-    pub(super) fn after(&self, at: usize) -> &'t str {
-        &self.text[at..self.end]
+    /// Finds out whether the current line belongs to a fenced code block.
+    fn read_fence(&mut self) {
+        let line = &self.text[self.start..self.end];
+        if let Some(opening) = &self.fence {
+            self.is_fenced = true;
+            if opening.is_closed_by(line) {
+                self.fence = None;
+            }
+            return;
+        }
+        self.is_fenced = false;
+        if let Some(fence) = Fence::of(line)
+            && fence.may_open
+        {
+            self.is_fenced = fence.is_alone;
+            self.fence = Some(fence);
+        }
     }
 
-    /// Whether the byte `at` of the current line, which follows a blank or an opening bracket, is
-    /// neither in code nor in a quotation, a link or an address.
-    pub(super) fn is_prose(&mut self, at: usize) -> bool {
-        let (before, after) = self.text[self.start..self.end].split_at(at - self.start);
-        let is_block =
-            before.starts_with(['\t', '>']) || before.starts_with("    ") || self.is_fenced;
+    /// Returns the part of the current line from a byte on.
+    pub(super) fn after(&self, position: usize) -> &'t str {
+        &self.text[position..self.end]
+    }
+
+    /// Returns whether a byte of the current line is neither in code nor in a quotation, a link or
+    /// an address. A blank or an opening bracket is before the byte, or nothing.
+    pub(super) fn is_prose(&mut self, position: usize) -> bool {
+        let line = &self.text[self.start..self.end];
+        let (before, after) = line.split_at(position - self.start);
+        if self.is_fenced || begins_code_or_quotation(before) {
+            return false;
+        }
         let near = end_of(before, MAX_NEAR);
         let word = near.rsplit(char::is_whitespace).next().unwrap_or_default();
-        // As in `validates(:name)`; languages without blanks have a bracket after a letter, too.
-        let is_call = word
-            .trim_end_matches(OPENING)
-            .ends_with(|end: char| end.is_ascii_alphanumeric() || end == '_');
-        let is_elsewhere =
-            is_block || is_call || before.trim_start().starts_with('>') || word.contains("://");
-        !is_elsewhere && !is_in_link(near, after) && !self.is_code(at)
+        if is_call(word) || word.contains("://") || is_in_link(near, after) {
+            return false;
+        }
+        !self.is_code(position)
     }
 
     /// Returns whether this byte of the current paragraph is between backticks.
-    fn is_code(&mut self, at: usize) -> bool {
-        if self.code.paragraph.start != self.paragraph || !self.code.paragraph.contains(&at) {
-            let following = self.text[self.end..]
-                .split_inclusive('\n')
-                .take_while(|line| !line.trim_start().is_empty());
-            let end = self.end + following.map(str::len).sum::<usize>();
-            self.code = CodeSpans::of(self.text, self.paragraph..end);
+    fn is_code(&mut self, position: usize) -> bool {
+        let known = &self.code.paragraph;
+        if known.start != self.paragraph || !known.contains(&position) {
+            self.code = CodeSpans::of(self.text, self.paragraph..self.paragraph_end());
         }
-        self.code.contain(at)
+        self.code.contain(position)
+    }
+
+    /// Returns where the current paragraph ends: before the next blank line.
+    fn paragraph_end(&self) -> usize {
+        let mut end = self.end;
+        for line in self.text[self.end..].split_inclusive('\n') {
+            if line.trim_start().is_empty() {
+                break;
+            }
+            end += line.len();
+        }
+        end
     }
 }
 
+/// Returns whether a line that begins like this is indented code, or quoted with `>`.
+fn begins_code_or_quotation(line: &str) -> bool {
+    line.starts_with('\t') || line.starts_with("    ") || line.trim_start().starts_with('>')
+}
+
+/// Returns whether a word is the beginning of a call, as in `validates(:name)`: a letter is before
+/// its brackets. Languages without blanks have a bracket after their letters in prose, too, so only
+/// ASCII counts.
+fn is_call(word: &str) -> bool {
+    word.trim_end_matches(OPENING)
+        .ends_with(|end: char| end.is_ascii_alphanumeric() || end == '_')
+}
+
 impl CodeSpans {
+    /// Returns the code in a paragraph of a text.
     fn of(text: &str, paragraph: Range<usize>) -> CodeSpans {
         let runs = runs_of_backticks(text, paragraph.clone());
         let mut spans = Vec::new();
-        let mut next = 0;
-        while let Some(opening) = runs.get(next) {
-            next = opening.closing.unwrap_or(next) + 1;
-            spans.extend(
-                opening
-                    .closing
-                    .map(|closing| opening.start..runs[closing].start),
-            );
+        let mut index = 0;
+        while let Some(opening) = runs.get(index) {
+            if let Some(closing) = opening.closing {
+                spans.push(opening.start..runs[closing].start);
+                index = closing;
+            }
+            index += 1;
         }
         CodeSpans { paragraph, spans }
     }
 
-    fn contain(&self, at: usize) -> bool {
-        let following = self.spans.partition_point(|span| span.end <= at);
-        self.spans
-            .get(following)
-            .is_some_and(|span| span.start < at)
+    fn contain(&self, position: usize) -> bool {
+        let following = self.spans.partition_point(|span| span.end <= position);
+        match self.spans.get(following) {
+            Some(span) => span.start < position,
+            None => false,
+        }
     }
 }
 
@@ -148,8 +179,8 @@ struct Run {
 /// Returns the runs of backticks in a part of a text.
 fn runs_of_backticks(text: &str, part: Range<usize>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for start in memchr_iter(b'`', &text.as_bytes()[part.clone()]) {
-        let start = part.start + start;
+    for offset in memchr_iter(b'`', &text.as_bytes()[part.clone()]) {
+        let start = part.start + offset;
         match runs.last_mut() {
             Some(run) if run.start + run.length == start => run.length += 1,
             _ => runs.push(Run {
@@ -159,9 +190,9 @@ fn runs_of_backticks(text: &str, part: Range<usize>) -> Vec<Run> {
             }),
         }
     }
-    let mut following = HashMap::new();
+    let mut next_of_length = HashMap::new();
     for (index, run) in runs.iter_mut().enumerate().rev() {
-        run.closing = following.insert(run.length, index);
+        run.closing = next_of_length.insert(run.length, index);
     }
     runs
 }
@@ -179,33 +210,37 @@ fn end_of(text: &str, max: usize) -> &str {
     &text[start..]
 }
 
-/// Whether what is between these parts of a line belongs to a link: `[text](address)`,
+/// Returns whether the place between these parts of a line belongs to a link: `[text](address)`,
 /// `[text][name]` or `[name]: address`.
 fn is_in_link(before: &str, after: &str) -> bool {
-    let before = before.as_bytes();
     let after = &after.as_bytes()[..after.len().min(MAX_NEAR)];
-    let closing = unmatched(after, memchr2_iter(b'[', b']', after), b'[');
-    let opening = unmatched(before, memchr2_iter(b'(', b')', before).rev(), b')');
-    closing.is_some_and(|at| matches!(after.get(at + 1), Some(b'(' | b'[' | b':')))
-        || opening.is_some_and(|at| before[..at].ends_with(b"]"))
+    let square_brackets = memchr2_iter(b'[', b']', after);
+    if let Some(closing) = unmatched(after, square_brackets, b'[')
+        && matches!(after.get(closing + 1), Some(b'(' | b'[' | b':'))
+    {
+        return true;
+    }
+    let before = before.as_bytes();
+    let round_brackets = memchr2_iter(b'(', b')', before).rev();
+    match unmatched(before, round_brackets, b')') {
+        Some(opening) => before[..opening].ends_with(b"]"),
+        None => false,
+    }
 }
 
-/// Where the first of these brackets is that has no partner before it.
-fn unmatched(text: &[u8], mut brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
-    let mut open = 0;
-    brackets.find(|at| {
-        let is_partner = text[*at] == partner;
-        open += if is_partner { 1 } else { -1 };
-        open < 0
-    })
-}
-
-/// How many spaces a line begins with, up to three.
-fn indentation(line: &str) -> usize {
-    line.bytes()
-        .take(3)
-        .take_while(|byte| *byte == b' ')
-        .count()
+/// Returns the position of the first of these brackets that has no `partner` before it.
+fn unmatched(text: &[u8], brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
+    let mut open_partners = 0;
+    for position in brackets {
+        if text[position] == partner {
+            open_partners += 1;
+        } else if open_partners == 0 {
+            return Some(position);
+        } else {
+            open_partners -= 1;
+        }
+    }
+    None
 }
 
 /// A line that opens or closes a fenced code block, as in Markdown. Backticks at the end of a line
@@ -213,44 +248,68 @@ fn indentation(line: &str) -> usize {
 struct Fence {
     mark: u8,
     length: usize,
+    /// Whether no other text is before it.
     is_alone: bool,
     may_open: bool,
     may_close: bool,
 }
 
 impl Fence {
+    /// Returns the fence at the start or the end of a line, such as `~~~~` or ` ```rust `.
     fn of(line: &str) -> Option<Fence> {
-        let line = &line[indentation(line)..];
+        let line = without_indentation(line);
         let is_alone = line.starts_with(['`', '~']);
-        let is_apart = line.starts_with(['>', ' ', '\t']);
-        let last = || {
-            line.split_whitespace()
-                .next_back()
-                .filter(|word| !is_apart && word.starts_with('`'))
+        let fence = if is_alone {
+            line
+        } else {
+            last_backticks(line)?
         };
-        let line = if is_alone { line } else { last()? };
-        let mark = line
-            .bytes()
-            .next()
-            .filter(|mark| matches!(mark, b'`' | b'~'))?;
-        let length = line.bytes().take_while(|byte| *byte == mark).count();
-        let info = &line[length..];
-        let fence = Fence {
+        let mark = *fence.as_bytes().first()?;
+        let length = fence.bytes().take_while(|byte| *byte == mark).count();
+        if length < 3 {
+            return None;
+        }
+        let info = &fence[length..];
+        Some(Fence {
             mark,
             length,
             is_alone,
             may_open: mark == b'~' || !info.contains('`'), // otherwise it is a code span
             may_close: is_alone && info.trim().is_empty(),
-        };
-        (length >= 3).then_some(fence)
+        })
     }
 
-    /// One that began after other text may also end after some.
+    /// Returns whether a line closes the code block. One that began after other text may also end
+    /// after some.
     fn is_closed_by(&self, line: &str) -> bool {
-        let is_equal = |other: Fence| {
-            other.may_close && other.mark == self.mark && other.length >= self.length
-        };
-        Fence::of(line).is_some_and(is_equal)
-            || (!self.is_alone && line.trim_end().ends_with("```"))
+        if !self.is_alone && line.trim_end().ends_with("```") {
+            return true;
+        }
+        match Fence::of(line) {
+            Some(fence) => {
+                fence.may_close && fence.mark == self.mark && fence.length >= self.length
+            }
+            None => false,
+        }
+    }
+}
+
+/// Returns a line without the spaces at its start; of more than three, the first three are removed.
+fn without_indentation(line: &str) -> &str {
+    let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
+    &line[spaces.min(3)..]
+}
+
+/// Returns the last word of a line if it begins with a backtick. A line that is quoted or indented
+/// has none.
+fn last_backticks(line: &str) -> Option<&str> {
+    if line.starts_with(['>', ' ', '\t']) {
+        return None;
+    }
+    let word = line.split_whitespace().next_back()?;
+    if word.starts_with('`') {
+        Some(word)
+    } else {
+        None
     }
 }

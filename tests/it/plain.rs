@@ -37,7 +37,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/source.rs",
     "cli/token.rs",
     "doctor/hook.rs",
-    "hook.rs",
     "transport/http/tokens.rs",
 ];
 
@@ -73,8 +72,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "doctor/client.rs",
     "doctor/hook.rs",
     "doctor/server.rs",
-    "hook.rs",
-    "hook/prose.rs",
     "server/prompt_edits.rs",
     "server/prompts.rs",
     "server/resources.rs",
