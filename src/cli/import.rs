@@ -1,21 +1,22 @@
 //! `prompt-expander import`: copies prompts of other programs into the user's folder, as Markdown
 //! files.
 
+mod originals;
+
 use super::new::{warn_of_the_same_name, warn_of_unserved};
-use super::output::{self, NAME, Reporter, Styled, full_path, styled};
+use super::output::{self, NAME, Reporter, Styled, shown, styled};
 use super::source::{PromptSource, absolute};
 use super::stdin;
-use crate::library::{Library, Reach, create_prompt_file, path_of_new_prompt, read_confined};
+use crate::library::{Library, create_prompt_file, path_of_new_prompt};
 use crate::prompt::{
-    Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity,
-    hexai_prompts, import, owned_text, space_in_name,
+    Diagnostic, Format, Imported, Kind, MAX_FILE, Name, Severity, import, space_in_name,
 };
 use crate::whole_file;
-use crate::wording::{count, named, named_path};
+use crate::wording::{count, named};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use originals::{Original, Originals};
 use serde::Serialize;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,24 +54,24 @@ pub(super) struct Import {
     json: bool,
 }
 
+/// What happened to each prompt.
+#[derive(Default, Serialize)]
+struct ImportReport {
+    imported: Vec<ImportedPrompt>,
+    /// The prompts whose files had the imported text already.
+    unchanged: Vec<ImportedPrompt>,
+    /// Why prompts were not imported, and what is different in those that were.
+    problems: Vec<Diagnostic>,
+    /// False for a dry run.
+    written: bool,
+}
+
 #[derive(Debug, Serialize)]
-struct Done {
+struct ImportedPrompt {
     name: Name,
     path: PathBuf,
     original: PathBuf,
 }
-
-/// What happened to each prompt.
-#[derive(Default)]
-struct Report {
-    imported: Vec<Done>,
-    unchanged: Vec<Done>,
-    /// Why prompts were not imported, and what is different in those that were.
-    problems: Vec<Diagnostic>,
-}
-
-/// Prompts that were read, each with its file, and its text if that is Markdown of this program.
-type Read = Vec<(Prompt, PathBuf, Option<String>)>;
 
 impl Import {
     pub(super) fn run(
@@ -79,376 +80,273 @@ impl Import {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let library = source.library();
+        let target = self.target(source, &library)?;
+        let originals = self.originals(source, reporter)?;
+        let mut report = ImportReport {
+            problems: originals.problems,
+            written: !self.dry_run,
+            ..ImportReport::default()
+        };
+        for original in originals.prompts {
+            if let Err(problem) = self.import_one(&original, &target, &mut report) {
+                report.problems.push(problem.in_file(original.file));
+            }
+        }
+        if self.json {
+            output::print_json(&report)?;
+        } else {
+            output::print_lines(&report.text())?;
+        }
+        if self.dry_run {
+            reporter.note("nothing was written; leave out --dry-run to import");
+        } else if !report.imported.is_empty() {
+            report.note_next_step(source, &library, &target, reporter);
+        }
+        if Severity::Error.count_in(&report.problems) > 0 {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the folder to import into.
+    ///
+    /// # Errors
+    /// It is in a folder with prompts of another program, where nothing is written.
+    fn target(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
         let target = match &self.to {
             Some(_) if source.project => {
                 bail!("--to and --project each choose a folder; leave out one of them")
             }
-            Some(dir) => absolute(dir),
-            None => source.folder_of_new(&library)?,
+            Some(folder) => absolute(folder),
+            None => source.folder_of_new(library)?,
         };
-        if let Some(folder) = target
-            .ancestors()
-            .find(|folder| !Format::of_folder(folder).is_own())
-        {
-            let (folder, title) = (full_path(folder), Format::of_folder(folder).title);
-            bail!(
-                "{folder} has prompts for {title}, and nothing is written to it; choose another folder with --to"
-            );
-        }
-        let mut report = Report::default();
-        let (format, path) = named_format(&self.source);
-        let read = match path.as_os_str() == "-" {
-            true => self.standard_input(format, &mut report, reporter)?,
-            false => find(source, format, &absolute(path), &mut report)?,
-        };
-        for (prompt, original, own) in read {
-            if let Err(problem) = self.import_one(&prompt, &original, own, &target, &mut report) {
-                report.problems.push(problem.in_file(original));
+        for folder in target.ancestors() {
+            let format = Format::of_folder(folder);
+            if !format.is_own() {
+                bail!(
+                    "{} is for the prompts of {}; choose another folder with --to",
+                    shown(folder),
+                    format.title
+                );
             }
         }
-        let has_failed = Severity::Error.count_in(&report.problems) > 0;
-        let Report {
-            imported,
-            unchanged,
-            problems,
-        } = &report;
-        if self.json {
-            output::print_json(&json!({
-                "imported": imported, "unchanged": unchanged, "problems": problems, "written": !self.dry_run
-            }))?;
-        } else {
-            output::print_lines(&report.text(self.dry_run))?;
-        }
-        if self.dry_run {
-            reporter.note("nothing was written; leave out --dry-run to import");
-        } else if !imported.is_empty() {
-            let is_served =
-                |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path, reporter);
-            match imported.iter().filter(is_served).count() {
-                0 => warn_of_unserved(&target, reporter),
-                _ => {
-                    let example = imported
-                        .iter()
-                        .find(|done| space_in_name(&done.name).is_none());
-                    let command = format!("prompt-expander explain{}", source.project_option());
-                    reporter.note_if_any(example.map(|Done { name, .. }| {
-                        format!("type `:{name} …` in a chat; `{command} {name}` shows what the agent gets")
-                    }));
-                }
-            }
-        }
-        Ok(if has_failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(target)
     }
 
-    /// The prompts on standard input: a JSON object in each line, as hexai has them, or one prompt
-    /// with the name that was given.
+    /// Reads the prompts to import.
+    fn originals(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<Originals> {
+        let NamedSource { format, path } = NamedSource::of(&self.source);
+        if path.as_os_str() == "-" {
+            return self.standard_input(format, reporter);
+        }
+        originals::read(source, format, &absolute(path))
+    }
+
+    /// Reads the prompts on standard input: lines of hexai, each of which is a JSON object, or one
+    /// prompt with the name of `--name`.
     fn standard_input(
         &self,
         format: Option<&'static Format>,
-        report: &mut Report,
         reporter: &Reporter,
-    ) -> anyhow::Result<Read> {
+    ) -> anyhow::Result<Originals> {
         let text = stdin::text(MAX_FILE, "a prompt", reporter)?;
-        let is_hexai = format.map_or_else(
-            || text.trim_start().starts_with('{'),
-            |format| format.name == "hexai",
-        );
+        let mut originals = Originals::default();
+        let is_hexai = match format {
+            Some(format) => format.name == "hexai",
+            None => text.trim_start().starts_with('{'),
+        };
         if is_hexai {
-            return Ok(lines(&text, Path::new("-"), report));
+            originals.add_hexai_lines(&text, Path::new("-"));
+            return Ok(originals);
         }
-        let name = self
-            .name
-            .as_deref()
-            .context("the prompt has no name; write it as in `import - --name review`")?;
+        let name = self.name.as_deref().context(
+            "the prompt on standard input has no name; add one, as in `import - --name review`",
+        )?;
         let name = Name::new(name)
-            .map_err(|why| anyhow!("{} cannot be the name of a prompt: {why}", named(name)))?;
-        let file = format
-            .unwrap_or(Format::OWN)
-            .file_names()
-            .next()
-            .context("this format has no files")?;
-        let prompt = file.parse(&name, text.as_bytes(), None)?;
-        Ok(vec![(
-            prompt,
-            PathBuf::from("-"),
-            file.is_own().then_some(text),
-        )])
+            .map_err(|error| anyhow!("{} cannot be the name of a prompt: {error}", named(name)))?;
+        let mut file_names = format.unwrap_or(Format::OWN).file_names();
+        let file_name = file_names.next().context("this format has no files")?;
+        originals.prompts.push(Original {
+            prompt: file_name.parse(&name, text.as_bytes(), None)?,
+            file: PathBuf::from("-"),
+            markdown: file_name.is_own().then_some(text),
+        });
+        Ok(originals)
     }
 
-    /// Writes a prompt, and reports it with what is different; or says why it is not imported.
+    /// Writes the file of a prompt, and adds it to the report with the notes on what is different
+    /// in it.
+    ///
+    /// # Errors
+    /// Why the prompt is not imported.
     fn import_one(
         &self,
-        prompt: &Prompt,
-        original: &Path,
-        own: Option<String>,
+        original: &Original,
         target: &Path,
-        report: &mut Report,
+        report: &mut ImportReport,
     ) -> Result<(), Diagnostic> {
-        let name = &prompt.name;
-        // Not `x.prompt`, for example: `x.prompt.md` is the prompt `x` of VS Code.
-        let written = format!("{name}.md");
-        if Format::OWN
-            .prompt_file(&written)
-            .is_none_or(|(read, _)| read != name.as_str())
-        {
-            let message = format!(
-                "a file {} would not be read as the prompt {}",
-                named(&written),
-                named(name)
-            );
-            return Err(Diagnostic::error(None, message, "rename the original"));
-        }
-        let own = own.filter(|_| prompt.included().is_empty());
-        let Imported { text, notes } = match own {
-            Some(text) if prompt.attachments.is_empty() => Imported {
-                text,
-                notes: Vec::new(),
-            },
-            own => {
-                let imported = import(prompt)?;
-                Imported {
-                    text: own.unwrap_or(imported.text),
-                    ..imported
-                }
-            }
-        };
+        let name = &original.prompt.name;
+        check_file_name(name)?;
+        let Imported { text, notes } = imported(original)?;
         let planned = if self.dry_run {
             path_of_new_prompt(target, name)
         } else {
             create_prompt_file(target, name, &text)
         };
-        let done = |path| Done {
-            name: name.clone(),
-            path,
-            original: original.to_owned(),
-        };
         match planned {
-            Ok(path) => report.imported.push(done(path)),
-            Err(error) if error.kind != Kind::Exists => {
-                return Err(Diagnostic {
-                    file: None,
-                    ..error
-                });
+            Ok(path) => report.imported.push(original.imported_to(path)),
+            Err(error) if error.kind == Kind::Exists => {
+                let Some(path) = path_with_text(target, name, &text) else {
+                    let message = format!("{}: it has another text", error.message);
+                    let fix = "choose another folder with --to, or remove that file";
+                    return Err(Diagnostic::error(None, message, fix));
+                };
+                report.unchanged.push(original.imported_to(path));
             }
-            Err(error) => {
-                let present = Library::named([target.to_owned()])
-                    .view()
-                    .get(name)
-                    .and_then(|found| found.place().file);
-                match present.filter(|path| {
-                    whole_file::read(path).is_ok_and(|present| present == text.as_bytes())
-                }) {
-                    Some(path) => report.unchanged.push(done(path)),
-                    None => {
-                        let message = format!("{}: it has another text", error.message);
-                        let fix = "choose another folder with --to, or remove that file";
-                        return Err(Diagnostic::error(None, message, fix));
-                    }
-                }
+            Err(mut error) => {
+                error.file = None; // the report shows the original
+                return Err(error);
             }
         }
-        report.problems.extend(
-            notes
-                .into_iter()
-                .chain(space_in_name(name))
-                .map(|note| note.in_file(original)),
-        );
+        for note in notes.into_iter().chain(space_in_name(name)) {
+            report.problems.push(note.in_file(original.file.as_path()));
+        }
         Ok(())
     }
 }
 
-/// The format and the path in `FORMAT:SOURCE`.
-fn named_format(option: &Path) -> (Option<&'static Format>, &Path) {
-    let split = option.to_str().and_then(|option| option.split_once(':'));
-    let named =
-        split.and_then(|(name, path)| Some((formats().find(|format| format.name == name)?, path)));
-    named.map_or((None, option), |(format, path)| {
-        (Some(format), Path::new(path))
+/// What `[FORMAT:]SOURCE` names.
+struct NamedSource<'s> {
+    format: Option<&'static Format>,
+    path: &'s Path,
+}
+
+impl NamedSource<'_> {
+    /// Divides the option: `fabric:team/patterns` is a format and a path. What is before the colon
+    /// belongs to the path if no format has this name, as in `C:\\prompts`.
+    fn of(option: &Path) -> NamedSource<'_> {
+        if let Some(option) = option.to_str()
+            && let Some((name, path)) = option.split_once(':')
+            && let Some(format) = originals::format_named(name)
+        {
+            return NamedSource {
+                format: Some(format),
+                path: Path::new(path),
+            };
+        }
+        NamedSource {
+            format: None,
+            path: option,
+        }
+    }
+}
+
+impl Original {
+    fn imported_to(&self, path: PathBuf) -> ImportedPrompt {
+        ImportedPrompt {
+            name: self.prompt.name.clone(),
+            path,
+            original: self.file.clone(),
+        }
+    }
+}
+
+/// Refuses a name whose file would be read as another prompt: `x.prompt.md` is not the prompt
+/// `x.prompt`, but `x` in the format of VS Code.
+fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
+    let file_name = format!("{name}.md");
+    if let Some((stem, _)) = Format::OWN.prompt_file(&file_name)
+        && stem == name.as_str()
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "a file {} would not be read as the prompt {}",
+        named(&file_name),
+        named(name)
+    );
+    Err(Diagnostic::error(None, message, "rename the original"))
+}
+
+/// Returns the text of the imported file, and what is different in it. Markdown of this program
+/// stays as it is, unless files are included in it: their text becomes part of the import.
+fn imported(original: &Original) -> Result<Imported, Diagnostic> {
+    let prompt = &original.prompt;
+    let Some(markdown) = &original.markdown else {
+        return import(prompt);
+    };
+    if !prompt.included().is_empty() {
+        return import(prompt);
+    }
+    let notes = if prompt.attachments.is_empty() {
+        Vec::new()
+    } else {
+        import(prompt)?.notes
+    };
+    Ok(Imported {
+        text: markdown.clone(),
+        notes,
     })
 }
 
-fn formats() -> impl Iterator<Item = &'static Format> {
-    FORMATS.iter().chain(&IMPORTED)
+/// Returns the file of a prompt in a folder, if it has this text.
+fn path_with_text(folder: &Path, name: &Name, text: &str) -> Option<PathBuf> {
+    let found = Library::named([folder.to_owned()]).view().get(name)?;
+    let path = found.place().file?;
+    let bytes = whole_file::read(&path).ok()?;
+    (bytes == text.as_bytes()).then_some(path)
 }
 
-/// Reads what a path names: a file, a folder of prompts, or one with such folders below it, each by
-/// its own rules.
-fn find(
-    source: &PromptSource,
-    format: Option<&'static Format>,
-    path: &Path,
-    report: &mut Report,
-) -> anyhow::Result<Read> {
-    let shown = named_path(path);
-    let metadata = path.metadata().map_err(|error| {
-        anyhow!(
-            "{shown} cannot be read: {error}; name a folder or a file, as in `import ~/.claude`"
-        )
-    })?;
-    let texts = ["SKILL.md", "system.md"]; // of folders that are themselves prompts
-    let is_prompt = metadata.is_file() || texts.iter().any(|text| path.join(text).is_file());
-    let folder = path
-        .ancestors()
-        .nth(if texts.iter().any(|text| path.ends_with(text)) {
-            2
-        } else {
-            1
-        });
-    let folder = folder.filter(|_| is_prompt).unwrap_or(path).to_owned();
-    let is_known = |format: &'static Format, folder: &Path| {
-        format.folders.iter().any(|end| folder.ends_with(end))
-    };
-    let known = path.ancestors().find_map(|at| {
-        Some((
-            formats().find(|format| is_known(format, at))?,
-            at.to_owned(),
-        ))
-    });
-    let mut roots: Vec<(&Format, PathBuf)> = match format {
-        Some(format) => vec![(format, folder.clone())],
-        None => known.into_iter().collect(),
-    };
-    if roots.is_empty() && !is_prompt {
-        let ends = formats()
-            .filter(|format| format.plugin.is_empty())
-            .flat_map(|format| format.folders.iter().map(move |end| (format, end)));
-        // Below `~` as well as below `~/.claude`, this finds `~/.claude/commands`.
-        let places = |(format, end)| {
-            path.ancestors()
-                .take(2)
-                .map(move |at| (format, at.join(end)))
-        };
-        roots.extend(
-            ends.flat_map(places)
-                .filter(|(_, folder)| folder.starts_with(path) && folder.is_dir()),
-        );
-    }
-    if roots.is_empty() {
-        let name = path.to_string_lossy();
-        let is_it = |format: &&Format| {
-            is_prompt
-                && format
-                    .files
-                    .iter()
-                    .any(|(end, _)| *end != ".md" && name.ends_with(end))
-        };
-        roots.push((IMPORTED.iter().find(is_it).unwrap_or(Format::OWN), folder));
-    }
-    let mut read = Vec::new();
-    let before = report.problems.len();
-    for (format, root) in roots {
-        let mut reach = source.reach_of(&root);
-        if reach != Reach::Own && root.starts_with(path) {
-            reach = source.reach_of(path); // the folder that was named, not what a link in it says
+impl ImportReport {
+    /// Returns the report for people: the problems, the prompts, and a line that counts them.
+    fn text(&self) -> Styled {
+        let mut text = Styled::default();
+        for problem in &self.problems {
+            text.append(output::problem_in_two_lines(problem));
         }
-        if format.name != "hexai" {
-            read.extend(of_root(format, (root, reach), path, report));
-            continue;
+        for prompt in &self.imported {
+            text.append(styled(NAME, format!(":{}", prompt.name)).plain("\n"));
         }
-        let files = if is_prompt {
-            vec![path.to_owned()]
-        } else {
-            ["default.jsonl", "user.jsonl"]
-                .map(|name| root.join(name))
-                .into()
-        };
-        for file in files.iter().filter(|file| file.is_file()) {
-            match read_confined(file, &reach).and_then(owned_text) {
-                Ok(text) => read.extend(lines(&text, file, report)),
-                Err(problem) => report.problems.push(problem.in_file(file.as_path())),
-            }
+        for prompt in &self.unchanged {
+            text.append(styled(NAME, format!(":{}", prompt.name)).plain(" (unchanged)\n"));
         }
-    }
-    if read.is_empty() && report.problems.len() == before {
-        bail!("there are no prompts in {shown}; put the format before it, as in `claude:DIR`");
-    }
-    Ok(read)
-}
-
-/// The prompts of a folder whose files are at or below a path.
-fn of_root(
-    format: &'static Format,
-    (root, reach): (PathBuf, Reach),
-    path: &Path,
-    report: &mut Report,
-) -> Read {
-    let library = Library::of_folder(Some(format), root.clone(), reach);
-    let listing = library.view().list();
-    let is_wanted = |file: &Path| file.starts_with(path);
-    let is_error = |problem: &&Diagnostic| problem.severity() == Severity::Error;
-    let problems = listing.problems.iter().filter(is_error);
-    report.problems.extend(
-        problems
-            .filter(|problem| problem.file.as_deref().is_some_and(is_wanted))
-            .cloned(),
-    );
-    let mut read = Vec::new();
-    for found in &listing.found {
-        let Some(file) = found.place().file.filter(|file| is_wanted(file)) else {
-            continue;
-        };
-        let below = file
-            .strip_prefix(&root)
-            .unwrap_or(&file)
-            .to_string_lossy()
-            .replace('\\', "/");
-        let is_own = format
-            .prompt_file(&below)
-            .is_some_and(|(_, file)| file.is_own());
-        match found.prompt() {
-            Ok(prompt) => read.push((
-                (*prompt).clone(),
-                file,
-                found.text().ok().filter(|_| is_own),
-            )),
-            Err(broken) => report.problems.push(broken),
-        }
-    }
-    read
-}
-
-/// The prompts in the lines of a file of hexai.
-fn lines(text: &str, file: &Path, report: &mut Report) -> Read {
-    let mut read = Vec::new();
-    for prompt in hexai_prompts(text) {
-        match prompt {
-            Ok(prompt) => read.push((prompt, file.to_owned(), None)),
-            Err(diagnostic) => report.problems.push(diagnostic.in_file(file)),
-        }
-    }
-    read
-}
-
-impl Report {
-    /// What is printed: the problems, the prompts, and how many there are of each.
-    fn text(&self, is_dry: bool) -> Styled {
-        let mut text: Styled = self
-            .problems
-            .iter()
-            .map(output::problem_in_two_lines)
-            .collect();
-        for (done, label) in [(&self.imported, ""), (&self.unchanged, " (unchanged)")] {
-            text.extend(
-                done.iter().map(|done| {
-                    styled(NAME, format!(":{}", done.name)).plain(format!("{label}\n"))
-                }),
-            );
-        }
-        let imported = if is_dry {
-            "would be imported"
-        } else {
+        let verb = if self.written {
             "imported"
+        } else {
+            "would be imported"
         };
         text.plain(format!(
-            "{} {imported}, {} unchanged, {}, {}\n",
+            "{} {verb}, {} unchanged, {}, {}\n",
             count(self.imported.len(), "prompt"),
             self.unchanged.len(),
             count(Severity::Error.count_in(&self.problems), "error"),
             count(Severity::Warning.count_in(&self.problems), "warning")
         ))
+    }
+
+    /// Says how to use the imported prompts, and warns of those that override others, are
+    /// overridden, or are not served.
+    fn note_next_step(
+        &self,
+        source: &PromptSource,
+        library: &Library,
+        target: &Path,
+        reporter: &Reporter,
+    ) {
+        let mut is_served = false;
+        for prompt in &self.imported {
+            is_served |= warn_of_the_same_name(library, &prompt.name, &prompt.path, reporter);
+        }
+        if !is_served {
+            warn_of_unserved(target, reporter);
+            return;
+        }
+        let mut names = self.imported.iter().map(|prompt| &prompt.name);
+        if let Some(name) = names.find(|name| space_in_name(name).is_none()) {
+            reporter.note(&format!(
+                "type `:{name} …` in a chat; `prompt-expander explain{} {name}` shows what the agent gets",
+                source.project_option()
+            ));
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod messages;
 mod rows;
 mod stream;
+mod table;
 mod text;
 
 pub(super) use crate::wording::{cut, full_path};
@@ -16,6 +17,7 @@ pub(super) use stream::{
     Form, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
     print_json, print_json_line, print_verbatim, protocol_stream, styled,
 };
+pub(super) use table::print_table;
 pub(super) use text::{
     ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, one_line, print_lines, problem_in_two_lines,
     shown, terminal_width, without_usage, wrapped,

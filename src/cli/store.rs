@@ -14,11 +14,11 @@ use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
 use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};
 use crate::whole_file::FileAccess;
-use crate::wording::{count, printable};
+use crate::wording::{count, named_path, printable, thousands};
 use agreed::AgreedTexts;
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use clap::{Args, Subcommand};
-use plan::{Difference, Sides, SyncOutcome, Target};
+use plan::{Difference, Sides, SyncOutcome, SyncTarget};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,11 +32,11 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct StoreCommand {
     #[command(subcommand)]
-    action: Action,
+    action: StoreAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum StoreAction {
     /// Create the tables; connect as the owner of the database
     Init(StoreOptions),
     /// Write the Markdown and test files below a folder to the store, in one transaction
@@ -96,21 +96,19 @@ struct Between {
 impl StoreCommand {
     pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         match self.action {
-            Action::Init(store) => {
+            StoreAction::Init(store) => {
                 let address = store.required()?;
-                let is_new = Postgres::init(&address)?;
-                let done = if is_new {
-                    "is ready for prompts"
+                if Postgres::init(&address)? {
+                    reporter.note(&format!("{address} is ready for prompts"));
                 } else {
-                    "was ready before; nothing is changed"
-                };
-                reporter.note(&format!("{address} {done}"));
+                    reporter.note(&format!("{address} was ready already"));
+                }
             }
-            Action::Push(push) => {
+            StoreAction::Push(push) => {
                 config::load(source);
                 push.run(source, reporter)?;
             }
-            Action::Pull(pull) => pull.pull(reporter)?,
+            StoreAction::Pull(pull) => pull.pull(reporter)?,
         }
         Ok(())
     }
@@ -119,46 +117,75 @@ impl StoreCommand {
 impl Push {
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let between = &self.between;
-        let reach = source.reach_of(&absolute(&between.folder));
-        let FolderTexts { files, problems } = Postgres::files_below(&between.folder, &reach);
+        let folder = &between.folder;
+        ensure!(folder.is_dir(), "there is no folder {}", named_path(folder));
+        let reach = source.reach_of(&absolute(folder));
+        let FolderTexts { files, problems } = Postgres::files_below(folder, &reach);
         between.check(&problems, reporter)?;
-        let is_emptied = self.prune && files.is_empty() && !self.force;
-        ensure!(
-            !is_emptied,
-            "{} has no file for the store; --force deletes everything",
-            shown(&between.folder)
-        );
         let address = between.store.required()?;
         let store = open(&address)?;
         let stored = store.files();
+        let deletes_all = self.prune && files.is_empty();
+        ensure!(
+            !deletes_all || self.force,
+            "{} has no prompts: --prune would delete everything in the store ({}). If you want that, add --force",
+            named_path(folder),
+            count(stored.len(), "file")
+        );
         let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         if self.prune {
             let missing = stored.keys().filter(|path| !between.has_file(path));
             paths.extend(missing.cloned());
         }
         let sides = Sides {
-            target: Target::Store,
-            folder: &between.folder,
+            target: SyncTarget::Store,
+            folder,
             store: &store,
-            agreed: AgreedTexts::load(&between.folder, &address),
+            reporter,
+            agreed: AgreedTexts::load(folder, &address),
             old: &stored,
             new: &files,
             paths,
             overwritten: &between.overwrite,
             overwrites_all: between.overwrite_all,
         };
-        between.carry_out(
-            sides,
-            &address,
-            |changes| {
-                let edits = changes
-                    .iter()
-                    .map(|change| (Arc::clone(&change.path), change.new.clone()))
-                    .collect();
-                Ok(store.push(&edits, &stored)?)
-            },
-            reporter,
-        )
+        between.carry_out(sides, &address, |changes| {
+            let edits = changes
+                .iter()
+                .map(|change| (Arc::clone(&change.path), change.new.clone()))
+                .collect();
+            Ok(store.push(&edits, &stored)?)
+        })
+    }
+}
+
+/// The files of a store that a pull may write into a folder.
+#[derive(Default)]
+struct PullTexts {
+    /// The texts in the store.
+    stored: StoredTexts,
+    /// The texts of the same paths in the folder.
+    files: StoredTexts,
+    /// The paths that cannot be written.
+    problems: Vec<Diagnostic>,
+}
+
+impl PullTexts {
+    fn read(store: &Postgres, folder: &Path) -> PullTexts {
+        let mut texts = PullTexts::default();
+        for (path, text) in store.files() {
+            match text_at(folder, &path) {
+                Ok(Some(old)) => {
+                    texts.files.insert(Arc::clone(&path), old);
+                    texts.stored.insert(path, text);
+                }
+                Ok(None) => {
+                    texts.stored.insert(path, text);
+                }
+                Err(problem) => texts.problems.push(problem),
+            }
+        }
+        texts
     }
 }
 
@@ -166,38 +193,23 @@ impl Between {
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required()?;
         let store = open(&address)?;
-        let mut stored = StoredTexts::new();
-        let mut files = StoredTexts::new();
-        let mut problems = Vec::new();
-        for (path, text) in store.files() {
-            match text_at(&self.folder, &path) {
-                Ok(Some(old)) => _ = files.insert(Arc::clone(&path), old),
-                Ok(None) => {}
-                Err(why) => {
-                    problems.push(why);
-                    continue;
-                }
-            }
-            stored.insert(path, text);
-        }
+        let PullTexts {
+            stored,
+            files,
+            problems,
+        } = PullTexts::read(&store, &self.folder);
         self.check(&problems, reporter)?;
-        for path in Postgres::files_below(&self.folder, &Reach::Own)
-            .files
-            .keys()
-        {
-            if !stored.contains_key(path) {
-                output::print_lines(&format!("keep {}\n", printable(path)).into())?;
-            }
-        }
+        self.print_kept_files(&stored)?;
         let agreed = if files.is_empty() {
             AgreedTexts::default() // the folder is new, and nothing was deleted in it
         } else {
             AgreedTexts::load(&self.folder, &address)
         };
         let sides = Sides {
-            target: Target::Folder,
+            target: SyncTarget::Folder,
             folder: &self.folder,
             store: &store,
+            reporter,
             agreed,
             old: &files,
             new: &stored,
@@ -205,16 +217,22 @@ impl Between {
             overwritten: &self.overwrite,
             overwrites_all: self.overwrite_all,
         };
-        self.carry_out(
-            sides,
-            &address,
-            |changes| {
-                changes
-                    .iter()
-                    .try_for_each(|change| write_file(&self.folder, change))
-            },
-            reporter,
-        )
+        self.carry_out(sides, &address, |changes| {
+            changes
+                .iter()
+                .try_for_each(|change| write_file(&self.folder, change))
+        })
+    }
+
+    /// Prints the files of the folder that the store does not have.
+    fn print_kept_files(&self, stored: &StoredTexts) -> anyhow::Result<()> {
+        let FolderTexts { files, .. } = Postgres::files_below(&self.folder, &Reach::Own);
+        for path in files.keys() {
+            if !stored.contains_key(path) {
+                output::print_lines(&format!("keep {}\n", printable(path)).into())?;
+            }
+        }
+        Ok(())
     }
 
     /// Warns of the files that a store does not take.
@@ -225,7 +243,7 @@ impl Between {
         reporter.warn_all(problems);
         ensure!(
             self.skip || problems.is_empty(),
-            "{} cannot be taken, so nothing is written; --skip leaves such files out",
+            "{} cannot be taken, so nothing was written. To leave such files out, add --skip",
             count(problems.len(), "file")
         );
         Ok(())
@@ -245,14 +263,14 @@ impl Between {
         sides: Sides<'_>,
         address: &Address,
         write: impl FnOnce(&[&Difference]) -> anyhow::Result<()>,
-        reporter: &Reporter,
     ) -> anyhow::Result<()> {
-        let differences = sides.compare(reporter)?;
+        let differences = sides.compare()?;
         let (conflicts, changes): (Vec<_>, Vec<_>) = differences
             .iter()
             .partition(|difference| difference.outcome == SyncOutcome::Conflict);
         show(&changes, &conflicts, sides.target)?;
         let [place, _] = sides.target.sides();
+        let reporter = sides.reporter;
         if differences.is_empty() {
             reporter.note(&format!("the {place} is already up to date"));
         }
@@ -261,15 +279,15 @@ impl Between {
                 !changes.is_empty() && self.is_confirmed(changes.len(), place, reporter)?;
             if is_written {
                 write(&changes)?;
-                reporter.note("written");
+                reporter.note(&success(&changes, sides.target));
             }
-            self.keep_agreement(sides, &differences, is_written, address, reporter);
+            self.keep_agreement(sides, &differences, is_written, address);
         }
+        let verb = if conflicts.len() == 1 { "is" } else { "are" };
         ensure!(
             conflicts.is_empty(),
-            "{} in the {place} {} in conflict and not replaced; see the differences above, and name the prompts to replace with --overwrite",
-            count(conflicts.len(), "file"),
-            if conflicts.len() == 1 { "is" } else { "are" }
+            "{} in the {place} {verb} in conflict (see above). To replace a prompt, add --overwrite NAME",
+            count(conflicts.len(), "file")
         );
         Ok(())
     }
@@ -281,8 +299,9 @@ impl Between {
         place: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
-        let what = format!("write {} into the {place}", count(number, "file"));
-        Ok(self.yes || reporter.confirm(&format!("{what}?"), &what)?)
+        let files = count(number, "file");
+        let question = format!("Write {files} into the {place}?");
+        Ok(self.yes || reporter.confirm(&question, &format!("write {files} into the {place}"))?)
     }
 
     /// Records what both sides now have in common, or warns that this fails.
@@ -292,7 +311,6 @@ impl Between {
         differences: &[Difference],
         is_written: bool,
         address: &Address,
-        reporter: &Reporter,
     ) {
         let mut agreed = sides.agreed;
         let mut same = sides.paths;
@@ -305,7 +323,7 @@ impl Between {
             agreed.set(&path, sides.new.get(&path).map(|text| &**text));
         }
         if let Err(error) = agreed.save(&self.folder, address) {
-            reporter.warn(&format!(
+            sides.reporter.warn(&format!(
                 "this push or pull cannot be recorded, so that later changes may count as conflicts: {error:#}"
             ));
         }
@@ -320,7 +338,11 @@ fn open(address: &Address) -> anyhow::Result<Postgres> {
 }
 
 /// Prints what changes, and then the conflicts with their differences.
-fn show(changes: &[&Difference], conflicts: &[&Difference], target: Target) -> anyhow::Result<()> {
+fn show(
+    changes: &[&Difference],
+    conflicts: &[&Difference],
+    target: SyncTarget,
+) -> anyhow::Result<()> {
     let lines: String = changes.iter().map(|change| change.line(target)).collect();
     output::print_lines(&lines.into())?;
     for conflict in conflicts {
@@ -330,19 +352,42 @@ fn show(changes: &[&Difference], conflicts: &[&Difference], target: Target) -> a
     Ok(())
 }
 
+/// Returns a line that counts the files that were written: `pushed 5 files (2 new, 1 deleted)`.
+fn success(changes: &[&Difference], target: SyncTarget) -> String {
+    let verb = match target {
+        SyncTarget::Store => "pushed",
+        SyncTarget::Folder => "pulled",
+    };
+    let mut line = format!("{verb} {}", count(changes.len(), "file"));
+    let mut details = Vec::new();
+    for (outcome, word) in [
+        (SyncOutcome::Create, "new"),
+        (SyncOutcome::Delete, "deleted"),
+    ] {
+        let outcomes = changes.iter().map(|change| change.outcome);
+        let number = outcomes.filter(|each| *each == outcome).count();
+        if number > 0 {
+            details.push(format!("{} {word}", thousands(number)));
+        }
+    }
+    if !details.is_empty() {
+        line += &format!(" ({})", details.join(", "));
+    }
+    line
+}
+
 /// Writes a file of a folder, unless it has changed since it was read.
 fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
     let Some(text) = &change.new else {
         return Ok(()); // what the store does not have stays
     };
     let file = folder.join(&*change.path);
-    if text_at(folder, &change.path)? != change.old {
-        bail!("{} has just been changed", shown(&file));
-    }
+    let changed = format!("{} has just been changed", shown(&file));
+    ensure!(text_at(folder, &change.path)? == change.old, "{changed}");
     let Some(old) = &change.old else {
         return Ok(create_with_folders(&file, text, FileAccess::Shared)?);
     };
     let is_written = replace(&file, old.as_bytes(), text)?;
-    ensure!(is_written, "{} has just been changed", shown(&file));
+    ensure!(is_written, "{changed}");
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
 //! reads them from.
 
-use super::output::{self, NAME, Reporter, Styled, styled};
-use crate::library::{Caller, Prefix, Role};
+use super::output::{self, Reporter, shown};
+use crate::library::{Prefix, Role};
 use crate::transport::http::tokens::{self, Date, Entry, parse_expiry, parse_name, parse_role};
 use anyhow::Error;
 use clap::{Args, Subcommand, ValueHint};
+use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ pub(super) enum Token {
     /// printed after the token. It holds only the SHA-256 of the token, so others may read it. A
     /// server that is running accepts the token within a second after the line is added.
     #[command(after_help = ADD_EXAMPLES)]
-    Add(Add),
+    Add(AddToken),
     /// List the tokens of a file, by their names, with what they may do
     ///
     /// On a terminal, prints columns; otherwise, one line for each token with tabs between name,
@@ -56,7 +56,7 @@ Examples:
   prompt-expander token add team-a --prefix team-a/ --expires 90d --token-file tokens";
 
 #[derive(Debug, Args)]
-pub(super) struct Add {
+pub(super) struct AddToken {
     /// Whose token it is, for logs: letters, digits and `-._@`
     #[arg(value_parser = parse_name)]
     name: String,
@@ -82,91 +82,90 @@ pub(super) struct Add {
 impl Token {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         match self {
-            Token::Add(add) => add.run(reporter)?,
-            Token::List { token_file, json } => {
-                let entries = tokens::list(&token_file).map_err(Error::msg)?;
-                let has = |(_, value): &(&str, String)| !value.is_empty();
-                let listed = entries
-                    .iter()
-                    .map(|entry| fields(entry).into_iter().filter(has).collect());
-                match json {
-                    true => output::print_json(
-                        &json!({ "tokens": listed.collect::<Vec<BTreeMap<_, _>>>() }),
-                    )?,
-                    false => output::print_lines(&entries.iter().map(line).collect())?,
-                }
-            }
+            Token::Add(add) => add.run(reporter),
+            Token::List { token_file, json } => list(&token_file, json),
             Token::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
-                reporter.note(&format!(
-                    "removed `{name}` from {}",
-                    output::full_path(&token_file)
-                ));
+                reporter.note(&format!("removed `{name}` from {}", shown(&token_file)));
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 
-/// What a list shows of a token; what it does not have is empty.
-fn fields(entry: &Entry) -> [(&'static str, String); 4] {
-    let Caller { role, prefix, .. } = &*entry.caller;
-    let prefix = prefix.as_ref().map(ToString::to_string).unwrap_or_default();
-    let expires = entry.expires.map(|day| day.to_string()).unwrap_or_default();
-    [
-        ("name", entry.name().to_owned()),
-        ("role", role.as_str().to_owned()),
-        ("prefix", prefix),
-        ("expires", expires),
-    ]
-}
-
-fn line(entry: &Entry) -> Styled {
-    let [name, role, prefix, expires] = fields(entry).map(|(_, value)| value);
-    if output::terminal_width().is_none() {
-        return format!("{name}\t{role}\t{prefix}\t{expires}\n").into();
-    }
-    let note = if entry.is_expired() { " (expired)" } else { "" };
-    let rest = format!("  {role:5}  {prefix:16}  {expires}{note}");
-    styled(NAME, format!("{name:16}")).plain(format!("{}\n", rest.trim_end()))
-}
-
-impl Add {
+impl AddToken {
     fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
-        let Add {
-            name,
-            role,
-            prefix,
-            expires,
-            token_file,
-            json,
-        } = self;
-        let (token, entry) = Entry::generate(&name, role, prefix, expires).map_err(Error::msg)?;
-        token_file
-            .iter()
-            .try_for_each(|file| tokens::add(file, &entry))
+        let (token, entry) = Entry::generate(&self.name, self.role, self.prefix, self.expires)
             .map_err(Error::msg)?;
-        let line = entry.to_string();
-        if json {
-            return output::print_json(&json!({ "name": name, "token": token, "line": line }));
+        if let Some(file) = &self.token_file {
+            tokens::add(file, &entry).map_err(Error::msg)?;
         }
-        let (line, which, place) = match token_file {
-            Some(file) => (
-                String::new(),
-                "this",
-                format!("is in {}", output::full_path(&file)),
-            ),
-            None => (
-                line + "\n",
-                "the first line",
-                "is for the file of `serve --token-file FILE`".to_owned(),
-            ),
+        if self.json {
+            return output::print_json(&json!({
+                "name": self.name, "token": token, "line": entry.to_string()
+            }));
+        }
+        let mut lines = format!("{token}\n");
+        let place = match &self.token_file {
+            Some(file) => format!("{} has only its hash.", shown(file)),
+            None => {
+                lines += &format!("{entry}\n");
+                "put the second line, which has only its hash, into the file of `serve --token-file`."
+                    .to_owned()
+            }
         };
-        output::print_verbatim(format!("{token}\n{line}").as_bytes())?;
+        output::print_verbatim(lines.as_bytes())?;
         reporter.note(&format!(
-            "{which} is the token, for the client, and is not shown again: put it into the file `team-token` beside the settings \
-             file there, or into an environment variable that the agent's config names; the token's line {place}, and contains no secret"
+            "Token of {}, shown once.\n\
+             There: save it as ~/.config/prompt-expander/team-token (chmod 600).\n\
+             Here: {place}",
+            self.name
         ));
         Ok(())
     }
+}
+
+/// A token as a list shows it.
+#[derive(Serialize)]
+struct TokenRow {
+    name: String,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    #[serde(skip)]
+    is_expired: bool,
+}
+
+impl TokenRow {
+    fn of(entry: &Entry) -> TokenRow {
+        TokenRow {
+            name: entry.name().to_owned(),
+            role: entry.caller.role.as_str(),
+            prefix: entry.caller.prefix.as_ref().map(ToString::to_string),
+            expires: entry.expires.map(|day| day.to_string()),
+            is_expired: entry.is_expired(),
+        }
+    }
+}
+
+/// Prints the tokens of a file.
+fn list(token_file: &Path, json: bool) -> anyhow::Result<()> {
+    let entries = tokens::list(token_file).map_err(Error::msg)?;
+    let tokens: Vec<TokenRow> = entries.iter().map(TokenRow::of).collect();
+    if json {
+        return output::print_json(&json!({ "tokens": tokens }));
+    }
+    let is_terminal = output::terminal_width().is_some();
+    let mut rows = Vec::new();
+    for token in tokens {
+        let mut expires = token.expires.unwrap_or_default();
+        if is_terminal && token.is_expired {
+            expires += " (expired)";
+        }
+        let prefix = token.prefix.unwrap_or_default();
+        rows.push([token.name, token.role.to_owned(), prefix, expires]);
+    }
+    output::print_table(["NAME", "ROLE", "FOLDER", "EXPIRES"], &rows)
 }

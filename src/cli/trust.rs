@@ -1,12 +1,11 @@
 //! `prompt-expander trust`: whose `.prompts` are served without an option.
 
-use super::output::{self, Reporter, full_path};
+use super::output::{self, Reporter, shown};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
-use crate::library::{Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
+use crate::library::{Found, Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
 use crate::sources::{main_repository, texts_of};
-use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
@@ -39,7 +38,7 @@ pub(super) struct Trust {
 }
 
 /// What the user may trust: a folder with prompts, or the root of a repository.
-struct Target {
+struct TrustTarget {
     root: PathBuf,
     /// The trusted repository of which it is a linked worktree.
     main: Option<PathBuf>,
@@ -50,27 +49,26 @@ impl Trust {
         let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
         let mut trusted = user_folders::trusted(&settings);
-        let result = if self.list {
-            String::new()
-        } else if self.revoke {
-            self.revoke(source, &settings, &mut trusted)?
-        } else {
-            self.grant(source, &settings, &mut trusted, reporter)?
-        };
+        if self.revoke {
+            let success = self.revoke(source, &settings, &mut trusted)?;
+            reporter.note(&success);
+        } else if !self.list {
+            let success = self.grant(source, &settings, &mut trusted, reporter)?;
+            reporter.note(&success);
+        }
         if self.json {
             return output::print_json(&json!({ "trusted": trusted }));
         }
         if self.list {
-            return trusted
-                .iter()
-                .try_for_each(|root| path::print("", Path::new(root)));
+            for root in &trusted {
+                path::print("", Path::new(root))?;
+            }
         }
-        reporter.note(&result);
         Ok(())
     }
 
-    /// Stops trusting the innermost of the trusted folders that the folder is in. Returns what to
-    /// tell the user.
+    /// Stops trusting the innermost trusted folder that the folder is in. Returns what to tell the
+    /// user.
     fn revoke(
         &self,
         source: &PromptSource,
@@ -79,26 +77,29 @@ impl Trust {
     ) -> anyhow::Result<String> {
         let named = self.folder();
         let folder = fs::canonicalize(named).unwrap_or_else(|_| absolute(named)); // it may be gone
-        let root = trusted
+        let innermost = trusted
             .iter()
             .filter(|root| folder.starts_with(root))
-            .max_by_key(|root| root.len())
-            .cloned();
-        let Some(root) = root else {
+            .max_by_key(|root| root.len());
+        let Some(root) = innermost.cloned() else {
             bail!(
                 "{} is not trusted; `prompt-expander trust --list` shows what is",
-                full_path(&folder)
+                shown(&folder)
             );
         };
         trusted.retain(|known| *known != root);
         config::set_trusted(settings, trusted)?;
+        let root = Path::new(&root);
         if let Some(trust) = &source.settings.trust {
-            trust.forget(Path::new(&root));
+            trust.forget(root);
         }
-        Ok(written(settings))
+        Ok(format!(
+            "{} is no longer trusted; agents stop using its prompts with the next message",
+            shown(root)
+        ))
     }
 
-    /// Shows each text that was not shown yet, asks, and keeps the texts. Returns what to tell
+    /// Shows each text that was not shown yet, asks, and records the texts. Returns what to tell
     /// the user.
     fn grant(
         &self,
@@ -107,11 +108,11 @@ impl Trust {
         trusted: &mut Vec<String>,
         reporter: &Reporter,
     ) -> anyhow::Result<String> {
-        let Target { root, main } = self.target(trusted)?;
+        let TrustTarget { root, main } = self.target(trusted)?;
         let shown_root = main.as_ref().unwrap_or(&root);
         let root_text = root
             .to_str()
-            .with_context(|| format!("{} is not UTF-8", full_path(&root)))?;
+            .with_context(|| format!("{} is not UTF-8", shown(&root)))?;
         let trust = source
             .settings
             .trust
@@ -122,54 +123,57 @@ impl Trust {
         let mut prompts = view.list().found;
         prompts.retain(|found| found.layer.is_project());
         let texts = texts_of(&root, &prompts);
-        let shown = trust.shown_of(shown_root);
-        let is_trusted = main.is_some() || trusted.iter().any(|known| known == root_text);
-        let (known, new): (Vec<_>, Vec<_>) = texts.iter().partition(|text| text.is_in(&shown));
-        if is_trusted && new.is_empty() && shown.is_kept {
-            return Ok(format!(
-                "{} is already trusted, and you were shown all its texts; --revoke stops trusting it",
-                full_path(&root)
-            ));
-        }
+        let shown_texts = trust.shown_of(shown_root);
         let mut review = Review::default();
-        for text in &new {
+        for text in &texts {
+            if text.is_in(&shown_texts) {
+                review.unchanged += 1;
+                continue;
+            }
             let before = trust.last_shown(shown_root, &text.path);
             add_to_review(&mut review, &view, text, &before.unwrap_or_default());
         }
-        if !known.is_empty() {
-            review.add_line(&format!("{} unchanged", count(known.len(), "text")));
+        let is_trusted = main.is_some() || trusted.iter().any(|known| known == root_text);
+        if is_trusted && review.is_empty() && shown_texts.is_kept {
+            return Ok(format!(
+                "{} is already trusted, and has no new texts",
+                shown(&root)
+            ));
         }
         if !self.is_accepted(&review, &root, reporter)? {
-            return Ok("nothing is changed".to_owned());
+            return Ok("nothing was changed".to_owned());
         }
         trust.keep(shown_root, &texts)?;
         if !is_trusted {
             trusted.push(root_text.to_owned());
             config::set_trusted(settings, trusted)?;
         }
-        Ok(written(settings))
+        Ok(format!(
+            "trusted {}; agents use its prompts from the next message on",
+            shown(&root)
+        ))
     }
 
+    /// Shows the texts to people, and asks unless --yes is given. Returns whether the user agrees.
     fn is_accepted(
         &self,
         review: &Review,
         root: &Path,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
-        let root = full_path(root);
-        let unseen = format!("trust {root}");
+        let root = shown(root);
         let question = format!("Trust {root}?");
-        if self.json {
-            return Ok(self.yes || reporter.confirm(&question, &unseen)?);
+        let has_texts = !review.is_empty() || review.unchanged > 0;
+        if has_texts && !self.json {
+            reporter.note(
+                "agents in this repository will follow these texts, and whatever later commits put there",
+            );
+            return review.is_accepted(&question, self.yes, "--yes", reporter);
         }
-        if review.is_empty() {
+        if !has_texts {
             reporter.note(&format!("{root} has no prompts yet"));
-            return Ok(self.yes || reporter.confirm(&question, &unseen)?);
         }
-        reporter.note(&format!(
-            "agents that work in {root} would get these prompts, and what a later pull brings, too"
-        ));
-        review.is_accepted(&question, self.yes, &unseen, reporter)
+        Ok(self.yes || reporter.confirm(&question, &format!("trust {root}"))?)
     }
 
     fn folder(&self) -> &Path {
@@ -177,14 +181,17 @@ impl Trust {
     }
 
     /// Returns the nearest folder with prompts up to the root of the repository, else that root.
-    fn target(&self, trusted: &[String]) -> anyhow::Result<Target> {
+    ///
+    /// # Errors
+    /// The folder does not exist, or is in no git repository.
+    fn target(&self, trusted: &[String]) -> anyhow::Result<TrustTarget> {
         let named = self.folder();
-        let folder = fs::canonicalize(named)
-            .with_context(|| format!("{} cannot be found", full_path(named)))?;
+        let folder =
+            fs::canonicalize(named).with_context(|| format!("{} cannot be found", shown(named)))?;
         let Some(repository) = repository_of(&folder, None) else {
             bail!(
                 "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
-                full_path(&folder)
+                shown(&folder)
             );
         };
         let with_prompts = folder
@@ -194,46 +201,39 @@ impl Trust {
         let root = with_prompts.unwrap_or(&repository).to_owned();
         let main = main_repository(&root)
             .filter(|main| trusted.iter().any(|known| Path::new(known) == main));
-        Ok(Target { root, main })
+        Ok(TrustTarget { root, main })
     }
-}
-
-fn written(settings: &Path) -> String {
-    format!(
-        "written to {}; it takes effect with the next message",
-        full_path(settings)
-    )
 }
 
 /// Adds a text with what it is for, and which prompt it replaces.
 fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, before: &str) {
-    let shown = match std::str::from_utf8(&text.bytes) {
+    let shown_text = match std::str::from_utf8(&text.bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => format!("(not a text: {} bytes)", text.bytes.len()),
     };
-    let Some(prompt) = &text.prompt else {
-        return review.add(&ReviewedText {
-            name: &text.path,
-            about: "a file that prompts include or attach",
-            before,
-            text: &shown,
-        });
-    };
-    let all = view.all(&prompt.name);
-    let about = match all.iter().find(|other| !other.layer.is_project()) {
-        None => review::about(prompt),
-        Some(other) if other.layer == Layer::USER => {
-            format!("replaces your prompt; {}", review::about(prompt))
-        }
-        Some(other) => {
-            let layer = other.layer.name;
-            format!("replaces the {layer} prompt; {}", review::about(prompt))
-        }
+    let (name, about) = match &text.prompt {
+        Some(prompt) => (prompt.name.as_str(), about_with_replaced(prompt, view)),
+        None => (
+            text.path.as_str(),
+            "a file that prompts include or attach".to_owned(),
+        ),
     };
     review.add(&ReviewedText {
-        name: &prompt.name,
+        name,
         about: &about,
         before,
-        text: &shown,
+        text: &shown_text,
     });
+}
+
+/// Returns the description of a prompt, after which prompt it replaces, if there is one:
+/// `replaces your prompt; Deploy it`.
+fn about_with_replaced(prompt: &Found, view: &View) -> String {
+    let about = review::about(prompt);
+    let all = view.all(&prompt.name);
+    match all.iter().find(|other| !other.layer.is_project()) {
+        None => about,
+        Some(other) if other.layer == Layer::USER => format!("replaces your prompt; {about}"),
+        Some(other) => format!("replaces the {} prompt; {about}", other.layer.name),
+    }
 }

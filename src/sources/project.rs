@@ -332,13 +332,13 @@ impl ProjectPrompts for Project {
         let Some(root) = self.untrusted() else {
             return self.worktree()?.withheld_hint();
         };
-        let how = if repository_of(root, None).is_some() {
-            format!("{} shows them, and asks", trust_command(root))
+        let repair = if repository_of(root, None).is_some() {
+            format!("To use them: {}", trust_command(root))
         } else {
-            "--project serves them for one command".to_owned()
+            "To use them for one command, add --project".to_owned()
         };
         Some(format!(
-            "the prompts in {PROJECT_FOLDER} of {} are not served, because you have not said that you trust them; {how}",
+            "the prompts in {PROJECT_FOLDER} of {} are not used yet. {repair}",
             full_path(root)
         ))
     }

@@ -246,7 +246,9 @@ fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
     let added = token("add ana --role write");
     let (ana, said) = (added.stdout.trim_end().to_owned(), &added.stderr);
     assert!(
-        ana.starts_with("pex_") && !ana.contains('\n') && said.contains("the token's line is in "),
+        ana.starts_with("pex_")
+            && !ana.contains('\n')
+            && said.contains("Token of ana, shown once.\n"),
         "{added:?}"
     );
     assert!(

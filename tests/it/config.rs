@@ -287,7 +287,11 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     fs::remove_file(root.join(".prompts/release.md")).unwrap();
     let asked = client.words("trust");
     assert_eq!(asked.status.code(), Some(1));
-    assert!(asked.stderr.contains("a later pull"), "{}", asked.stderr);
+    assert!(
+        asked.stderr.contains("whatever later commits put there"),
+        "{}",
+        asked.stderr
+    );
     client.expand("own", "").text("ours");
 
     let granted = client.words("trust --yes");
@@ -308,7 +312,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
     client.words("trust").said(&format!(
-        "note: {shown} is already trusted, and you were shown all its texts; --revoke stops trusting it\n"
+        "note: {shown} is already trusted, and has no new texts\n"
     ));
 
     assert!(client.words("trust --revoke").status.success());
@@ -325,7 +329,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     fs::create_dir(root.join("below/.prompts")).unwrap();
     let error = client.expand("deploy", "").error();
     assert!(
-        error.contains("--project serves them for one command"),
+        error.contains("To use them for one command, add --project"),
         "outside of a repository, nothing can be trusted: {error}"
     );
 }

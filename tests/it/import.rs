@@ -380,10 +380,9 @@ fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
         .run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS")
         .says(0, &[":fix"]);
     assert_eq!(client.text("prompts/fix.md"), "Fix {{input}}\n");
-    client.run(["import", "-"], "Text").says(
-        1,
-        &["the prompt has no name; write it as in `import - --name review`"],
-    );
+    client
+        .run(["import", "-"], "Text")
+        .says(1, &["has no name; add one, as in `import - --name review`"]);
 }
 
 #[test]
@@ -422,20 +421,17 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
     ]);
     client.make_folder(".codex/prompts");
     for (arguments, said) in [
-        (&["nope"][..], "cannot be read: "),
+        (&["nope"][..], "there is no file or folder `"),
         (&["empty"], "there are no prompts in "),
-        (
-            &["gemini:empty"],
-            "; put the format before it, as in `claude:DIR`",
-        ),
-        (&["notes.txt"], "there are no prompts in "),
+        (&["gemini:empty"], "there are no prompts in "),
+        (&["notes.txt"], "name it, as in `import claude:/"),
         (
             &[".claude/commands", "--to", ".codex/prompts"],
-            "has prompts for Codex, and nothing is written to it",
+            ".codex/prompts is for the prompts of Codex; choose another folder",
         ),
         (
             &[".claude/commands", "--to", ".claude/commands/sub"],
-            "has prompts for Claude Code",
+            ".claude/commands is for the prompts of Claude Code",
         ),
         (
             &[".claude/commands", "--to", "x", "--project"],

@@ -197,7 +197,7 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
             ":acme/review  new, 6 lines, 68 characters: Review a change\n",
             "\n+Review this change:\n",
             ":acme/git/commit  new, ",
-            &format!("acme@{} has 2 texts", &commit[..12]),
+            &format!("took 2 texts of acme@{}, such as `:acme/", &commit[..12]),
         ],
     );
     let text = lock(&client);
@@ -266,18 +266,20 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
     let add = format!("pack add {}", repository.address());
     client.words(&add).says(
         1,
-        &["the texts are shown only on a terminal, and there is none"],
+        &["not on a terminal: read the texts elsewhere, then use --ref COMMIT --yes"],
     );
-    client
-        .words(&format!("{add} --yes"))
-        .says(1, &["--yes takes only texts that are known"]);
-    client
-        .words(&format!("{add} --yes --ref main"))
-        .says(1, &["--yes takes only texts that are known"]);
+    client.words(&format!("{add} --yes")).says(
+        1,
+        &["--yes needs the exact commit: --ref and its 40 digits"],
+    );
+    client.words(&format!("{add} --yes --ref main")).says(
+        1,
+        &["--yes needs the exact commit: --ref and its 40 digits"],
+    );
     for keys in ["\n", "n\n", "\u{4}"] {
         let Some(shown) = run(&add, keys) else { return };
         assert!(
-            shown.contains("\n+Review this change:\n") && shown.contains("nothing is changed"),
+            shown.contains("\n+Review this change:\n") && shown.contains("nothing was changed"),
             "{shown}"
         );
         assert_eq!(lock(&client), "");
@@ -466,7 +468,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             "hooks, filters and commands in its config",
             &configured,
             0,
-            "has 1 text",
+            "took 1 text of acme@",
         ),
         (
             "a pointer of LFS",
@@ -475,7 +477,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
                 (".gitattributes", "*.md filter=lfs\n"),
             ]),
             0,
-            "has 1 text",
+            "took 1 text of acme@",
         ),
         (
             "hidden characters",
@@ -576,7 +578,7 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
         (
             "plain",
             1,
-            "is a folder without git; serve it with --prompts",
+            "plain is not a git repository; to use its prompts as they are, ",
         ),
         ("file:///nowhere/x", 1, "git has failed: "),
         ("git://127.0.0.1:1/x", 1, "git has failed: "),
@@ -603,12 +605,12 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
         (
             &format!("{address} --as mine"),
             1,
-            "there is `mine/x` already",
+            "`mine/x` exists already",
         ),
         (
             &format!("{address} --as MINE"),
             1,
-            "there is `mine/x` already",
+            "`mine/x` exists already",
         ),
     ] {
         client
@@ -617,8 +619,7 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
         assert_eq!(lock(&client), "", "{line}");
     }
     add(&client, &repository, &commit, "--path sub --as one").says(0, &["such as `:one/one`"]);
-    add(&client, &repository, &commit, "--only rev* --as One")
-        .says(1, &["there is `one/` already"]);
+    add(&client, &repository, &commit, "--only rev* --as One").says(1, &["`one/` exists already"]);
     client
         .words("pack update other")
         .says(1, &["there is no pack `other`"]);
@@ -646,7 +647,7 @@ fn a_symlink_blocks_a_pack_only_if_the_pack_would_take_its_name() {
     let commit = repository.commit(&tree);
     add(&client, &repository, &commit, "")
         .says(1, &["`AGENTS.md` is a symlink, which is not followed"]);
-    add(&client, &repository, &commit, "--only do").says(0, &["acme@", "has 1 text"]);
+    add(&client, &repository, &commit, "--only do").says(0, &["acme@", "took 1 text of acme@"]);
     client.words("expand acme/do").printed("Do it\n");
 }
 
@@ -696,7 +697,7 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     repository.git(&["update-ref", "refs/tags/v1", &other], "");
     client
         .words("pack update --ref v1 acme")
-        .says(1, &["the texts are shown only on a terminal"]);
+        .says(1, &["not on a terminal"]);
     served(&client);
     // A lost copy is named, and fetched again, although no ref has its commit.
     fs::remove_file(copy(&client, "review.md")).unwrap();
@@ -860,7 +861,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     for command in ["sync", "sync --yes", "update"] {
         client
             .words(&format!("pack {command} --project"))
-            .says(1, &["you have not said that you trust them"]);
+            .says(1, &["are not used yet. To use them: "]);
     }
     assert_eq!(files_of_packs(&client), []);
     client.words("trust --yes").says(0, &[]);
@@ -870,7 +871,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     client.words("expand acme/review x").says(1, &[]);
     client
         .words("pack sync --project")
-        .says(1, &["the texts are shown only on a terminal"]);
+        .says(1, &["not on a terminal"]);
     client.words("expand acme/review x").says(1, &[]);
     client
         .words("pack sync --project --yes")
@@ -880,7 +881,9 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
         .printed("Review this change:\n\nx\n");
     // What was accepted once is not shown again.
     fs::remove_dir_all(client.root().join(".local/share")).unwrap();
-    client.words("pack sync --project").says(0, &["has 1 text"]);
+    client
+        .words("pack sync --project")
+        .says(0, &["took 1 text of acme@"]);
     client
         .words("expand acme/review x")
         .printed("Review this change:\n\nx\n");
@@ -927,7 +930,7 @@ fn of_two_packs_of_one_name_that_of_the_user_is_served_alone() {
     client.words("trust --yes").says(0, &[]);
     client.words("expand acme/only").printed("Project\n");
     let commit = repository.put(&[("both.md", "User")]);
-    add(&client, &repository, &commit, "").says(1, &["there is `acme/both` already"]);
+    add(&client, &repository, &commit, "").says(1, &["`acme/both` exists already"]);
     // Somebody who added their own elsewhere.
     let elsewhere = client.working_in("");
     add(&elsewhere, &repository, &commit, "").says(0, &[]);
@@ -994,9 +997,7 @@ fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
     client.words("pack update").says(0, &[" → acme@"]);
     // A new name of an old text is shown, in an update and in a lock that somebody else has edited.
     repository.put(&[("renamed.md", "Homoglyph")]);
-    client
-        .words("pack update")
-        .says(1, &["the texts are shown only on a terminal"]);
+    client.words("pack update").says(1, &["not on a terminal"]);
     let path = client.root().join(".config/prompt-expander/packs.lock");
     let commit = repository.put(&[("cr.md", "Homoglyph")]);
     let edited = serde_json::json!([{
@@ -1004,9 +1005,7 @@ fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
         "files": {"cr.md": sha256("Homoglyph")},
     }]);
     fs::write(path, edited.to_string()).unwrap();
-    client
-        .words("pack sync")
-        .says(1, &["the texts are shown only on a terminal"]);
+    client.words("pack sync").says(1, &["not on a terminal"]);
     client
         .words("expand acme/cr")
         .says(1, &["no prompt named `acme/cr`"]);

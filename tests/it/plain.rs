@@ -9,12 +9,8 @@ const MAX_FUNCTION: usize = 60;
 
 /// Functions that are longer, as `file:name`.
 const LONG_FUNCTIONS: &[&str] = &[
-    "cli/import.rs:find",
-    "cli/import.rs:import_one",
-    "cli/import.rs:run",
     "cli/install.rs:run",
     "cli/new.rs:run",
-    "cli/pack.rs:take",
     "cli/pick/plain.rs:choose",
     "cli/source.rs:library_in",
     "cli/test.rs:run",
@@ -29,13 +25,11 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/compose.rs",
     "cli/database.rs",
     "cli/explain/page.rs",
-    "cli/import.rs",
     "cli/list.rs",
     "cli/path.rs",
     "cli/pick.rs",
     "cli/pick/state.rs",
     "cli/source.rs",
-    "cli/token.rs",
     "doctor/hook.rs",
     "transport/http/tokens.rs",
 ];
@@ -54,12 +48,10 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/doctor.rs",
     "cli/explain/page.rs",
     "cli/history.rs",
-    "cli/import.rs",
     "cli/install/changes.rs",
     "cli/install/list.rs",
     "cli/list.rs",
     "cli/output/text.rs",
-    "cli/pack.rs",
     "cli/pick/frame.rs",
     "cli/pick/keys.rs",
     "cli/pick/state.rs",
@@ -67,7 +59,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/source.rs",
     "cli/test.rs",
     "cli/text_editor.rs",
-    "cli/token.rs",
     "cli/user_folders.rs",
     "doctor/client.rs",
     "doctor/hook.rs",
@@ -90,12 +81,9 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
 
 /// Type names that occur twice in a module, as `module::Name`.
 const REPEATED_TYPES: &[&str] = &[
-    "cli::Action",
-    "cli::Add",
     "cli::Expand",
     "cli::Form",
     "cli::Lines",
-    "cli::Target",
     "cli::Terminal",
 ];
 

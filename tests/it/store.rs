@@ -71,7 +71,7 @@ fn the_commands_do_on_a_store_what_they_do_in_a_folder() {
     Client::new()
         .arguments([])
         .run(["store", "init", "--store", &url(&client)], "")
-        .says(0, &["nothing is changed"]);
+        .says(0, &["was ready already"]);
     client
         .run(["new", "git/commit"], prompt("Commit {{input}}.\n"))
         .says(0, &[&place("git/commit.md")]);
@@ -170,7 +170,7 @@ fn mv_takes_the_versions_and_the_tests_along_and_rm_removes_the_tests() {
     client.put("in/a.test.txt", "=== A\n--- text\nA\n");
     client.put("in/c.md", prompt("C\n"));
     client.put("in/b.test.txt", "");
-    store(&client, "push in --yes").says(0, &["written"]);
+    store(&client, "push in --yes").says(0, &["pushed "]);
     client
         .words("mv a c")
         .says(1, &["c.md` already exists, and is not changed"]);

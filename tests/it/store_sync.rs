@@ -78,10 +78,10 @@ fn push_and_then_pull_gives_the_same_bytes() {
     );
     store(&client, "push in").says(1, &["add --yes to write 10 files"]);
     assert_eq!(paths(&client), "");
-    store(&client, "push in --yes").says(0, &["written"]);
+    store(&client, "push in --yes").says(0, &["pushed 10 files (10 new)"]);
     store(&client, "push in").says(0, &["the store is already up to date"]);
     store(&client, "pull out").says(1, &["create git/crlf.md\n", "add --yes to write 10 files"]);
-    store(&client, "pull out --yes").says(0, &["written"]);
+    store(&client, "pull out --yes").says(0, &["pulled 10 files (10 new)"]);
     store(&client, "pull out").says(0, &["the folder is already up to date"]);
     fs::remove_dir_all(client.path("in/.history")).unwrap();
     let below = |folder: &str| {
@@ -143,9 +143,11 @@ fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
     client.put("in/b.md", "\0");
     fs::remove_file(client.path("in/c.md")).unwrap();
     client.make_folder("empty");
-    store(&client, "push empty --prune --yes").says(1, &["--force deletes everything"]);
-    store(&client, "push gone --prune --yes --skip")
-        .says(1, &["warning: gone: ", "--force deletes everything"]);
+    store(&client, "push empty --prune --yes").says(
+        1,
+        &["`empty` has no prompts: --prune would delete everything in the store (3 files). If you want that, add --force"],
+    );
+    store(&client, "push gone --prune --yes --skip").says(1, &["there is no folder `gone`"]);
     assert_eq!(paths(&client), "a.md b.md c.md");
     let pushed = store(&client, "push in --prune --yes --skip");
     assert_eq!(
@@ -153,6 +155,7 @@ fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
         "{}",
         pushed.stderr
     );
+    assert_contains(&pushed.stderr, "pushed 2 files (1 deleted)");
     assert_eq!(paths(&client), "a.md b.md");
     let emptied = "push empty --prune --yes --force";
     store(&client, emptied).says(
@@ -194,7 +197,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     for name in ["mine", "theirs", "both", "gone", "same", "old"] {
         save(&client, &format!("{name}.md"), "One.\n");
     }
-    store(&client, "pull in --yes").says(0, &["written"]);
+    store(&client, "pull in --yes").says(0, &[]);
     for (name, mine) in [
         ("mine", "Mine."),
         ("both", "Mine."),
@@ -223,7 +226,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     let dry = store(&client, "push in --dry-run");
     dry.says(
         1,
-        &["3 files in the store are in conflict", "with --overwrite"],
+        &["3 files in the store are in conflict (see above). To replace a prompt, add --overwrite NAME"],
     );
     assert_eq!(outcomes(&dry), [&changes[..], &conflicts].concat());
     assert!(
@@ -238,7 +241,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     );
     assert_eq!(text_of(&client, "mine.md").unwrap(), "One.\n");
 
-    store(&client, "push in --yes").says(1, &["written"]);
+    store(&client, "push in --yes").says(1, &["pushed 2 files (1 new)"]);
     let texts = |client: &Client| {
         sql(
             &url(client),
@@ -248,7 +251,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     let kept = "both.md Theirs.\nlater.md Later.\nmine.md Mine.\nnew.md New.\nold.md One.\nsame.md Same.\ntheirs.md Theirs.";
     assert_eq!(texts(&client), kept);
     let pruned = store(&client, "push in --prune --overwrite both --yes");
-    pruned.says(1, &["written"]);
+    pruned.says(1, &["pushed 2 files (1 deleted)"]);
     assert_eq!(
         outcomes(&pruned),
         [
@@ -263,7 +266,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     client.put("in/same.md", "Again.");
     client.put("in/old.md", "Again.");
     let again = store(&client, "push in --overwrite-all --yes");
-    again.says(0, &["written"]);
+    again.says(0, &["pushed 4 files (2 new)"]);
     let all = [
         "create gone.md",
         "create old.md",
@@ -344,7 +347,7 @@ fn pull_replaces_only_what_this_folder_last_had() {
     }
     client.put("in/before.md", "Mine.\n");
     save(&client, "before.md", "Theirs.\n");
-    store(&client, "pull in --yes").says(1, &["written", "--- folder\n+++ store\n"]);
+    store(&client, "pull in --yes").says(1, &["pulled 3 files (3 new)", "--- folder\n+++ store\n"]);
     client.put("in/mine.md", "Mine.\n");
     client.put("in/other.md", "Mine.\n");
     fs::remove_file(client.path("in/gone.md")).unwrap();
@@ -422,7 +425,7 @@ fn what_a_folder_last_had_is_kept_for_its_owner_and_without_a_password() {
         .arguments([])
         .variable("PROMPT_EXPANDER_STORE", &secret);
     home.put("in/a.md", "A");
-    home.words("store push in --yes").says(0, &["written"]);
+    home.words("store push in --yes").says(0, &[]);
     let state = home.path(".local/state/prompt-expander/store");
     let files = bytes_below(&state);
     assert_eq!(files.len(), 1);
@@ -444,7 +447,7 @@ fn what_a_clone_says_that_a_folder_last_had_does_not_count() {
         .working_in("clone")
         .variable("XDG_STATE_HOME", "/proc/self/cwd/state");
     client.put("clone/in/a.md", "Theirs.");
-    store(&client, "push in --yes").says(0, &["written"]);
+    store(&client, "push in --yes").says(0, &[]);
     assert!(!client.path("clone/state").exists());
     assert!(client.path(".local/state/prompt-expander").exists());
 }
@@ -460,7 +463,7 @@ fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
     let Some(shown) = typed(&client, 80, &line, "n\n") else {
         return;
     };
-    let question = "keep other.md\ncreate a.md\nwrite 1 file into the folder? [y/N]";
+    let question = "keep other.md\ncreate a.md\nWrite 1 file into the folder? [y/N]";
     assert_contains(&shown, question);
     assert!(!client.path("out/a.md").exists());
 }
@@ -476,7 +479,7 @@ fn push_follows_no_symlink_out_of_a_folder_that_is_not_ones_own() {
         1,
         &["in/leak.md: ", "in/folder: ", "2 files cannot be taken"],
     );
-    store(&client, "push in --yes --skip").says(0, &["written"]);
+    store(&client, "push in --yes --skip").says(0, &["pushed 1 file (1 new)"]);
     assert_eq!(paths(&client).trim(), "a.md");
 }
 
@@ -516,7 +519,7 @@ fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
         &[
             "out/.git/config: only Markdown and test files are taken",
             "out/link/in.md: the path has a symlink",
-            "15 files cannot be taken, so nothing is written",
+            "15 files cannot be taken, so nothing was written",
         ],
     );
     assert_eq!(bytes_below(client.root()), before);

@@ -68,9 +68,7 @@ fn every_text_is_shown_with_what_it_replaces_and_later_only_the_differences() {
         assert!(first.stdout.contains(part), "{part}: {first:?}");
     }
     assert_eq!(client.words("list").stderr, "");
-    client
-        .words("trust")
-        .says(0, &["you were shown all its texts"]);
+    client.words("trust").says(0, &["has no new texts"]);
 
     write(&repository, "_steps.md", "Step two.\n");
     write(&repository, "new.md", "New.\n");

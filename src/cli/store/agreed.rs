@@ -21,10 +21,15 @@ const MAX_LENGTH: usize = 256 * 1024 * 1024;
 pub(super) struct AgreedTexts(BTreeMap<String, Option<Revision>>);
 
 impl AgreedTexts {
+    /// Reads the texts of a folder and a store. There are none if their file cannot be read.
     pub(super) fn load(folder: &Path, store: &Address) -> AgreedTexts {
-        let bytes = file_of(folder, store).and_then(|file| read_regular(&file, MAX_LENGTH).ok());
-        let texts = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        AgreedTexts(texts.unwrap_or_default())
+        let Some(file) = file_of(folder, store) else {
+            return AgreedTexts::default();
+        };
+        let Ok(bytes) = read_regular(&file, MAX_LENGTH) else {
+            return AgreedTexts::default();
+        };
+        AgreedTexts(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
     /// Returns whether a path was ever the same on both sides, even if its file is missing now.
@@ -32,11 +37,12 @@ impl AgreedTexts {
         self.0.contains_key(path)
     }
 
-    /// Returns whether this was the text on both sides.
+    /// Returns whether both sides last had this text at a path, or no file if it is `None`.
     pub(super) fn has(&self, path: &str, text: Option<&str>) -> bool {
         self.0.get(path) == Some(&revision(text))
     }
 
+    /// Records what both sides have at a path: a text, or no file.
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) {
         self.0.insert(path.to_owned(), revision(text));
     }

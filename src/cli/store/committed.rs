@@ -1,6 +1,6 @@
 //! Finds earlier versions of a folder's files in its git repository, which may be a clone.
 
-use crate::cli::output::{Reporter, full_path};
+use crate::cli::output::{Reporter, shown};
 use crate::prompt::{Diagnostic, Kind};
 use crate::sources::pack::bounds::{BOUNDS, Bounds, GitTask, Meter, failed};
 use crate::sources::pack::run::run_git;
@@ -45,30 +45,39 @@ pub(super) struct PathText<'t> {
     pub(super) text: &'t str,
 }
 
-/// Returns the paths whose given text is in the current commit or an earlier one: none if the
-/// folder is in no repository, git is not installed, or it exceeds a bound, which is a warning. The
-/// files themselves are not read.
+/// Returns the paths whose text is in the current commit of the folder's repository, or in an
+/// earlier one. The files of the folder are not read.
+///
+/// There are none if the folder is in no repository, or git is not installed. If git exceeds a
+/// bound, there are none either, and a warning says so.
 pub(super) fn committed_paths(
     folder: &Path,
     texts: &[PathText<'_>],
     reporter: &Reporter,
 ) -> BTreeSet<String> {
-    let paths = find_committed(LOG_BOUNDS, folder, texts);
-    if let Err(error) = &paths
-        && error.kind == Kind::TooLong
-    {
-        reporter.warn(&format!(
-            "git takes more than {} s, {} of output or {} of memory to list earlier versions of the files in {}; a file \
-             that is one of them may be shown as a conflict",
-            LOG_BOUNDS.total.as_secs(),
-            in_bytes(LOG_BOUNDS.disk as usize),
-            in_bytes(LOG_BOUNDS.memory as usize),
-            full_path(folder)
-        ));
+    match find_committed(LOG_BOUNDS, folder, texts) {
+        Ok(paths) => paths,
+        Err(error) => {
+            if error.kind == Kind::TooLong {
+                reporter.warn(&format!(
+                    "the earlier versions of the files in {} cannot be listed with git within {} s, {} of output and {} of \
+                     memory. A file that is one of them may be shown as a conflict",
+                    shown(folder),
+                    LOG_BOUNDS.total.as_secs(),
+                    in_bytes(LOG_BOUNDS.disk as usize),
+                    in_bytes(LOG_BOUNDS.memory as usize)
+                ));
+            }
+            BTreeSet::new()
+        }
     }
-    paths.unwrap_or_default()
 }
 
+/// Returns the paths whose text git has in the log of a folder. The texts are written into a
+/// temporary folder, so that git can say their ids.
+///
+/// # Errors
+/// Git fails, or exceeds a bound.
 fn find_committed(
     bounds: Bounds,
     folder: &Path,
@@ -108,8 +117,8 @@ fn ids_of<'t>(
     Ok(id_of_path)
 }
 
-/// Returns the paths that have their id in the output of [`LOG`]. Each version there is
-/// `:MODE MODE OLD NEW STATUS`, and the path after it.
+/// Returns the paths whose id occurs in the output of [`LOG`], which is
+/// `:MODE MODE OLD-ID NEW-ID STATUS\0PATH\0` for each version of a file.
 fn select_committed(
     log: impl BufRead,
     ids: &BTreeMap<&str, String>,

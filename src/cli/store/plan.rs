@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The side that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum SyncTarget {
     Store,
     Folder,
 }
@@ -43,9 +43,10 @@ pub(super) struct Difference {
 
 /// Both sides of a push or a pull.
 pub(super) struct Sides<'s> {
-    pub(super) target: Target,
+    pub(super) target: SyncTarget,
     pub(super) folder: &'s Path,
     pub(super) store: &'s Postgres,
+    pub(super) reporter: &'s Reporter,
     pub(super) agreed: AgreedTexts,
     /// The texts of the target, and of the other side.
     pub(super) old: &'s StoredTexts,
@@ -62,14 +63,15 @@ impl Sides<'_> {
     ///
     /// # Errors
     /// The store does not answer who last wrote the files.
-    pub(super) fn compare(&self, reporter: &Reporter) -> anyhow::Result<Vec<Difference>> {
-        let differing = self
-            .paths
-            .iter()
-            .filter(|path| self.old.get(*path) != self.new.get(*path));
-        let differing: Vec<Arc<str>> = differing.cloned().collect();
+    pub(super) fn compare(&self) -> anyhow::Result<Vec<Difference>> {
+        let mut differing: Vec<Arc<str>> = Vec::new();
+        for path in &self.paths {
+            if self.old.get(path) != self.new.get(path) {
+                differing.push(Arc::clone(path));
+            }
+        }
         let mut last_writes = self.store.last_writes(&differing)?;
-        let committed = self.committed(&differing, reporter);
+        let committed = self.committed(&differing);
         let mut differences = Vec::new();
         for path in differing {
             let last_write = last_writes.remove(&*path);
@@ -79,10 +81,14 @@ impl Sides<'_> {
                 || self.overwrites(&path);
             let old = self.old.get(&path).cloned();
             let new = self.new.get(&path).cloned();
-            let outcome = if is_replaceable {
-                change(old.is_some(), new.is_some())
-            } else {
+            let outcome = if !is_replaceable {
                 SyncOutcome::Conflict
+            } else if old.is_none() {
+                SyncOutcome::Create
+            } else if new.is_none() {
+                SyncOutcome::Delete
+            } else {
+                SyncOutcome::Replace
             };
             differences.push(Difference {
                 path,
@@ -102,14 +108,16 @@ impl Sides<'_> {
         self.agreed.has(path, old)
     }
 
+    /// Returns whether the target never had a file at a path, so that one can be created there. A
+    /// store remembers deleted files in its history; a folder only those that both sides had.
     fn was_never_there(&self, path: &str, is_in_history: bool) -> bool {
-        let was_deleted = self.target == Target::Store && is_in_history;
+        let was_deleted = self.target == SyncTarget::Store && is_in_history;
         !self.old.contains_key(path) && !self.agreed.knows(path) && !was_deleted
     }
 
     /// Returns the paths whose text in the target is an earlier version in the folder's git
     /// repository.
-    fn committed(&self, differing: &[Arc<str>], reporter: &Reporter) -> BTreeSet<String> {
+    fn committed(&self, differing: &[Arc<str>]) -> BTreeSet<String> {
         let mut texts = Vec::new();
         for path in differing {
             if let Some(old) = self.old.get(path)
@@ -121,40 +129,33 @@ impl Sides<'_> {
         if texts.is_empty() {
             return BTreeSet::new();
         }
-        committed_paths(self.folder, &texts, reporter)
+        committed_paths(self.folder, &texts, self.reporter)
     }
 
     /// Returns whether the user has named this path, its prompt or the prompt of its tests.
     fn overwrites(&self, path: &str) -> bool {
-        let prompt = Format::OWN.prompt_file(path).map(|(name, _)| name);
-        let name = prompt.or(path.strip_suffix(TEST_SUFFIX));
-        let mut names = self.overwritten.iter();
-        self.overwrites_all || names.any(|named| named == path || Some(named.as_str()) == name)
+        let name = match Format::OWN.prompt_file(path) {
+            Some((name, _)) => name,
+            None => path.strip_suffix(TEST_SUFFIX).unwrap_or(path),
+        };
+        let mut overwritten = self.overwritten.iter();
+        self.overwrites_all || overwritten.any(|typed| typed == path || typed == name)
     }
 }
 
-/// Returns how the target's file gets the other side's text. At least one side has the file.
-fn change(is_in_target: bool, is_in_other: bool) -> SyncOutcome {
-    match (is_in_target, is_in_other) {
-        (false, _) => SyncOutcome::Create,
-        (true, false) => SyncOutcome::Delete,
-        (true, true) => SyncOutcome::Replace,
-    }
-}
-
-impl Target {
+impl SyncTarget {
     /// The words for the target and for the other side.
     pub(super) fn sides(self) -> [&'static str; 2] {
         match self {
-            Target::Store => ["store", "folder"],
-            Target::Folder => ["folder", "store"],
+            SyncTarget::Store => ["store", "folder"],
+            SyncTarget::Folder => ["folder", "store"],
         }
     }
 }
 
 impl Difference {
     /// Returns a line that says what happens to the file.
-    pub(super) fn line(&self, target: Target) -> String {
+    pub(super) fn line(&self, target: SyncTarget) -> String {
         let path = printable(&self.path);
         let verb = match self.outcome {
             SyncOutcome::Create => "create",
@@ -165,7 +166,7 @@ impl Difference {
         format!("{verb} {path}\n")
     }
 
-    fn conflict_line(&self, target: Target) -> String {
+    fn conflict_line(&self, target: SyncTarget) -> String {
         let path = printable(&self.path);
         let verb = if self.old.is_some() {
             "changed"
@@ -181,7 +182,7 @@ impl Difference {
     }
 
     /// Returns the difference between the target's text and the other one.
-    pub(super) fn diff(&self, target: Target) -> String {
+    pub(super) fn diff(&self, target: SyncTarget) -> String {
         let [old, new] = target.sides();
         let old_text = self.old.as_deref().unwrap_or_default();
         let new_text = self.new.as_deref().unwrap_or_default();

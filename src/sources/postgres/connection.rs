@@ -6,7 +6,7 @@ use crate::wording::printable;
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl Address {
             match timeout(CONNECT, connect(config)).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => last_error = error,
-                Err(_) => last_error = timed_out(),
+                Err(_) => last_error = unreachable_host(config, &ErrorKind::TimedOut.into()),
             }
         }
         Err(last_error)
@@ -200,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
     let stream = open_stream(config)
         .await
-        .map_err(|error| no_answer(&error.to_string()))?;
+        .map_err(|error| unreachable_host(config, &error))?;
     let mut config = config.clone();
     // `open_stream` has set up TLS already, if it is needed.
     config
@@ -337,6 +337,20 @@ pub(super) fn no_answer(reason: &str) -> Diagnostic {
         format!("the store does not answer: {reason}"),
         "try again",
     )
+}
+
+/// Returns the error for a host that cannot be connected to.
+fn unreachable_host(config: &Config, error: &io::Error) -> Diagnostic {
+    let message = format!(
+        "the store at {}:{} does not answer: {error}",
+        host(config),
+        port(config)
+    );
+    let fix = match error.kind() {
+        ErrorKind::Other => "", // an error about TLS, which says what to do
+        _ => "is PostgreSQL running there?",
+    };
+    Diagnostic::new(Kind::Busy, message, fix)
 }
 
 /// Returns the error for a statement that the database refused, or did not get.

@@ -1,0 +1,76 @@
+//! Tables: columns with a header for people, and lines with tabs for scripts.
+
+use super::stream::{Styled, print, styled};
+use super::text::{FAINT, NAME, terminal_width};
+use crate::wording::visible;
+use unicode_width::UnicodeWidthStr;
+
+/// The columns between two fields of a row.
+const GAP: usize = 2;
+
+/// Prints rows: on a terminal as aligned columns below a header, elsewhere as lines with tabs
+/// between the fields, and without the header. Without rows, prints nothing.
+pub(crate) fn print_table<const COLUMNS: usize>(
+    header: [&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
+) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    if terminal_width().is_some() {
+        return print(&aligned(header, rows));
+    }
+    let mut lines = String::new();
+    for row in rows {
+        lines += &row.join("\t");
+        lines.push('\n');
+    }
+    print(&lines.into())
+}
+
+/// Returns a table with a faint header. The first column has the names.
+fn aligned<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> Styled {
+    let mut widths = header.map(UnicodeWidthStr::width);
+    for row in rows {
+        for (width, field) in widths.iter_mut().zip(row) {
+            *width = visible(field).width().max(*width);
+        }
+    }
+    let mut table = styled(FAINT, line(&header, &widths)).plain("\n");
+    for row in rows {
+        let fields = row.each_ref().map(|field| visible(field));
+        let name = &fields[0];
+        let gap = " ".repeat(widths[0] - name.width() + GAP);
+        let others = format!("{gap}{}", line(&fields[1..], &widths[1..]));
+        let row = styled(NAME, name.as_ref()).plain(others.trim_end());
+        table.append(row.plain("\n"));
+    }
+    table
+}
+
+/// Returns fields in columns of these widths, without spaces at the end.
+fn line(fields: &[impl AsRef<str>], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (field, width) in fields.iter().zip(widths) {
+        let field = field.as_ref();
+        line += field;
+        line += &" ".repeat(width - field.width() + GAP);
+    }
+    line.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_fields_on_a_screen() {
+        let rows = [["日本", "HEAD", ""], ["x", "", "1"]].map(|row| row.map(str::to_owned));
+        assert_eq!(
+            aligned(["NAME", "REF", "TEXTS"], &rows).for_terminal(),
+            "\u{1b}[2mNAME  REF   TEXTS\u{1b}[0m\n\
+             \u{1b}[36m日本\u{1b}[0m  HEAD\n\
+             \u{1b}[36mx\u{1b}[0m           1\n"
+        );
+    }
+}
