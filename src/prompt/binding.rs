@@ -204,9 +204,11 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Warns about the first word such as `brnach=x` whose name is probably a misspelling of that
-    /// of an argument. Only the first line of the text counts, and only arguments without a
-    /// `name=value`.
+    /// Warns about the first word such as `brnach=x` in a typed text, which is probably meant for
+    /// the argument `branch`.
+    ///
+    /// Only words in the first line count, and only names that are similar to that of an argument
+    /// without a pair.
     fn warn_of_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
         let first_line = beginning(typed.trim_start(), MAX_WARNED_LINE)
             .lines()
@@ -224,7 +226,8 @@ impl<'v> Binding<'v> {
             let Some((name, _)) = word.split_once('=') else {
                 continue;
             };
-            if self.arguments.iter().any(|bound| bound.name == name) {
+            let is_correct = self.arguments.iter().any(|bound| bound.name == name);
+            if is_correct {
                 continue;
             }
             if let Some(closest) = similar::closest(name, unpaired.iter().copied()) {
@@ -281,6 +284,7 @@ fn shown_usage(prompt: &Prompt) -> String {
     named(&prompt.usage().unwrap_or_default())
 }
 
+/// Returns the error about the text before the first pair, if no argument takes it.
 fn unassigned_text_error(prompt: &Prompt, text: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::UnusedText,
@@ -413,6 +417,7 @@ fn unused_input_error(
     None
 }
 
+/// Returns whether a word, without quotes around it, is empty or one of these words.
 fn is_empty_or_in(words: &HashSet<&str>, word: &str) -> bool {
     let word = without_quotes(word);
     word.is_empty() || words.contains(word)

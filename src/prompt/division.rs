@@ -200,7 +200,10 @@ pub fn join_piped(words: &[String], text: &str, at: usize) -> String {
     join(shell_parts(words, text, at)).into_owned()
 }
 
-/// Joins parts to one text. A single part is not copied.
+/// Joins parts to one text: the words `a` and `b`, and `c` from a pipe, are `a b\n\nc`.
+///
+/// Two parts are joined by the separator of the second or, if one of them is from a pipe, by an
+/// empty line. A single part is not copied.
 fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     let mut parts = parts.into_iter();
     let Some(mut previous) = parts.next() else {
@@ -266,7 +269,8 @@ struct InputPair<'v> {
 }
 
 impl<'v> InputByPairs<'v> {
-    /// Divides a chat message at its `name=value` pairs.
+    /// Divides a chat message at its `name=value` pairs: `Hello tone=kind to all` is the part
+    /// `Hello`, and the pair `tone=kind`, which the part `to all` follows.
     ///
     /// The text after a pair may belong to its value, or be free text. Both readings are kept:
     /// `extended_value` has the first, `parts` the second.
@@ -337,8 +341,9 @@ impl<'v> InputByPairs<'v> {
     }
 }
 
-/// Returns the end of a part of a text: at the next pair, without the space before it, or at the
-/// end of the text, with its trailing space.
+/// Returns where the part of a text ends that is before the next pair: 1 for `a tone=kind`. The
+/// space before the pair is not in the part. Without a further pair, the part is the rest of the
+/// text, with its spaces at the end.
 fn part_end(text: &str, next_pair: Option<&Pair>) -> usize {
     match next_pair {
         Some(pair) => text[..pair.range.start].trim_end().len(),

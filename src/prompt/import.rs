@@ -164,8 +164,12 @@ struct Meaning<'p> {
 }
 
 impl Meaning<'_> {
-    /// Returns what an import must keep of a prompt. In the texts of the messages, a placeholder is
-    /// `\0name\0`, so that it differs from a text that only looks like one.
+    /// Returns what an import must keep of a prompt. Two prompts that expand to the same text for
+    /// every call have the same meaning.
+    ///
+    /// A placeholder is `\0name\0` in the texts of the messages, so that `{{name}}`, `$name` and
+    /// `<<name>>` are equal, and differ from a text that only looks like one of them. An input that
+    /// follows the text is a placeholder at its end.
     fn of(prompt: &Prompt) -> Meaning<'_> {
         let mut messages: Vec<(Role, String)> = Vec::new();
         for message in &prompt.messages {

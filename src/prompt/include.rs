@@ -76,9 +76,13 @@ pub(super) struct LineOrigin<'o> {
 }
 
 impl Origins {
-    /// Returns where a position of the body comes from.
+    /// Returns the file and the line that a position of the body comes from.
+    ///
+    /// If line 2 of a prompt includes a file of three lines, line 4 of the body is line 3 of that
+    /// file, and line 5 of the body is line 3 of the prompt.
     pub(super) fn of(&self, position: Position) -> LineOrigin<'_> {
-        // The last section that does not begin after the position has it.
+        // The sections are in the order of the lines, so the last one that begins at or before the
+        // line has it.
         let following = self
             .sections
             .partition_point(|section| section.line <= position.line);
@@ -221,7 +225,8 @@ impl Assembly<'_> {
         error
     }
 
-    /// Adds the file that a path names in the file that is being added.
+    /// Adds the body of the file that a path names in the current file, with what it includes
+    /// itself.
     fn include(&mut self, path: &str) -> Result<(), Diagnostic> {
         self.count += 1;
         self.check_limits()?;
@@ -237,6 +242,7 @@ impl Assembly<'_> {
         self.add_file(file, Some(index), &part)
     }
 
+    /// Refuses one include too many, in all or inside each other.
     fn check_limits(&self) -> Result<(), Diagnostic> {
         if self.count > MAX_INCLUDES {
             return Err(Diagnostic::error(
@@ -256,8 +262,7 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// # Errors
-    /// The file includes itself, directly or through others.
+    /// Refuses a file that includes itself, directly or through others.
     fn check_circle(&self, file: &IncludedFile) -> Result<(), Diagnostic> {
         for (index, open) in self.open.iter().enumerate() {
             if open.file.name == file.name {
@@ -366,7 +371,8 @@ impl IncludeLine<'_> {
     }
 }
 
-/// Returns the path in a tag that includes a file.
+/// Returns the path in a tag that includes a file: `_style` in `{{> _style}}`,
+/// `{% include "_style" %}` and `{%- render '_style' -%}`.
 fn path_in(tag: &str) -> Option<&str> {
     if let Some(inside) = tag.strip_prefix("{{>") {
         let path = inside.strip_suffix("}}")?.trim();

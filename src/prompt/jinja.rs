@@ -126,8 +126,7 @@ impl Template {
     }
 }
 
-/// # Errors
-/// A line is longer than [`MAX_LINE`].
+/// Refuses a body with a line that is longer than [`MAX_LINE`], which minijinja cannot parse.
 fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     if body.lines().all(|line| line.len() <= MAX_LINE) {
         return Ok(());
@@ -143,6 +142,8 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     })
 }
 
+/// Inserts texts into a body: ` (` at the byte 8 of `for x in y` and `)|lines` at its end make
+/// `for x in ( y)|lines`.
 fn with_additions(body: &str, mut added: Vec<Addition>) -> String {
     added.sort_unstable_by_key(|addition| addition.at);
     let mut source = String::with_capacity(body.len());
@@ -167,6 +168,7 @@ fn syntax_mistake(body: &str, error: &Error) -> Mistake {
     unsupported(lines.map(str::len).sum(), message)
 }
 
+/// Returns the mistake that a body has something at this byte which no template may have.
 fn unsupported(at: usize, message: impl Into<String>) -> Mistake {
     Mistake {
         at,
@@ -223,8 +225,12 @@ impl TagScan {
         Ok(scan)
     }
 
-    /// Rewrites `for x in y` to `for x in (y)|lines`, so that a loop is over the lines of a text,
-    /// and notes the name of each block tag.
+    /// Reads the next token of the body.
+    ///
+    /// The first word in a tag is the name of the tag, which [`TagScan::add_tag`] records. The list
+    /// of a loop gets a filter, so that the loop goes over the lines of a text: `for x in y`
+    /// becomes
+    /// `for x in ( y)|lines`.
     fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
         self.token_count += 1;
         self.index_in_tag += 1;
@@ -278,6 +284,8 @@ impl TagScan {
         }
     }
 
+    /// Refuses a body in which the current token, at the byte `at`, exceeds a limit: of a tag, of
+    /// all tags, or of blocks inside each other.
     fn check_limits(&self, at: usize) -> Result<(), Mistake> {
         let depth: usize = self.blocks.iter().sum();
         let message = if self.index_in_tag > MAX_TAG {
@@ -310,6 +318,7 @@ impl Fence<'_> {
         }
     }
 
+    /// Records what is not supported in a statement, and in all that it contains.
     fn check_statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(template) => self.check_statements(&template.children),
@@ -328,6 +337,7 @@ impl Fence<'_> {
         }
     }
 
+    /// Checks a loop. It may only be `{% for item in NAME %}`, with an `else` perhaps.
     fn check_loop(&mut self, for_loop: &ForLoop<'_>) {
         let item = match &for_loop.target {
             Expr::Var(item) if !for_loop.recursive && for_loop.filter_expr.is_none() => item.id,
@@ -343,6 +353,8 @@ impl Fence<'_> {
         self.check_statements(&for_loop.else_body);
     }
 
+    /// Records what is not supported in an expression, and the placeholders in it. Every text in it
+    /// gets the filter that counts its bytes when it is rendered.
     fn check_expression(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Const(constant) => {
@@ -400,8 +412,8 @@ impl Fence<'_> {
         matches!(expression, Expr::Var(variable) if variable.id == "loop") && !self.items.is_empty()
     }
 
-    /// Notes the placeholder of a name, reports a name that is not declared, and appends the filter
-    /// that counts the value. Loop variables are no placeholders.
+    /// Records a name as a placeholder, unless it is the variable of an enclosing loop. A name that
+    /// is not declared is a mistake.
     fn check_variable(&mut self, name: &str, span: Span) {
         if !self.items.iter().any(|item| item == name) {
             self.mistakes
@@ -414,7 +426,9 @@ impl Fence<'_> {
         self.meter_value(span);
     }
 
-    /// Appends the filter that counts a value against the budget when the value is rendered.
+    /// Adds a filter after a value, which counts its bytes when the template is rendered: `x`
+    /// becomes
+    /// `x|read`.
     fn meter_value(&mut self, span: Span) {
         self.added.push(Addition {
             at: range_of(span).end,
@@ -488,7 +502,7 @@ impl Rendered {
     }
 }
 
-/// Renders the templates of one prompt, which share the limits.
+/// Renders the templates of the messages of one prompt. The limits are for all of them together.
 pub(super) struct Renderer {
     values: Value,
     environment: Environment<'static>,
@@ -497,6 +511,7 @@ pub(super) struct Renderer {
 }
 
 impl Renderer {
+    /// Returns a renderer for templates that use these values, by their names.
     pub(super) fn new<'v>(values: impl Iterator<Item = (&'v str, Piece<'v>)>) -> Renderer {
         let mut call_values = HashSet::new();
         let mut template_values = Vec::new();

@@ -106,6 +106,7 @@ fn unedited_description(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, fix))
 }
 
+/// Warns about a prompt in whose messages there is no text.
 fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
     let has_text = prompt
         .messages
@@ -118,6 +119,7 @@ fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, "write the instructions"))
 }
 
+/// Warns about the declared arguments without a placeholder, in one warning.
 fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
     // Words count from the first, so some of them are skipped on purpose.
     if prompt.takes_words() {
@@ -144,6 +146,7 @@ fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
 
 const DELETE_INVISIBLE: &str = "delete it, unless you need it";
 
+/// Warns about invisible characters in what agents see in a list, unless a body has some, too.
 fn invisible_in_frontmatter(prompt: &Prompt) -> Option<Diagnostic> {
     // A description may be taken from the body, and the body has a warning of its own.
     for message in &prompt.messages {
@@ -221,6 +224,7 @@ impl InvisibleCharacters {
     }
 }
 
+/// Warns about the texts of a message that look like placeholders.
 fn lookalike_warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
     let mut positions = message.positions();
     let mut warnings = Vec::new();
@@ -317,7 +321,7 @@ fn is_letter_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// Finds known names with an incomplete closing, such as `{{input}`.
+/// Finds known names that too few braces close, such as `{{input}`.
 fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for opened in opened_words(body) {
@@ -332,8 +336,11 @@ fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     lookalikes
 }
 
-/// Finds misspelled names, such as `{{inptu}}` and `<<inptu>>`; and the first `{{name}}` of each
-/// other name that looks like an argument, unless it is in code.
+/// Finds the names in braces or angle brackets that no argument has, in the order of the body.
+///
+/// A name that is similar to a known one is probably a misspelling: each `{{inptu}}` counts, also
+/// in code. Any other name may be an argument that was never declared: only the first `{{name}}` of
+/// each counts, and only outside of code.
 fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     let mut similar_names: HashMap<&str, Option<&str>> = HashMap::new();
@@ -368,20 +375,18 @@ fn may_be_argument(word: &str) -> bool {
     word.starts_with(char::is_alphabetic) && word != "args"
 }
 
-/// Finds `｛｛input｝｝` and `＜＜input＞＞`, as Japanese and Chinese keyboards write braces.
+/// Finds `｛｛input｝｝`, as Japanese and Chinese keyboards write braces.
 fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
-    for (open, close) in [("｛｛", "｝｝"), ("＜＜", "＞＞")] {
-        for (at, _) in body.match_indices(open) {
-            let inside = &body[at + open.len()..];
-            let Some(length) = beginning(inside, MAX_LENGTH).find(close) else {
-                continue;
-            };
-            let word = half_width(inside[..length].trim());
-            if names.contains(&word.as_str()) {
-                let end = at + open.len() + length + close.len();
-                lookalikes.push(Lookalike::of(&word, at, &body[at..end]));
-            }
+    for (at, open) in body.match_indices("｛｛") {
+        let inside = &body[at + open.len()..];
+        let Some((name, _)) = beginning(inside, MAX_LENGTH).split_once("｝｝") else {
+            continue;
+        };
+        let word = half_width(name.trim());
+        if names.contains(&word.as_str()) {
+            let written = format!("｛｛{name}｝｝");
+            lookalikes.push(Lookalike::of(&word, at, &written));
         }
     }
     lookalikes
@@ -414,7 +419,8 @@ fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Ve
 }
 
 impl Prompt {
-    /// Returns a warning about the first mark of each kind in a message.
+    /// Returns warnings about the marks in a message at which another program would do something,
+    /// such as `` !`git status` ``: one about the first mark of each kind that is not in code.
     pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
         let body = message.body();
         let code = Code::of(body);

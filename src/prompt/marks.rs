@@ -25,6 +25,7 @@ pub(super) struct ForeignMark {
     /// What ends the mark in the same line: `` ` ``. If this is empty, the mark ends with its word.
     close: &'static str,
     consequence: Consequence,
+    /// What to write instead. `…` stands for the text within the mark.
     fix: &'static str,
 }
 
@@ -40,18 +41,26 @@ enum Consequence {
 use Consequence::{NotDone, ProgramWould};
 
 /// Returns a kind of mark with which another program does something.
-const fn mark(open: &'static str, close: &'static str, verb: &'static str) -> ForeignMark {
+const fn mark(
+    open: &'static str,
+    close: &'static str,
+    verb: &'static str,
+    fix: &'static str,
+) -> ForeignMark {
     ForeignMark {
         open,
         close,
         consequence: ProgramWould(verb),
-        fix: "the agent gets the text, and decides what to do with it",
+        fix,
     }
 }
 
-const COMMAND: ForeignMark = mark("!`", "`", "run");
-const FILE: ForeignMark = mark("@", "", "attach");
-const WORD: ForeignMark = mark("$", "", "replace");
+const RUN: &str = "write 'Run …' instead";
+const READ: &str = "write 'Read …' instead";
+
+const COMMAND: ForeignMark = mark("!`", "`", "run", RUN);
+const FILE: ForeignMark = mark("@", "", "attach", READ);
+const WORD: ForeignMark = mark("$", "", "replace", "write `$ARGUMENTS` for the whole text");
 
 /// The marks in files of this program, which were perhaps written for another one.
 pub(super) static OWN: ForeignSyntax = ForeignSyntax {
@@ -64,12 +73,10 @@ pub(super) static OWN: ForeignSyntax = ForeignSyntax {
         },
         ForeignMark {
             consequence: NotDone("no command is run"),
-            fix: "tell the agent to run the command, and leave out the `!`",
             ..COMMAND
         },
         ForeignMark {
             consequence: NotDone("no file is included"),
-            fix: "tell the agent to read the file, or put the name in backticks",
             ..FILE
         },
         ForeignMark {
@@ -88,7 +95,12 @@ pub(super) static OWN: ForeignSyntax = ForeignSyntax {
 };
 pub(super) static CLAUDE_CODE: ForeignSyntax = ForeignSyntax {
     title: "Claude Code",
-    marks: &[COMMAND, FILE, WORD, mark("${CLAUDE_", "}", "replace")],
+    marks: &[
+        COMMAND,
+        FILE,
+        WORD,
+        mark("${CLAUDE_", "}", "replace", "write its value instead"),
+    ],
 };
 pub(super) static OPENCODE: ForeignSyntax = ForeignSyntax {
     title: "opencode",
@@ -104,11 +116,14 @@ pub(super) static CONTINUE: ForeignSyntax = ForeignSyntax {
 };
 pub(super) static GEMINI: ForeignSyntax = ForeignSyntax {
     title: "Gemini CLI",
-    marks: &[mark("!{", "}", "run"), mark("@{", "}", "read")],
+    marks: &[mark("!{", "}", "run", RUN), mark("@{", "}", "read", READ)],
 };
 pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
     title: "VS Code",
-    marks: &[mark("#file:", "", "attach"), mark("#tool:", "", "enable")],
+    marks: &[
+        mark("#file:", "", "attach", READ),
+        mark("#tool:", "", "enable", "write 'Use the tool …' instead"),
+    ],
 };
 /// For a program that only replaces placeholders.
 pub(super) static NONE: ForeignSyntax = ForeignSyntax {
@@ -131,11 +146,12 @@ impl ForeignSyntax {
             NotDone(clause) => clause.to_owned(),
             ProgramWould(verb) => format!("{} would {verb} it", self.title),
         };
-        let written = quoted(&message.body()[range.clone()]);
+        let written = &message.body()[range.clone()];
+        let inside = &written[mark.open.len()..written.len() - mark.close.len()];
         Diagnostic::warning(
             Some(message.positions().at(range.start)),
-            format!("{written} stays as written: {consequence}"),
-            mark.fix,
+            format!("{} stays as written: {consequence}", quoted(written)),
+            mark.fix.replace('…', &quoted(inside)),
         )
     }
 }
@@ -158,8 +174,9 @@ impl ForeignMark {
         ranges
     }
 
-    /// Returns the end of the mark whose opening is at the byte `start`; `None` if the text there
-    /// only looks like the opening of a mark, as the `@` of `me@example.com` does.
+    /// Returns the byte after the mark whose opening is at the byte `start`: 13 for
+    /// `` !`git status` `` at the byte 0. Returns `None` if the text there only looks like the
+    /// opening of a mark, as the `@` of `me@example.com` does.
     fn end(&self, body: &str, start: usize) -> Option<usize> {
         let text_start = start + self.open.len();
         let rest_of_line = beginning(&body[text_start..], MAX_MARK).lines().next()?;
@@ -187,8 +204,8 @@ impl ForeignMark {
         Some(text)
     }
 
-    /// Returns whether an opening begins a mark, judging by the text before the opening and the
-    /// text between the opening and the end.
+    /// Returns whether an opening begins a mark, judging by the text before it and the text within
+    /// the mark: `@` does in `see @src/main.rs`, and not in `see @someone`.
     fn is_mark(&self, before: &str, text: &str) -> bool {
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),

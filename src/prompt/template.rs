@@ -330,9 +330,11 @@ pub(super) fn placeholder_offsets(
     marks
 }
 
-/// Divides a body into texts and placeholders. A run is a place where a placeholder may begin, such as
-/// `{{`; one within the placeholder before it is passed over. `fallback` is a form of placeholder that
-/// counts besides those of the syntax.
+/// Divides a body into texts and placeholders: `Do {{input}}.` is the text `Do `, the placeholder
+/// `input`, and the text `.`.
+///
+/// What looks like a placeholder within another one, as in `${input:a:{{b}}`, does not count.
+/// `fallback` is a way to write placeholders that counts besides those of the syntax.
 fn split(
     body: &str,
     names: &BTreeSet<&str>,
@@ -373,10 +375,11 @@ struct Splitter<'s> {
 }
 
 impl Splitter<'_> {
-    /// Adds the placeholder that begins with a run such as `{{`, and the text before it.
+    /// Adds the placeholder that begins with a run such as `{{`, and the text before it. A run that
+    /// begins no placeholder stays in the text.
     ///
-    /// If the run is escaped, as in `\{{x}}`, `\$1` or `$$`, it begins a text, and the character
-    /// that escapes it is dropped.
+    /// If the run is escaped, as in `\{{x}}`, `\$1` or `$$`, the text before it ends at the
+    /// character that escapes it, which is dropped, and a new text begins with the run.
     fn add_opening(&mut self, run: &Range<usize>) {
         let bytes = self.body.as_bytes();
         let open = run.start;
@@ -408,18 +411,21 @@ impl Splitter<'_> {
         }
     }
 
-    /// Returns whether a byte, which nothing escapes, precedes an opening in the same text.
+    /// Returns whether this byte precedes an opening in the same text, and is not escaped itself:
+    /// the second `$` of `$$$` is after a `$`, the third is not.
     fn is_after(&self, open: usize, byte: u8) -> bool {
         open > self.text_start
             && self.body.as_bytes()[open - 1] == byte
             && self.last_escaped != Some(open - 1)
     }
 
+    /// Returns the placeholder that begins with a run, in the first way to write it that fits.
     fn find_placeholder(&self, run: &Range<usize>) -> Option<Placeholder> {
         let mut marks = self.syntax.marks.iter().chain(self.fallback);
         marks.find_map(|mark| mark.placeholder(self.body, run, self.names))
     }
 
+    /// Adds the text up to the byte `end`, unless it is empty.
     fn add_text(&mut self, end: usize) {
         if self.text_start < end {
             self.segments.push(Segment::Text(self.text_start..end));
@@ -487,7 +493,7 @@ impl Mark {
         format!("{}{name}{}", self.open, self.close)
     }
 
-    /// Returns the placeholder that begins with this run.
+    /// Returns the placeholder of this mark that begins in a run of the body.
     fn placeholder(
         &self,
         body: &str,
@@ -507,9 +513,12 @@ impl Mark {
         })
     }
 
-    /// Returns where a placeholder may begin in a run.
+    /// Returns the byte at which a placeholder may begin in a run of `{`, `<` or `$`: the start of
+    /// a run that is as long as the opening of this mark.
+    ///
+    /// Some programs look for `{{name}}` anywhere. For them, a longer run ends with an opening: in
+    /// `{{{name}}}`, the placeholder begins at the second brace.
     fn start_in(&self, run: &Range<usize>) -> Option<usize> {
-        // Other programs look for `{{name}}` anywhere: in `{{{name}}}` too.
         if self.open == "{{" && matches!(self.names, Names::None | Names::Declared) {
             return (run.len() >= 2).then(|| run.end - 2);
         }
@@ -561,7 +570,11 @@ impl Mark {
             || (self.names == Names::WithHint && HINTS.contains(&letter))
     }
 
-    /// Finds a name without anything that closes it: the longest that has a meaning.
+    /// Finds the name after a `$`, which nothing closes: the longest one that has a meaning.
+    ///
+    /// - `name-x` is the argument `name-x` or, if there is none, `name` with the text `-x`.
+    /// - `12` is the argument `1` with the text `2`, because such names have one digit.
+    /// - `ARGUMENTS[0]` is a text: other programs would put in a single word.
     fn find_bare_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
         if self.input == Some("") {
             return Some(FoundName {

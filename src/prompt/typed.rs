@@ -28,11 +28,14 @@ impl Prompt {
         None
     }
 
-    /// Returns candidates for a text that gives these values, the best first. The caller verifies
-    /// each of them.
+    /// Returns three texts that may give these values, the best one first. Whether they do, the
+    /// caller must check.
     ///
-    /// If `lang` is required and `tone` is not, they are `de tone=kind Hello`, `tone=kind de Hello`
-    /// and `lang=de tone=kind Hello`.
+    /// For `lang`, which is required, `tone`, which is not, and an input, they are:
+    /// - words first: `de tone=kind Hello`
+    /// - pairs first: `tone=kind de Hello`; this is the best one if a value is still missing, because
+    ///   the missing one then comes first
+    /// - only pairs: `lang=de tone=kind Hello`
     fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let requires_none = self.arguments.iter().all(|argument| !argument.required);
         let takes_all = requires_none && !self.input_is_slot();
@@ -68,12 +71,8 @@ impl Prompt {
             join_words([&pairs, &words], input),
             join_words([&all_as_pairs, &[]], input),
         ];
-        // What is still to be written comes first.
-        if binding
-            .arguments
-            .iter()
-            .any(|bound| bound.origin == Origin::Missing)
-        {
+        let mut arguments = binding.arguments.iter();
+        if arguments.any(|bound| bound.origin == Origin::Missing) {
             texts.swap(0, 1);
         }
         texts

@@ -55,12 +55,14 @@ impl Prompt {
     }
 }
 
-/// Adds the texts of a message that stay unexpanded, in order. The reason of each is `Escaped` if a
-/// backslash precedes it, `Unknown` if it looks like the name of an argument, and `Foreign`
-/// otherwise.
+/// Adds the texts of a message that look like placeholders and are none, in their order, each with
+/// the reason: `\{{topic}}` is `Escaped`, `{{topc}}` is `Unknown`, and `{{ .Values.x }}`, which
+/// cannot be the name of an argument, is `Foreign`.
+///
+/// The lookalikes of `check` are `Unknown`. They include other texts than those in braces, such as
+/// `$1`, but of several equal texts only the first.
 fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
-    // Only the first of several equal texts is among the lookalikes.
     let mut unknown = HashSet::new();
     for lookalike in &lookalikes {
         unknown.insert(lookalike.written.clone());

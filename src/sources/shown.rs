@@ -76,8 +76,11 @@ impl ShownRecords {
 }
 
 impl ShownTexts {
-    /// Parses the list of what was shown, in which each line is a hash and a path. Of each path,
-    /// the last line counts as what was shown last.
+    /// Parses the list of the texts that were shown. A line is the SHA-256 of a text and its path:
+    /// `2cf24d… .prompts/deploy.md`.
+    ///
+    /// A path has a line for each of its texts that was shown. All of them count as shown, and the
+    /// last one is the version with which a new text is compared.
     pub(super) fn parse(text: &str) -> ShownTexts {
         let mut shown = ShownTexts {
             is_kept: true,
@@ -99,7 +102,10 @@ impl ShownTexts {
 }
 
 impl TextGuard for Worktree {
-    /// Refuses a file of a linked worktree whose text the user was not shown.
+    /// Refuses a file of a linked worktree with a text that the user was not shown.
+    ///
+    /// A linked worktree is not trusted itself: it serves only texts that were shown of the main
+    /// repository, by the same path.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         let line = shown_line(bytes, &path_below(&self.root, path));
         if self.records.of(&self.main).has(&line) {

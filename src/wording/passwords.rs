@@ -83,14 +83,13 @@ fn address_end(gap: &str, text: &str) -> usize {
     rest_of_line.rfind('@').map_or(end, |at| end + at + 1)
 }
 
-/// Returns whether the end of an address is missing, because its password contains a blank or a
-/// quote: `https://me:p` of `https://me:p w@host`.
+/// Returns whether an address was cut within its password, at a blank or a quote: `https://me:p` of
+/// `https://me:p w@host`.
 ///
-/// All of this must be true:
-/// - A scheme, slashes or a folder precedes the login. A word such as `note:` is not a login.
-/// - The login has a colon, and neither a port nor the line and column of a message follows it:
-///   `https://host:8080/x` and `git:3:1:` are complete.
-/// - No `@` follows the colon: `https://me:pw@host` is complete.
+/// It was cut if a colon is in its login, and no `@` follows. Two kinds of text look like that and
+/// are complete:
+/// - A word such as `note:`. Only after a scheme, slashes or a folder can there be a login.
+/// - A colon before a number, which is a port or a line: `https://host:8080/x`, `/tmp/a.md:3:1:`.
 fn ends_within_password(address: &str) -> bool {
     let Some(start) = login_start(address) else {
         return false;
@@ -131,8 +130,15 @@ fn is_sentence(text: &str) -> bool {
     user.contains(char::is_whitespace) || password.starts_with(char::is_whitespace)
 }
 
-/// Returns the offset at which the login of an address may begin; see the table above. `None` means
-/// that the address is the path of a file.
+/// Returns the byte at which the login of an address may begin:
+///
+/// | address | byte |
+/// |---|---|
+/// | `git+https://me:pw@host` | 12, after the slashes |
+/// | `https:me:pw@host` | 6, after a known scheme |
+/// | `/tmp/me:pw@host:x.git` | 5, after the last slash before the first colon |
+/// | `me:pw@host:x.git` | 0 |
+/// | `file:///tmp/a:b@c`, `/tmp/a:b@c` | `None`: the path of a file |
 fn login_start(address: &str) -> Option<usize> {
     if let Some(at) = address.find("://") {
         let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");

@@ -37,7 +37,8 @@ const PI_SYNTAX: Syntax = Syntax {
     escape: Escape::None,
 };
 
-/// Reads a prompt file of Codex.
+/// Reads a prompt file of Codex. Its arguments are the names of its `argument-hint`, as in `$USER`;
+/// without such names, they are the words `$1` to `$9`.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
@@ -48,7 +49,6 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.declare(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
-        // Without named arguments, Codex replaces `$1` to `$9` with the words of the call.
         declare_words(&mut source, &SYNTAX)?;
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
@@ -57,14 +57,14 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Reads a prompt template of pi.
+/// Reads a prompt template of pi, in which `$1`, `$2` and so on are words of the call, and `$@` or
+/// `$ARGUMENTS` is its whole text.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // pi has no such key.
-    // Its placeholders are the words of the call: `$1`, `$2` and so on.
     declare_words(&mut source, &PI_SYNTAX)?;
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.has_words = true;
@@ -105,7 +105,8 @@ fn is_argument(word: &str) -> bool {
         && word != "ARGUMENTS"
 }
 
-/// Declares `$1` to `$9`, up to the highest one in the body: `$1` and `$2` for `Translate $2`.
+/// Declares the arguments `1` to `9`, up to the highest one in the body: `1` and `2` for
+/// `Translate $2`. Words count from the first, so the second word is for `$2` even without a `$1`.
 ///
 /// # Errors
 /// Fails if the prompt would have too many arguments.
@@ -114,7 +115,6 @@ fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), D
     source.declare(syntax, numbered_arguments(9))?;
     let used_numbers = source.frontmatter.argument_names();
     let highest = used_numbers.filter_map(|name| name.parse().ok()).max();
-    // Words count from the first: the second word goes to `$2`, whether there is a `$1` or not.
     source.frontmatter.arguments = numbered_arguments(highest.unwrap_or(0));
     Ok(())
 }

@@ -63,12 +63,16 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(source.into_prompt(name, &SYNTAX))
 }
 
-/// Returns the keys of a template. A file that is only a text is the value of `prompt`.
+/// Returns the keys of a template with their values. A file without keys is only a text, the value
+/// of `prompt`: `Say $input` is read as `prompt: Say $input`.
+///
+/// # Errors
+/// The file is not YAML, or is too large. The position is in the file, at its end at the latest.
 fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let mut budget = MAX_FILE;
     let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
         let (Refusal::Syntax(error) | Refusal::TooLarge(error)) = refusal;
-        // The parser may find the end of the file in a line after the last.
+        // The YAML parser may report a line after the last one.
         let end = Position::in_text(text, text.len(), 1);
         let position = error.position.map(|position| position.min(end));
         Diagnostic::error(position, error.message, error.fix)
