@@ -11,260 +11,258 @@ mod client;
 mod examination;
 mod hook;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
-use crate::agents::{
-    AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding, SERVER, System, is_same_file,
-};
-use crate::library::{Layer, Library, Report};
+use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding};
+use crate::library::{Layer, Library, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
-use crate::wording::{all_of, alternatives, count, named, named_path, quoted};
-use client::Start;
-use examination::{fine, unreadable};
-use server::Servers;
+use crate::wording::{all_of, alternatives, count, named};
+use examination::{fine, of_agent, unreadable};
+use std::collections::HashSet;
 
 /// The name of this program.
 const NAME: &str = env!("CARGO_PKG_NAME");
 
-/// What is found.
+/// What `doctor` finds.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// Those about one agent are sorted by severity; those about none follow.
+    /// The findings. Those about one agent follow each other, sorted by severity; those about no
+    /// agent come last.
     pub findings: Vec<Finding>,
     /// Whether this program is registered with one of the agents that were examined.
     pub is_registered: bool,
 }
 
+/// What is found about one agent.
+struct AgentReport {
+    agent: &'static Agent,
+    /// Sorted by severity.
+    findings: Vec<Finding>,
+    is_registered: bool,
+    /// Whether the agent is on this machine, or this program is registered with it.
+    is_in_use: bool,
+}
+
+impl AgentReport {
+    /// Returns whether the user should register this program. An error that keeps the registration
+    /// from being read must be corrected first.
+    fn lacks_registration(&self) -> bool {
+        let has_error = self
+            .findings
+            .iter()
+            .any(|finding| finding.diagnostic.severity() == Severity::Error);
+        !self.is_registered && !has_error
+    }
+}
+
 impl Examination {
-    /// Examines this agent, or all that are on the machine or have this program registered; then
-    /// the library.
+    /// Examines the agent `only`, or all agents that are in use; then the library.
     pub fn diagnosis(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
         let view = library.view();
-        let report = view.check(None);
-        let list = view.list();
-        let builtin = list
-            .found
-            .iter()
-            .find(|found| found.layer == Layer::BUILTIN);
-        let prompt = builtin.map(|found| found.name.to_string());
-        let mut findings = Vec::new();
-        let (mut missing, mut is_registered, mut is_any_found) = (Vec::new(), false, false);
-        for agent in AGENTS
+        let prompt = builtin_prompt(&view);
+        let mut reports = Vec::new();
+        for agent in AGENTS {
+            if only.is_some_and(|only| only != agent) {
+                continue;
+            }
+            let report = self.examine_agent(agent, prompt.as_deref());
+            if report.is_in_use || only.is_some() {
+                reports.push(report);
+            }
+        }
+        let is_registered = reports.iter().any(|report| report.is_registered);
+        let missing = missing_registrations(&reports, only);
+        let mut findings: Vec<Finding> = reports
             .into_iter()
-            .filter(|agent| only.is_none_or(|only| only == *agent))
-        {
-            let files = agent.read_files(&self.system);
-            let Servers {
-                findings: mut found,
-                is_registered: mut has_server,
-                is_this,
-            } = server::examine(self, agent, &files);
-            let is_found = agent.is_found(&self.system);
-            if let Some(plugin) = agent.plugin(&files, &self.system) {
-                found.push(self.plugin(
-                    agent,
-                    &plugin,
-                    has_server || !agent.hooks(&files).is_empty(),
-                ));
-                has_server = true;
-            }
-            if only.is_none() && !is_found && !is_this && agent.hooks(&files).is_empty() {
-                continue; // an agent that is not used
-            }
-            is_any_found = true;
-            is_registered |= has_server;
-            if !has_server && found.is_empty() {
-                missing.push(agent);
-            }
-            let unreadable = files.errors().map(|error| unreadable(agent, error));
-            let unreadable: Vec<Finding> = unreadable
-                .filter(|finding| !found.contains(finding))
-                .collect();
-            found.extend(unreadable);
-            found.extend(hook::findings(self, agent, &files, prompt.as_deref()));
-            found.extend(self.draft_editor(agent, &files));
-            found.sort_by_key(|finding| finding.diagnostic.severity());
-            findings.extend(found);
-        }
-        if !missing.is_empty() {
-            let names: Vec<&str> = missing.iter().map(|agent| agent.name).collect();
-            let message = format!("this program is not registered with {} yet", all_of(&names));
-            let finding = general(
-                Kind::Warning,
-                message,
-                format!("run `prompt-expander install {}`", names.join(" ")),
-            );
+            .flat_map(|report| report.findings)
+            .collect();
+        findings.extend(missing);
+        for diagnostic in self.examine_library(&view) {
             findings.push(Finding {
-                agent: only.map(|agent| agent.name),
-                ..finding
+                agent: None,
+                diagnostic,
             });
-        } else if !is_any_found {
-            let message = format!(
-                "no agent was found on this machine; looked for {}",
-                alternatives(&AGENTS.map(|agent| agent.name))
-            );
-            let fix = "install one of them, and run `prompt-expander install`";
-            findings.push(general(Kind::Missing, message, fix));
         }
-        findings.extend(self.first_in_path());
-        findings.extend(
-            view.untrusted_hint()
-                .into_iter()
-                .chain(view.changed_hint())
-                .map(|hint| general(Kind::Warning, hint, "")),
-        );
-        if self.online {
-            let mut of_services = view.problems();
-            of_services.retain(|problem| problem.kind == Kind::Service);
-            of_services.extend(view.probe());
-            for diagnostic in of_services {
-                findings.push(Finding {
-                    agent: None,
-                    diagnostic,
-                });
-            }
-        }
-        let differing = report
-            .problems
-            .iter()
-            .filter(|problem| problem.kind == Kind::Differs)
-            .cloned();
-        findings.extend(differing.map(|diagnostic| Finding {
-            agent: None,
-            diagnostic,
-        }));
-        findings.extend(problems_in(&report));
         Diagnosis {
             findings,
             is_registered,
         }
     }
 
-    /// Whether the plugin of this program can be started, and is the only one that gives the agent
-    /// its prompts.
-    fn plugin(&self, agent: &'static Agent, plugin: &str, is_twice: bool) -> Finding {
-        let (shown, disable) = (named(plugin), format!("`claude plugin disable {plugin}`"));
-        let (kind, message, fix) = match self
-            .system
-            .environment
-            .find_program(NAME, &self.system.project)
-        {
-            _ if is_twice => {
-                let tool = format!("`mcp__plugin_{NAME}_{SERVER}__expand_prompt`");
-                let message = format!(
-                    "the plugin {shown} has the server and the hook, too: the model sees each tool twice, also as {tool}, and gets each \
-                     text twice if there are two hooks"
-                );
-                (
-                    Kind::Warning,
-                    message,
-                    format!(
-                        "run {disable} or `prompt-expander uninstall {}`",
-                        agent.name
-                    ),
-                )
+    /// Examines the registrations of an agent: its servers, its plugin and its hooks. Each hook is
+    /// tried with `prompt`, the name of a prompt.
+    fn examine_agent(&self, agent: &'static Agent, prompt: Option<&str>) -> AgentReport {
+        let files = agent.read_files(&self.system);
+        let servers = server::examine(self, agent, &files);
+        let plugin = agent.plugin(&files, &self.system);
+        let has_hook = !agent.hooks(&files).is_empty();
+        let is_registered = servers.is_registered || plugin.is_some();
+
+        let mut findings = servers.findings;
+        for error in files.errors() {
+            let finding = unreadable(agent, error);
+            if !findings.contains(&finding) {
+                findings.push(finding);
             }
-            Err(why) => (
-                Kind::Missing,
-                format!("the plugin {shown} starts `{NAME}`, which {why}"),
-                format!("put it there, or run {disable}"),
+        }
+        if let Some(plugin) = &plugin {
+            let is_second = servers.is_registered || has_hook;
+            findings.push(self.examine_plugin(agent, plugin, is_second));
+        }
+        findings.extend(hook::examine(self, agent, &files, prompt));
+        if is_registered {
+            findings.extend(self.examine_draft_editor(agent, &files));
+        }
+        findings.sort_by_key(|finding| finding.diagnostic.severity());
+        AgentReport {
+            agent,
+            findings,
+            is_registered,
+            is_in_use: agent.is_found(&self.system) || servers.has_this_program || has_hook,
+        }
+    }
+
+    /// Checks that the plugin of this program can be started, and is not a second registration.
+    fn examine_plugin(&self, agent: &'static Agent, plugin: &str, is_second: bool) -> Finding {
+        let name = named(plugin);
+        let disable = format!("`claude plugin disable {plugin}`");
+        if is_second {
+            let message = format!(
+                "the plugin {name} has the server and the hook, too, so the model sees each tool twice"
+            );
+            let fix = format!(
+                "run {disable} or `prompt-expander uninstall {}`",
+                agent.name
+            );
+            return of_agent(agent, Diagnostic::new(Kind::Warning, message, fix));
+        }
+        let environment = &self.system.environment;
+        match environment.find_program(NAME, &self.system.project) {
+            Ok(_) => fine(
+                agent,
+                format!("the plugin {name} has the server and the hook"),
             ),
-            Ok(_) => {
-                return fine(
-                    agent,
-                    format!("the plugin {shown} has the server and the hook"),
-                );
+            Err(problem) => {
+                let message = format!("the plugin {name} starts `{NAME}`, which {problem}");
+                let fix = format!("put it there, or run {disable}");
+                of_agent(agent, Diagnostic::new(Kind::Missing, message, fix))
             }
-        };
-        Finding {
-            agent: Some(agent.name),
-            ..general(kind, message, fix)
         }
     }
 
-    /// Which version of this program its name starts, if that is another one.
-    fn first_in_path(&self) -> Option<Finding> {
-        let System {
-            environment,
-            project,
-            ..
-        } = self.system.clone();
-        let program = environment.find_program(NAME, &project).ok()?;
-        if is_same_file(&program, &self.program)
-            || environment.is_found_in(&project, NAME, &program)
-        {
-            return None;
-        }
-        let [first, own] = [&program, &self.program].map(|path| named_path(path));
-        let (command, arguments) = (NAME.to_owned(), vec!["--version".to_owned()]);
-        let start = Start {
-            command,
-            arguments,
-            environment,
-            folder: project,
-            program,
-            timeout: self.timeout,
-        };
-        let said = client::run(&start, String::new()).ok()?.stdout;
-        let (version, this) = (
-            said.strip_prefix(NAME)?.split_whitespace().next()?,
-            env!("CARGO_PKG_VERSION"),
-        );
-        let message = format!(
-            "`{NAME}` in PATH is version {}, in {first}; this program is `{this}`, in {own}",
-            quoted(version)
-        );
-        (version != this).then(|| {
-            general(
-                Kind::Warning,
-                message,
-                "remove one of them, or change their order in PATH",
-            )
-        })
-    }
-
-    /// What opens the draft of a message.
-    fn draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
+    /// Says what opens the draft of a message, if that is this program or probably a mistake.
+    fn examine_draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
+        let drafts = agent.drafts.as_ref()?;
         let DraftEditor { what, doubt } =
-            agent
-                .drafts
-                .as_ref()?
-                .editor(agent.title, files, &self.system.environment)?;
+            drafts.editor(agent.title, files, &self.system.environment)?;
         Some(match doubt {
             None => fine(agent, what),
-            Some(EditorDoubt { message, fix }) => Finding {
-                agent: Some(agent.name),
-                ..general(Kind::Warning, message, fix)
-            },
+            Some(EditorDoubt { message, fix }) => {
+                of_agent(agent, Diagnostic::new(Kind::Warning, message, fix))
+            }
         })
     }
-}
 
-/// The number of problems and warnings of the prompt files.
-fn problems_in(report: &Report) -> Option<Finding> {
-    let [errors, warnings] =
-        [Severity::Error, Severity::Warning].map(|severity| severity.count_in(&report.problems));
-    let kind = match (errors, warnings) {
-        (0, 0) => return None,
-        (0, _) => Kind::Warning,
-        _ => Kind::Invalid,
-    };
-    let counts = [(errors, "error"), (warnings, "warning")]
-        .into_iter()
-        .filter(|(number, _)| *number > 0);
-    let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
-    Some(general(
-        kind,
-        format!("prompts: {}", counts.join(", ")),
-        "run `prompt-expander check` with the same options",
-    ))
-}
-
-/// A finding about no agent.
-fn general(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding {
-        agent: None,
-        diagnostic: Diagnostic::new(kind, message, fix),
+    /// Returns what keeps prompts of the library from being served, and the number of problems in
+    /// its files.
+    fn examine_library(&self, view: &View) -> Vec<Diagnostic> {
+        let mut diagnostics = Vec::new();
+        for hint in [view.untrusted_hint(), view.changed_hint()]
+            .into_iter()
+            .flatten()
+        {
+            diagnostics.push(Diagnostic::new(Kind::Warning, hint, ""));
+        }
+        if self.online {
+            let mut problems = view.problems();
+            problems.retain(|problem| problem.kind == Kind::Service);
+            diagnostics.extend(problems);
+            diagnostics.extend(view.probe());
+        }
+        let (differing, problems): (Vec<_>, Vec<_>) = view
+            .check(None)
+            .problems
+            .into_iter()
+            .partition(|problem| problem.kind == Kind::Differs);
+        diagnostics.extend(differing);
+        diagnostics.extend(number_of_problems(&problems));
+        diagnostics
     }
+}
+
+/// Returns the name of a built-in prompt, which every hook can expand; `None` if built-in prompts
+/// are switched off.
+fn builtin_prompt(view: &View) -> Option<String> {
+    let list = view.list();
+    let prompt = list
+        .found
+        .iter()
+        .find(|found| found.layer == Layer::BUILTIN)?;
+    Some(prompt.name.to_string())
+}
+
+/// Returns one finding that names all agents with which this program is not registered, or says
+/// that there is no agent.
+fn missing_registrations(
+    reports: &[AgentReport],
+    only: Option<&'static Agent>,
+) -> Option<Finding> {
+    let mut names = Vec::new();
+    for report in reports {
+        if report.lacks_registration() {
+            names.push(report.agent.name);
+        }
+    }
+    let diagnostic = if reports.is_empty() {
+        let known = alternatives(&AGENTS.map(|agent| agent.name));
+        let message = format!("no agent was found on this machine; looked for {known}");
+        let fix = "install one of them, and run `prompt-expander install`";
+        Diagnostic::new(Kind::Missing, message, fix)
+    } else if names.is_empty() {
+        return None;
+    } else {
+        let message = format!("this program is not registered with {} yet", all_of(&names));
+        let fix = format!("run `prompt-expander install {}`", names.join(" "));
+        Diagnostic::new(Kind::Warning, message, fix)
+    };
+    Some(Finding {
+        agent: only.map(|agent| agent.name),
+        diagnostic,
+    })
+}
+
+/// Returns one finding with the number of broken files and of warnings: `prompts: 2 broken files, 1
+/// warning`.
+fn number_of_problems(problems: &[Diagnostic]) -> Option<Diagnostic> {
+    let mut broken_files = HashSet::new();
+    for problem in problems {
+        if problem.severity() == Severity::Error {
+            broken_files.insert(&problem.file);
+        }
+    }
+    let warnings = Severity::Warning.count_in(problems);
+    let mut counts = Vec::new();
+    if !broken_files.is_empty() {
+        counts.push(count(broken_files.len(), "broken file"));
+    }
+    if warnings > 0 {
+        counts.push(count(warnings, "warning"));
+    }
+    if counts.is_empty() {
+        return None;
+    }
+    let kind = if broken_files.is_empty() {
+        Kind::Warning
+    } else {
+        Kind::Invalid
+    };
+    let message = format!("prompts: {}", counts.join(", "));
+    Some(Diagnostic::new(
+        kind,
+        message,
+        "run `prompt-expander check`",
+    ))
 }

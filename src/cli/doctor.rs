@@ -11,6 +11,7 @@ use anstyle::Style;
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub(super) struct Doctor {
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
     /// How long each server or hook may take
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     timeout: Duration,
     /// Call the services that render prompts (see --openapi), too
     #[arg(long)]
@@ -39,98 +40,143 @@ pub(super) struct Doctor {
     json: bool,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse()
-        .ok()
-        .filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
-    seconds
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "it must be a number greater than 0 and at most 3600".to_owned())
-}
-
-/// A finding; what does not apply is left out.
-fn json(Finding { agent, diagnostic }: &Finding) -> Value {
-    let mut json = json!({
-        "client": agent,
-        "severity": level(diagnostic).0,
-        "message": diagnostic.message,
-        "remedy": Some(&diagnostic.fix).filter(|fix| !fix.is_empty()),
-        "file": diagnostic.file.as_ref().map(|file| file.display().to_string()),
-        "line": diagnostic.position.map(|position| position.line),
-        "column": diagnostic.position.map(|position| position.column),
-    });
-    json.as_object_mut()
-        .into_iter()
-        .for_each(|json| json.retain(|_, value| !value.is_null()));
-    json
-}
-
-/// The name and the style of a finding's severity.
-fn level(diagnostic: &Diagnostic) -> (&'static str, Style) {
-    match diagnostic.severity() {
-        Severity::Error => ("broken", ERROR),
-        Severity::Warning => ("warning", WARNING),
-        Severity::Hint => ("fine", NAME),
+/// Parses a time in seconds: `10`, `0.5`.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("it must be a number greater than 0 and at most 3600".to_owned()),
     }
 }
 
 impl Doctor {
+    /// Prints the findings. The exit status is 1 if something is broken, or this program is not
+    /// registered with any agent.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let examination = Examination {
-            system: system()?,
-            program: std::env::current_exe().context("the file of this program cannot be found")?,
-            timeout: self.timeout,
-            online: self.online,
-        };
         let Diagnosis {
-            mut findings,
+            findings,
             is_registered,
-        } = examination.diagnosis(self.agent, &source.library());
-        #[cfg(feature = "openapi")]
-        findings.extend(source.settings.team.as_ref().map(|team| Finding {
-            agent: None,
-            diagnostic: team.diagnose(),
-        }));
-        let settings = source.settings.problems.iter().cloned();
-        findings.extend(settings.map(|diagnostic| Finding {
-            agent: None,
-            diagnostic,
-        }));
-        let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;
-        let is_broken = findings.iter().any(is_broken);
+        } = self.diagnosis(source)?;
         if self.json {
-            let findings: Vec<Value> = findings.iter().map(json).collect();
+            let findings: Vec<Value> = findings.iter().map(finding_to_json).collect();
             output::print_json(&json!({ "findings": findings }))?;
         } else {
-            let is_same_group =
-                |a: &Finding, b: &Finding| !self.verbose && a.agent.is_some() && a.agent == b.agent;
-            for line in findings.chunk_by(is_same_group).filter_map(shown) {
-                output::print_lines(&line)?;
-            }
+            self.print(&findings)?;
         }
+        let is_broken = findings
+            .iter()
+            .any(|finding| finding.diagnostic.severity() == Severity::Error);
         Ok(if is_broken || !is_registered {
             ExitCode::FAILURE
         } else {
             ExitCode::SUCCESS
         })
     }
+
+    /// Examines the agents, the library, the team's server and the settings file.
+    fn diagnosis(&self, source: &PromptSource) -> anyhow::Result<Diagnosis> {
+        let examination = Examination {
+            system: system()?,
+            program: std::env::current_exe().context("the file of this program cannot be found")?,
+            timeout: self.timeout,
+            online: self.online,
+        };
+        let mut diagnosis = examination.diagnosis(self.agent, &source.library());
+        let mut diagnostics = Vec::new();
+        #[cfg(feature = "openapi")]
+        if let Some(team) = &source.settings.team {
+            diagnostics.push(team.diagnose());
+        }
+        diagnostics.extend(source.settings.problems.iter().cloned());
+        for diagnostic in diagnostics {
+            diagnosis.findings.push(Finding {
+                agent: None,
+                diagnostic,
+            });
+        }
+        Ok(diagnosis)
+    }
+
+    /// Prints a line for each finding or, without --verbose, only for the worst one of each agent.
+    fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
+        if self.verbose {
+            for finding in findings {
+                output::print_lines(&line_of(finding).plain("\n"))?;
+            }
+            return Ok(());
+        }
+        let is_one_agent = |a: &Finding, b: &Finding| a.agent.is_some() && a.agent == b.agent;
+        for group in findings.chunk_by(is_one_agent) {
+            output::print_lines(&line_of_group(group).plain("\n"))?;
+        }
+        Ok(())
+    }
 }
 
-/// The first of some findings about an agent, which is the worst, as a line: `codex: broken: …`.
-fn shown(findings: &[Finding]) -> Option<Styled> {
-    let Finding { agent, diagnostic } = findings.first()?;
-    let is_worth_showing = |finding: &&Finding| finding.diagnostic.severity() != Severity::Hint;
-    let label = agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
-    let more = match (agent, findings[1..].iter().filter(is_worth_showing).count()) {
-        (None, _) | (_, 0) => String::new(),
-        (Some(agent), more) => format!("; `prompt-expander doctor {agent} -v` shows {more} more"),
+/// Returns the first of some findings about an agent, which is the worst, as a line. It ends with
+/// the number of others that say more than that something works.
+fn line_of_group(group: &[Finding]) -> Styled {
+    let line = line_of(&group[0]);
+    let more = group[1..]
+        .iter()
+        .filter(|finding| finding.diagnostic.severity() != Severity::Hint)
+        .count();
+    match group[0].agent {
+        Some(agent) if more > 0 => {
+            line.plain(format!(" ({more} more: `prompt-expander doctor {agent} -v`)"))
+        }
+        _ => line,
+    }
+}
+
+/// Returns a finding as a line: `warning: codex: ~/.codex/config.toml:2:1: message; fix`.
+fn line_of(Finding { agent, diagnostic }: &Finding) -> Styled {
+    let Level { name, style } = level(diagnostic);
+    let line = Styled::default().with(style, format!("{name}:"));
+    let agent = match agent {
+        Some(agent) => format!(" {agent}:"),
+        None => String::new(),
     };
-    let (level, style) = level(diagnostic);
     let diagnostic = Diagnostic {
         message: printable(&diagnostic.message),
+        file: diagnostic
+            .file
+            .as_deref()
+            .map(|file| Path::new(&output::shown(file)).into()),
         ..diagnostic.clone()
     };
-    let line = Styled::from(label).with(style, level);
-    Some(line.plain(format!(": {diagnostic}{more}\n")))
+    line.plain(format!("{agent} {diagnostic}"))
+}
+
+/// Returns a finding as JSON, without the members that do not apply.
+fn finding_to_json(Finding { agent, diagnostic }: &Finding) -> Value {
+    let mut json = json!({ "severity": level(diagnostic).name, "message": diagnostic.message });
+    if let Some(agent) = agent {
+        json["client"] = json!(agent);
+    }
+    if !diagnostic.fix.is_empty() {
+        json["remedy"] = json!(diagnostic.fix);
+    }
+    if let Some(file) = &diagnostic.file {
+        json["file"] = json!(file.display().to_string());
+    }
+    if let Some(position) = diagnostic.position {
+        json["line"] = json!(position.line);
+        json["column"] = json!(position.column);
+    }
+    json
+}
+
+/// How the severity of a finding is shown.
+struct Level {
+    name: &'static str,
+    style: Style,
+}
+
+fn level(diagnostic: &Diagnostic) -> Level {
+    let (name, style) = match diagnostic.severity() {
+        Severity::Error => ("broken", ERROR),
+        Severity::Warning => ("warning", WARNING),
+        Severity::Hint => ("fine", NAME),
+    };
+    Level { name, style }
 }

@@ -39,118 +39,167 @@ pub(super) struct Start {
     pub(super) timeout: Duration,
 }
 
-/// A program that has ended, or was killed.
+/// A program that has ended, or was killed after its time was over.
 pub(super) struct Ended {
-    /// `None`: it did not end in time.
-    pub(super) status: Option<ExitStatus>,
+    /// `None` if it was killed.
+    status: Option<ExitStatus>,
     pub(super) stdout: String,
-    /// A line of its standard error.
-    pub(super) stderr: Option<String>,
+    stderr: String,
+    timeout: Duration,
     pub(super) took: Duration,
 }
 
-/// What a server says of itself.
-pub(super) struct Answers {
+/// What a server says about itself.
+#[derive(Debug)]
+pub(super) struct ServerAnswer {
     pub(super) version: String,
     /// How many prompts it lists.
     pub(super) prompts: usize,
+    /// A line of its standard error.
+    pub(super) complaint: Option<String>,
+    pub(super) took: Duration,
 }
 
-/// Asks a server for its prompts. All is sent at once: the end of its input ends it.
+/// Starts a server, and asks it for its prompts.
 ///
 /// # Errors
-/// It cannot be started.
-pub(super) fn ask_for_prompts(start: &Start) -> io::Result<Ended> {
+/// Why it is unusable, as a phrase that follows its name: `ended (exit status: 3) without an answer
+/// to initialize`.
+pub(super) fn ask_for_prompts(start: &Start) -> Result<ServerAnswer, String> {
     let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
     let opening =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     let call = json!({"name": "list_prompts", "arguments": {}});
+    // All messages are sent at once, and the end of its input ends the server.
     let messages = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
     ];
-    run(
-        start,
-        messages.map(|message| format!("{message}\n")).concat(),
-    )
-}
-
-impl Ended {
-    /// What it answered to [`ask_for_prompts`], or why it is unusable, worded to follow its name.
-    pub(super) fn answers(&self, timeout: Duration) -> Result<Answers, String> {
-        let mut messages = Vec::new();
-        for line in self
-            .stdout
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-        {
-            let message: Value = serde_json::from_str(line).unwrap_or_default();
-            if message["jsonrpc"] != "2.0" {
-                return Err(format!("prints what is not a message: {}", quoted(line)));
-            }
-            messages.push(message);
-        }
-        let result = |id: u64, method: &str| {
-            let mut answers = messages
-                .iter()
-                .filter(|message| message["id"] == id && message.get("method").is_none());
-            let answer = answers.next().ok_or_else(|| match self.status {
-                Some(status) => format!("ended {} before it answered `{method}`", how(status)),
-                None => format!(
-                    "did not answer `{method}` within {} s",
-                    timeout.as_secs_f32()
-                ),
-            })?;
-            let error = &answer["error"];
-            let refused = || {
-                format!(
-                    "refused `{method}`: {} ({})",
-                    printable(&text(&error["message"])),
-                    error["code"]
-                )
-            };
-            answer.get("result").ok_or_else(refused)
-        };
-        let version = text(&result(1, "initialize")?["serverInfo"]["version"]);
-        let listed = result(2, "tools/call")?["structuredContent"]["prompts"].as_array();
-        let listed = listed.ok_or("lists no prompts, so it is not prompt-expander")?;
-        Ok(Answers {
-            version,
-            prompts: listed.len(),
-        })
-    }
-
-    /// What to add to the reason why it is unusable.
-    pub(super) fn complaint(&self) -> String {
-        self.stderr
-            .as_ref()
-            .map(|line| format!("; standard error: {line}"))
-            .unwrap_or_default()
-    }
+    let input = messages.map(|message| format!("{message}\n")).concat();
+    run(start, input)?.server_answer()
 }
 
 /// Runs a program until it ends, or until its time is over.
 ///
 /// # Errors
-/// It cannot be started.
-pub(super) fn run(start: &Start, stdin: String) -> io::Result<Ended> {
+/// Why it cannot be started, as a phrase that follows its name.
+pub(super) fn run(start: &Start, input: String) -> Result<Ended, String> {
     let began = Instant::now();
-    let mut child = spawn(start)?;
-    let (stdout, stderr) = (output(child.stdout.take()), output(child.stderr.take()));
-    let input = child.stdin.take();
-    // It may end without reading it, or never read it.
-    std::thread::spawn(move || input.map(|mut input| input.write_all(stdin.as_bytes())));
+    let mut child = spawn(start).map_err(|error| format!("cannot be started: {error}"))?;
+    let stdout = read_in_background(child.stdout.take());
+    let stderr = read_in_background(child.stderr.take());
+    write_in_background(child.stdin.take(), input);
     let status = child.wait_timeout(start.timeout).ok().flatten();
     let took = began.elapsed();
     kill(&mut child);
     Ok(Ended {
         status,
-        stdout: all(&stdout),
-        stderr: line(&stderr),
+        stdout: received_text(&stdout),
+        stderr: received_text(&stderr),
+        timeout: start.timeout,
         took,
     })
+}
+
+impl Ended {
+    /// Returns why the program has failed, as a phrase that follows its name; `None` if it ended
+    /// successfully.
+    pub(super) fn failure(&self) -> Option<String> {
+        match self.status {
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!("failed ({status}){}", self.stderr_clause())),
+            None => Some(format!(
+                "did not end within {} s",
+                self.timeout.as_secs_f32()
+            )),
+        }
+    }
+
+    /// Reads what the program, as a server, answered to [`ask_for_prompts`].
+    ///
+    /// # Errors
+    /// Why it is unusable, as a phrase that follows its name.
+    fn server_answer(self) -> Result<ServerAnswer, String> {
+        let messages = self.messages()?;
+        let opening =
+            result_of(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
+        let call = result_of(&messages, 2).ok_or_else(|| self.missing_answer("tools/call"))?;
+        let prompts = call["structuredContent"]["prompts"]
+            .as_array()
+            .ok_or("lists no prompts, so it is not prompt-expander")?;
+        let version = opening["serverInfo"]["version"].as_str();
+        Ok(ServerAnswer {
+            version: version.unwrap_or_default().to_owned(),
+            prompts: prompts.len(),
+            complaint: most_useful_line(&self.stderr),
+            took: self.took,
+        })
+    }
+
+    /// Parses each line of standard output as a message of JSON-RPC.
+    fn messages(&self) -> Result<Vec<Value>, String> {
+        let mut messages = Vec::new();
+        for line in self.stdout.lines() {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let message: Value = serde_json::from_str(line).unwrap_or_default();
+            if message["jsonrpc"] != "2.0" {
+                let line = quoted(line);
+                return Err(format!(
+                    "prints what is not a message: {line}{}",
+                    self.stderr_clause()
+                ));
+            }
+            messages.push(message);
+        }
+        Ok(messages)
+    }
+
+    fn missing_answer(&self, method: &str) -> String {
+        let stderr = self.stderr_clause();
+        match self.status {
+            Some(status) => format!("ended ({status}) without an answer to `{method}`{stderr}"),
+            None => {
+                let seconds = self.timeout.as_secs_f32();
+                format!("did not answer `{method}` within {seconds} s{stderr}")
+            }
+        }
+    }
+
+    fn stderr_clause(&self) -> String {
+        match most_useful_line(&self.stderr) {
+            Some(line) => format!("; standard error: {line}"),
+            None => String::new(),
+        }
+    }
+}
+
+/// Returns the result of the response with this id.
+fn result_of(messages: &[Value], id: u64) -> Option<&Value> {
+    let response = messages
+        .iter()
+        .find(|message| message["id"] == id && message.get("method").is_none())?;
+    response.get("result")
+}
+
+/// Returns the line of an output that most likely says what is wrong: the first that begins with
+/// `error`, else the last that is not empty. Its control characters are escaped.
+fn most_useful_line(output: &str) -> Option<String> {
+    let mut useful_line = None;
+    for line in output.lines() {
+        let line = line.trim();
+        if line.to_ascii_lowercase().starts_with("error") {
+            useful_line = Some(line);
+            break;
+        }
+        if !line.is_empty() {
+            useful_line = Some(line);
+        }
+    }
+    Some(printable(useful_line?).chars().take(MAX_SHOWN).collect())
 }
 
 /// Starts a program in a process group of its own, with a pipe for each of its streams.
@@ -171,7 +220,7 @@ fn spawn(start: &Start) -> io::Result<Child> {
         .spawn()
 }
 
-/// Kills it and its process group, in which it may leave others when it ends.
+/// Kills a program and its process group, in which it may leave others when it ends.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(
@@ -182,19 +231,18 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// How a program ended, as in "ended with status 1".
-pub(super) fn how(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return format!("by signal {signal}");
-    }
-    status
-        .code()
-        .map_or_else(|| status.to_string(), |code| format!("with status {code}"))
+/// Writes the input of a program in a thread, because the program may never read it.
+fn write_in_background(stream: Option<impl Write + Send + 'static>, input: String) {
+    std::thread::spawn(move || {
+        if let Some(mut stream) = stream {
+            // It may end without reading all of it.
+            let _ = stream.write_all(input.as_bytes());
+        }
+    });
 }
 
-/// The beginning of an output, read by a thread so that the program never waits.
-fn output(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+/// Reads the beginning of an output in a thread, so that the program never waits.
+fn read_in_background(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let Some(mut stream) = stream else { return };
@@ -206,24 +254,72 @@ fn output(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// All of an output, once the program is killed.
-fn all(output: &Receiver<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&output.recv_timeout(END_OF_OUTPUT).unwrap_or_default()).into_owned()
+/// Returns an output, once its program has ended or was killed.
+fn received_text(output: &Receiver<Vec<u8>>) -> String {
+    let bytes = output.recv_timeout(END_OF_OUTPUT).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The most useful line of an output, with control characters escaped: the first that begins with
-/// `error`, else the last that is not empty.
-fn line(output: &Receiver<Vec<u8>>) -> Option<String> {
-    let text = all(output);
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_error = |line: &&str| {
-        line.get(..5)
-            .is_some_and(|start| start.eq_ignore_ascii_case("error"))
-    };
-    let line = printable(lines.clone().find(is_error).or_else(|| lines.next_back())?);
-    Some(line.chars().take(MAX_SHOWN).collect())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+    const OPENED: &str =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
+
+    fn ended(stdout: &str, stderr: &str) -> Ended {
+        Ended {
+            status: Some(ExitStatus::default()),
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+            timeout: Duration::from_secs(2),
+            took: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_server_answers_with_its_version_and_its_prompts() {
+        let listed = r#"{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"prompts":[1]}}}"#;
+        let answer = ended(&format!("\n{OPENED}\n{listed}\n"), "careful\n")
+            .server_answer()
+            .unwrap();
+        assert_eq!((answer.version.as_str(), answer.prompts), ("0.0.1", 1));
+        assert_eq!(answer.complaint.as_deref(), Some("careful"));
+    }
+
+    #[test]
+    fn what_is_no_server_of_prompts_is_unusable_and_says_why() {
+        let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}"#;
+        let empty = format!("{OPENED}\n{}", r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        for (stdout, stderr, problem) in [
+            ("hello", "", "prints what is not a message: `hello`"),
+            (
+                "",
+                "ERROR: no such thing\nbye\n",
+                "ended (exit status: 0) without an answer to `initialize`; standard error: ERROR: no such thing",
+            ),
+            (
+                refusal,
+                "",
+                "ended (exit status: 0) without an answer to `initialize`",
+            ),
+            (
+                OPENED,
+                "",
+                "ended (exit status: 0) without an answer to `tools/call`",
+            ),
+            (&empty, "", "lists no prompts, so it is not prompt-expander"),
+        ] {
+            let answer = ended(stdout, stderr).server_answer();
+            assert_eq!(answer.unwrap_err(), problem);
+        }
+        let mut killed = ended("", "");
+        killed.status = None;
+        let failure = killed.failure();
+        assert_eq!(failure.as_deref(), Some("did not end within 2 s"));
+        assert_eq!(
+            killed.server_answer().unwrap_err(),
+            "did not answer `initialize` within 2 s"
+        );
+    }
 }

@@ -23,30 +23,27 @@ pub struct Examination {
     pub online: bool,
 }
 
-/// The finding that a file cannot be read.
+/// Returns a finding about an agent.
+pub(super) fn of_agent(agent: &'static Agent, diagnostic: Diagnostic) -> Finding {
+    Finding {
+        agent: Some(agent.name),
+        diagnostic,
+    }
+}
+
+/// Returns the finding that a file of an agent cannot be read.
 pub(super) fn unreadable(agent: &'static Agent, error: &Diagnostic) -> Finding {
-    let fix = format!(
-        "{}; until then {} may ignore the whole file",
-        error.fix, agent.title
-    );
-    Finding {
-        agent: Some(agent.name),
-        diagnostic: Diagnostic {
-            fix,
-            ..error.clone()
-        },
-    }
+    let mut diagnostic = error.clone();
+    diagnostic.fix += &format!("; until then {} may ignore the whole file", agent.title);
+    of_agent(agent, diagnostic)
 }
 
-/// The finding that something works.
+/// Returns the finding that something works.
 pub(super) fn fine(agent: &'static Agent, message: String) -> Finding {
-    Finding {
-        agent: Some(agent.name),
-        diagnostic: Diagnostic::new(Kind::Hint, message, ""),
-    }
+    of_agent(agent, Diagnostic::new(Kind::Hint, message, ""))
 }
 
-/// A time for people: `0.8 ms`.
+/// Returns a time for people: `0.8 ms`.
 pub(super) fn milliseconds(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }

@@ -1,187 +1,208 @@
 //! An agent's prompt-submit hooks that run prompt-expander: whether the agent would run them, and
 //! what they answer.
 
-use super::client::{self, Start, how};
+use super::client::{self, Start};
 use super::examination::{Examination, fine, milliseconds};
 use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope, is_same_file};
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// A hook that is examined.
 struct HookCheck<'a> {
     examination: &'a Examination,
-    agent: &'static Agent,
     /// The facts about the agent's hooks.
     kind: &'static Hook,
     hook: &'a HookLine,
     registered: Examined<'a>,
 }
 
-/// The findings about the hooks of an agent that run prompt-expander. `prompt` is the name of a
-/// prompt that every hook has.
-pub(super) fn findings(
+/// Examines the hooks of an agent that run prompt-expander. Each is tried with `prompt`, the name of
+/// a prompt that every hook can expand.
+pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
     files: &AgentFiles,
     prompt: Option<&str>,
 ) -> Vec<Finding> {
-    let (Some(kind), hooks) = (&agent.hook, agent.hooks(files)) else {
+    let Some(kind) = &agent.hook else {
         return Vec::new();
     };
+    let hooks = agent.hooks(files);
     let mut findings = Vec::new();
-    for (at, hook) in hooks.iter().enumerate() {
-        let system = &examination.system;
+    for (index, hook) in hooks.iter().enumerate() {
         let registered = Examined {
             agent,
-            system,
+            system: &examination.system,
             files,
             path: &hook.path,
             position: hook.position,
         };
-        if at == 0 {
+        if index == 0 {
             findings.extend((kind.check)(&registered, hook));
         } else {
-            let file = hooks[0].path.display();
-            let message = format!(
-                "the hook is registered twice, also in {file}: each message is expanded twice"
-            );
-            findings.push(registered.warning(message, "keep one of them"));
+            let first = hooks[0].path.display();
+            let message = format!("the hook is registered twice, also in {first}");
+            let fix = "keep one of them, or each message is expanded twice";
+            findings.push(registered.warning(message, fix));
         }
         let check = HookCheck {
             examination,
-            agent,
             kind,
             hook,
             registered,
         };
-        let tried = check.start().and_then(|start| match prompt {
-            Some(prompt) => check.answer(&format!(":{prompt} x"), &start).map(Some),
-            None => Ok(None),
-        });
-        findings.extend(tried.unwrap_or_else(Some));
+        findings.extend(check.try_out(prompt));
     }
     findings
 }
 
 impl HookCheck<'_> {
-    /// What the shell would start: no shell is needed, as for a plain command it would only split
-    /// the words. An error for a hook that cannot be run, or is not run here.
-    fn start(&self) -> Result<Start, Finding> {
-        let (system, timeout) = (&self.examination.system, self.examination.timeout);
-        let (environment, folder) = (system.environment.clone(), system.project.clone()); // all agents pass on theirs
-        let (command, arguments) = self.hook.program();
-        let program = environment.find_program(command, &folder).map_err(|why| {
-            let message = format!(
-                "the program of the hook, {}, {why}; no message is expanded",
-                named(command)
-            );
-            self.registered.broken(message, self.reinstall())
-        })?;
-        let (command, arguments) = (command.to_owned(), arguments.to_vec());
-        let start = Start {
-            command,
-            arguments,
-            environment,
-            folder,
-            program,
-            timeout,
+    /// Runs the hook on a message with a prompt, and returns what is found. Returns `None` if the
+    /// hook can be run, but there is no prompt to try.
+    fn try_out(&self, prompt: Option<&str>) -> Option<Finding> {
+        let start = match self.start() {
+            Ok(start) => start,
+            Err(finding) => return Some(finding),
         };
-        self.check_harmless(&start)?;
-        Ok(start)
-    }
-
-    /// An error for a hook that is not run here.
-    fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
-        let hook = self.hook;
-        let is_this = is_same_file(&start.program, &self.examination.program);
-        let is_exact = hook.is_plain() && is_this && hook.options().is_empty();
-        let what = if hook.scope == Scope::Project && !is_exact {
-            "comes with the project and is not exactly this program"
-        } else if !hook.is_plain() {
-            "does more than run this program"
-        } else if !is_this
-            && start
-                .environment
-                .is_found_in(&start.folder, &start.command, &start.program)
-        {
-            // What is found in the working directory may be untrusted, too.
-            "runs a program in the working directory that is not this one"
-        } else {
-            return Ok(());
-        };
-        let message = format!("the hook {what}, so it was not run: {}", named(&hook.line));
-        Err(self.registered.warning(
-            message,
-            format!("run it yourself, if you trust it, or {}", self.reinstall()),
-        ))
-    }
-
-    /// What it answers to a command.
-    fn answer(&self, typed: &str, start: &Start) -> Result<Finding, Finding> {
-        let failed = |why: String| {
-            self.registered
-                .broken(format!("the hook {why}"), self.reinstall())
-        };
-        let (event, cwd) = (self.kind.event, &start.folder);
-        let input =
-            json!({"session_id": "doctor", "cwd": cwd, "hook_event_name": event, "prompt": typed});
-        let ended = client::run(start, input.to_string())
-            .map_err(|error| failed(format!("cannot be started: {error}")))?;
-        match ended.status {
-            None => Err(failed(format!(
-                "did not end within {} s",
-                start.timeout.as_secs_f32()
-            ))),
-            Some(status) if !status.success() => Err(failed(format!(
-                "ended {}{}",
-                how(status),
-                ended.complaint()
-            ))),
-            Some(_) if !is_answer(&ended.stdout, event) => {
-                let answer = quoted(ended.stdout.trim());
-                Err(failed(format!(
-                    "does not expand {}, which is a prompt; it prints {answer}",
-                    named(typed)
-                )))
-            }
-            Some(_) => {
-                let message = format!(
-                    "the hook expands {} in {}",
-                    named(typed),
-                    milliseconds(ended.took)
-                );
-                Ok(fine(self.agent, message))
-            }
+        if !self.is_harmless(&start) {
+            let line = named(&self.hook.line);
+            let message =
+                format!("the hook is not exactly this program, so it was not run: {line}");
+            let fix = format!("run it yourself, if you trust it, or {}", self.reinstall());
+            return Some(self.registered.warning(message, fix));
         }
+        let message = format!(":{} x", prompt?);
+        Some(match self.expand(&message, &start) {
+            Ok(time) => {
+                let message = named(&message);
+                let time = milliseconds(time);
+                let agent = self.registered.agent;
+                fine(agent, format!("the hook expands {message} in {time}"))
+            }
+            Err(problem) => self
+                .registered
+                .broken(format!("the hook {problem}"), self.reinstall()),
+        })
     }
 
-    /// How to have `install` write it again.
+    /// Returns what a shell would start for the hook. No shell is needed, because it would only
+    /// divide the words of such a plain command.
+    ///
+    /// # Errors
+    /// The program cannot be found.
+    fn start(&self) -> Result<Start, Finding> {
+        let system = &self.examination.system;
+        // All agents pass on their environment.
+        let environment = system.environment.clone();
+        let (command, arguments) = self.hook.program();
+        let program = environment
+            .find_program(command, &system.project)
+            .map_err(|problem| {
+                let command = named(command);
+                let message =
+                    format!("the program of the hook, {command}, {problem}; no message is expanded");
+                self.registered.broken(message, self.reinstall())
+            })?;
+        Ok(Start {
+            command: command.to_owned(),
+            arguments: arguments.to_vec(),
+            environment,
+            folder: system.project.clone(),
+            program,
+            timeout: self.examination.timeout,
+        })
+    }
+
+    /// Returns whether the hook may be run here. It must do nothing but run a program of this name.
+    /// If it comes with the project, or its program lies in the working directory, it may be
+    /// untrusted, and must be this program.
+    fn is_harmless(&self, start: &Start) -> bool {
+        let hook = self.hook;
+        if !hook.is_plain() {
+            return false;
+        }
+        let is_this = is_same_file(&start.program, &self.examination.program);
+        if hook.scope == Scope::Project {
+            return is_this && hook.options().is_empty();
+        }
+        let is_in_folder =
+            start
+                .environment
+                .is_found_in(&start.folder, &start.command, &start.program);
+        is_this || !is_in_folder
+    }
+
+    /// Runs the hook on a message as its agent would, and returns how long it took to expand it.
+    ///
+    /// # Errors
+    /// What went wrong, as a phrase that follows "the hook".
+    fn expand(&self, message: &str, start: &Start) -> Result<Duration, String> {
+        let input = json!({
+            "session_id": "doctor",
+            "cwd": start.folder,
+            "hook_event_name": self.kind.event,
+            "prompt": message,
+        });
+        let ended = client::run(start, input.to_string())?;
+        if let Some(failure) = ended.failure() {
+            return Err(failure);
+        }
+        if !adds_to_prompt(&ended.stdout, self.kind.event) {
+            let answer = quoted(ended.stdout.trim());
+            let message = named(message);
+            return Err(format!("does not expand {message}; it prints {answer}"));
+        }
+        Ok(ended.took)
+    }
+
+    /// Returns how to have `install` write the hook again. `install` leaves alone what it could not
+    /// have written.
     fn reinstall(&self) -> String {
-        let first = match self
-            .agent
-            .is_by_install(self.hook, &self.examination.system)
-        {
-            true => "",
-            false => "remove it from the file, then ", // `install` would leave it alone
-        };
-        let project = if self.hook.scope == Scope::Project {
-            " --project"
-        } else {
+        let agent = self.registered.agent;
+        let is_by_install = agent.is_by_install(self.hook, &self.examination.system);
+        let first = if is_by_install {
             ""
+        } else {
+            "remove it from the file, then "
         };
-        format!(
-            "{first}run `prompt-expander install {}{project}`",
-            self.agent.name
-        )
+        let project = project_option(self.hook.scope);
+        let name = agent.name;
+        format!("{first}run `prompt-expander install {name}{project}`")
     }
 }
 
-/// Whether an agent would add this to the prompt.
-fn is_answer(answer: &str, event: &str) -> bool {
+/// Returns the option with which `install` registers for this scope.
+pub(super) fn project_option(scope: Scope) -> &'static str {
+    if scope == Scope::Project {
+        " --project"
+    } else {
+        ""
+    }
+}
+
+/// Returns whether an agent would add the answer of a hook to the prompt.
+fn adds_to_prompt(answer: &str, event: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let output = &answer["hookSpecificOutput"];
-    output["hookEventName"] == event
-        && output["additionalContext"]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
+    let context = output["additionalContext"].as_str().unwrap_or_default();
+    output["hookEventName"] == event && !context.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::adds_to_prompt;
+
+    #[test]
+    fn a_hook_must_answer_its_event_with_a_context() {
+        for (answer, is_added) in [
+            (r#"{"hookEventName": "E", "additionalContext": "text"}"#, true),
+            (r#"{"hookEventName": "F", "additionalContext": "text"}"#, false),
+            (r#"{"hookEventName": "E", "additionalContext": ""}"#, false),
+        ] {
+            let answer = format!(r#"{{"hookSpecificOutput": {answer}}}"#);
+            assert_eq!(adds_to_prompt(&answer, "E"), is_added, "{answer}");
+        }
+        assert!(!adds_to_prompt("hello", "E"));
+    }
 }

@@ -3,219 +3,221 @@
 
 use super::client::{self, Start};
 use super::examination::{Examination, fine, milliseconds, unreadable};
+use super::hook::project_option;
 use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
     SERVER, Scope, is_same_file,
 };
-use crate::wording::{count, named, named_path, quoted};
+use crate::wording::{count, named, quoted};
 use std::path::Path;
 
 /// A server that is examined.
-struct ServerCheck<'a> {
+struct ServerExamination<'a> {
     examination: &'a Examination,
-    agent: &'static Agent,
     server: &'a Registration,
-    files: &'a AgentFiles,
+    registered: Examined<'a>,
+    /// The name of the server, in backticks.
+    name: String,
 }
 
 /// What is found about the servers of an agent.
 pub(super) struct Servers {
     pub(super) findings: Vec<Finding>,
-    /// Whether one of them is, or should be, prompt-expander.
+    /// Whether one of them is prompt-expander, or has the name that `install` gives it.
     pub(super) is_registered: bool,
     /// Whether one of them is prompt-expander.
-    pub(super) is_this: bool,
+    pub(super) has_this_program: bool,
 }
 
-/// Examines the servers of an agent.
+/// Examines the servers of an agent that are prompt-expander, or have the name that `install` gives
+/// it. Only one of them is started: the one that has the name, if there is any.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
     files: &AgentFiles,
 ) -> Servers {
     let RegisteredServers {
-        registrations: servers,
+        registrations,
         errors,
     } = agent.registered_servers(files, &examination.system);
-    let mut findings: Vec<Finding> = errors
-        .iter()
-        .map(|error| unreadable(agent, error))
-        .collect();
-    let check = |server| ServerCheck {
-        examination,
-        agent,
-        server,
-        files,
-    };
-    let is_this = |server: &&Registration| is_prompt_expander(examination, agent, server);
-    // Of several with the same name, the first takes precedence.
-    let named_so = servers.iter().find(|server| server.name == SERVER);
-    let mut others = servers
-        .iter()
-        .filter(|server| server.name != SERVER)
-        .filter(is_this)
-        .peekable();
-    let examined = named_so.or(others.peek().copied());
-    for other in others {
-        let name = named(&other.name);
-        findings.push(check(other).registered().warning(
-            format!("this program is registered as {name}, but permissions and docs refer to `{SERVER}`"),
-            format!("rename {name} to `{SERVER}` in this file, or remove it if `{SERVER}` is registered, too"),
-        ));
+    let mut findings = Vec::new();
+    for error in &errors {
+        findings.push(unreadable(agent, error));
+    }
+    // Of several servers with the name, the first takes precedence.
+    let mut examined = registrations.iter().find(|server| server.name == SERVER);
+    let mut has_this_program = false;
+    for server in &registrations {
+        if !is_this_program(examination, agent, server) {
+            continue;
+        }
+        has_this_program = true;
+        if server.name != SERVER {
+            let check = ServerExamination::new(examination, agent, server, files);
+            findings.push(check.has_another_name());
+            examined = examined.or(Some(server));
+        }
     }
     if let Some(server) = examined {
-        check(server).examine(&mut findings);
+        findings.extend(ServerExamination::new(examination, agent, server, files).findings());
     }
     Servers {
-        is_registered: examined.is_some(),
-        is_this: servers.iter().any(|server| is_this(&server)),
         findings,
+        is_registered: examined.is_some(),
+        has_this_program,
     }
 }
 
-/// Whether a server is this program, by its name or its file.
-fn is_prompt_expander(examination: &Examination, agent: &Agent, server: &Registration) -> bool {
+/// Returns whether a server is this program, by its name or its file.
+fn is_this_program(examination: &Examination, agent: &Agent, server: &Registration) -> bool {
+    if server.is_prompt_expander() {
+        return true;
+    }
     let Some(command) = &server.command else {
         return false;
     };
-    let environment = (agent.launch.environment)(&examination.system, server);
-    let program = environment.find_program(command, &examination.system.project);
-    server.is_prompt_expander()
-        || program.is_ok_and(|program| is_same_file(&program, &examination.program))
+    let system = &examination.system;
+    let environment = (agent.launch.environment)(system, server);
+    match environment.find_program(command, &system.project) {
+        Ok(program) => is_same_file(&program, &examination.program),
+        Err(_) => false,
+    }
 }
 
 // What the registration says.
-impl<'a> ServerCheck<'a> {
-    fn registered(&self) -> Examined<'a> {
-        let (system, Registration { path, position, .. }) = (&self.examination.system, self.server);
-        Examined {
-            agent: self.agent,
-            system,
-            files: self.files,
-            path,
-            position: *position,
+impl<'a> ServerExamination<'a> {
+    fn new(
+        examination: &'a Examination,
+        agent: &'static Agent,
+        server: &'a Registration,
+        files: &'a AgentFiles,
+    ) -> ServerExamination<'a> {
+        ServerExamination {
+            examination,
+            server,
+            registered: Examined {
+                agent,
+                system: &examination.system,
+                files,
+                path: &server.path,
+                position: server.position,
+            },
+            name: named(&server.name),
         }
     }
 
-    /// Adds the findings about the server.
-    fn examine(&self, findings: &mut Vec<Finding>) {
-        let (name, registered) = (named(&self.server.name), self.registered());
+    /// Returns what is wrong with the registration, and what happens when the server is started.
+    fn findings(&self) -> Vec<Finding> {
+        let name = &self.name;
         if let Some(error) = &self.server.error {
-            return findings
-                .push(registered.broken(format!("{name}: {error}"), "correct it in this file"));
+            let message = format!("{name}: {error}");
+            return vec![self.registered.broken(message, "correct it in this file")];
         }
         let Some(command) = &self.server.command else {
             let message =
                 format!("{name} is a server with a URL, to which doctor does not connect");
             let fix = format!("if it is not this program over HTTP, {}", self.reinstall());
-            return findings.push(registered.warning(message, fix));
+            return vec![self.registered.warning(message, fix)];
         };
+        let mut findings = Vec::new();
         if self.server.is_disabled {
-            findings
-                .push(registered.broken(format!("{name} is disabled in this file"), "enable it"));
+            let message = format!("{name} is disabled in this file");
+            findings.push(self.registered.broken(message, "enable it"));
         }
-        findings.extend(
-            self.agent
-                .checks
-                .iter()
-                .filter_map(|check| check(&registered, self.server)),
+        for check in self.registered.agent.checks {
+            findings.extend(check(&self.registered, self.server));
+        }
+        findings.extend(self.options_of_one_agent());
+        match self.start(command) {
+            Ok(start) => findings.extend(self.examine_start(&start)),
+            Err(finding) => findings.push(finding),
+        }
+        findings
+    }
+
+    fn has_another_name(&self) -> Finding {
+        let name = &self.name;
+        let message = format!(
+            "this program is registered as {name}, but permissions and docs refer to `{SERVER}`"
         );
+        let fix = format!("rename {name} to `{SERVER}`, or remove it if there is a `{SERVER}`, too");
+        self.registered.warning(message, fix)
+    }
+
+    /// Warns of options in the registration, which the hook, the other agents and the command line
+    /// do not have.
+    fn options_of_one_agent(&self) -> Option<Finding> {
         let options = self.server.options();
-        if !options.is_empty() && self.server.is_prompt_expander() {
-            let message = format!(
-                "the options {} are only for {}",
-                named(&options.join(" ")),
-                self.agent.title
-            );
-            let fix = format!(
-                "write their keys into config.toml, then {}",
-                self.reinstall()
-            );
-            findings.push(registered.warning(message, fix));
+        if options.is_empty() || !self.server.is_prompt_expander() {
+            return None;
         }
-        if let Err(finding) = self.try_out(command, findings) {
-            findings.push(finding);
+        let message = format!(
+            "the options {} are only for {}",
+            named(&options.join(" ")),
+            self.registered.agent.title
+        );
+        let fix = format!(
+            "write their keys into config.toml, then {}",
+            self.reinstall()
+        );
+        Some(self.registered.warning(message, fix))
+    }
+
+    /// Returns how to register this program instead.
+    fn reinstall(&self) -> String {
+        let server = self.server;
+        if server.scope == Scope::Local {
+            let program = self.examination.program.display().to_string();
+            return format!("write {} as its `command` in this file", named(&program));
+        }
+        let project = project_option(server.scope);
+        let agent = self.registered.agent.name;
+        let install = format!("prompt-expander install {agent}{project}");
+        if server.name != SERVER {
+            format!("remove it from this file, then run `{install}`")
+        } else if server.is_prompt_expander() {
+            format!("run `{install}`")
+        } else {
+            format!("run `{install} --replace`")
         }
     }
 }
 
-// What happens when it is started.
-impl ServerCheck<'_> {
-    /// Starts it as the agent would, and adds the findings; an error is the reason why the rest
-    /// cannot be checked.
-    fn try_out(&self, command: &str, findings: &mut Vec<Finding>) -> Result<(), Finding> {
-        let (name, registered) = (named(&self.server.name), self.registered());
-        let start = self.start(command)?;
-        let is_this = is_same_file(&start.program, &self.examination.program);
-        findings.extend(self.looked_up_elsewhere(&start));
-        findings.extend(self.lost_variable(&start));
-        self.check_harmless(&start, is_this)?;
-        let unusable = |why: String| {
-            let fix = if is_this {
-                "correct its arguments in this file".to_owned()
-            } else {
-                self.reinstall()
-            };
-            registered.broken(format!("{name} ({}) {why}", shown(&start)), fix)
+// What happens when the server is started.
+impl ServerExamination<'_> {
+    /// Returns what the agent would start.
+    ///
+    /// # Errors
+    /// The program cannot be found.
+    fn start(&self, written_command: &str) -> Result<Start, Finding> {
+        let system = &self.examination.system;
+        let server = self.server;
+        let command = self.with_variables(written_command);
+        let folder = match &server.cwd {
+            Some(folder) => system.project.join(self.with_variables(folder)),
+            None => system.project.clone(),
         };
-        let ended = client::ask_for_prompts(&start)
-            .map_err(|error| unusable(format!("cannot be started: {error}")))?;
-        let answers = ended
-            .answers(start.timeout)
-            .map_err(|why| unusable(why + &ended.complaint()))?;
-        let (time, prompts) = (milliseconds(ended.took), count(answers.prompts, "prompt"));
-        findings.push(fine(
-            self.agent,
-            format!("{name} answers in {time} and has {prompts}"),
-        ));
-        let version = env!("CARGO_PKG_VERSION");
-        if answers.version != version && !is_this {
-            let (other, program) = (quoted(&answers.version), start.program.display());
-            let message =
-                format!("{name} is version {other}, in {program}; this program is `{version}`");
-            findings.push(registered.warning(message, self.reinstall()));
+        let mut environment = (self.registered.agent.launch.environment)(system, server);
+        for (name, value) in &server.env {
+            environment.set(name, self.with_variables(value));
         }
-        if let Some(line) = &ended.stderr {
-            let message = format!("{name} prints on standard error: {line}");
-            findings.push(registered.warning(message, "fix what it reports"));
-        }
-        Ok(())
-    }
-
-    /// What the agent would start; or why it cannot.
-    fn start(&self, written: &str) -> Result<Start, Finding> {
-        let (system, name) = (&self.examination.system, named(&self.server.name));
-        let replaced = |text: &str| match &self.agent.launch.variables {
-            Some(variables) => variables.replace(text, system),
-            None => text.to_owned(),
-        };
-        let command = replaced(written);
-        let arguments = self
-            .server
-            .args
-            .iter()
-            .map(|argument| replaced(argument))
-            .collect();
-        let folder = system
-            .project
-            .join(self.server.cwd.as_deref().map(replaced).unwrap_or_default());
-        if !folder.is_dir() {
-            let message = format!("the `cwd` of {name}, {}, is not a folder", folder.display());
-            return Err(self
-                .registered()
-                .broken(message, "remove `cwd` from the file, or create the folder"));
-        }
-        let mut environment = (self.agent.launch.environment)(system, self.server);
-        for (name, value) in &self.server.env {
-            environment.set(name, replaced(value));
-        }
-        let program = environment.find_program(&command, &folder).map_err(|why| {
-            let message = format!("the command of {name}, {}, {why}", named(&command));
-            self.registered().broken(message, self.reinstall())
-        })?;
+        let program = environment
+            .find_program(&command, &folder)
+            .map_err(|problem| {
+                let message = format!(
+                    "the command of {}, {}, {problem}",
+                    self.name,
+                    named(&command)
+                );
+                self.registered.broken(message, self.reinstall())
+            })?;
         Ok(Start {
             command,
-            arguments,
+            arguments: server
+                .args
+                .iter()
+                .map(|argument| self.with_variables(argument))
+                .collect(),
             environment,
             folder,
             program,
@@ -223,100 +225,129 @@ impl ServerCheck<'_> {
         })
     }
 
-    /// A finding if the command is found here, but perhaps not from the desktop.
-    fn looked_up_elsewhere(&self, start: &Start) -> Option<Finding> {
-        let is_elsewhere =
-            self.agent.launch.is_from_desktop && !Path::new(&start.command).is_absolute();
-        is_elsewhere.then(|| {
-            let (written, title) = (named(&start.command), self.agent.title);
-            let message =
-                format!("{written} is looked up in PATH, which is different when {title} is started from the desktop");
-            self.registered().warning(message, self.reinstall())
-        })
+    /// Returns a text of the registration in which the variables are replaced as the agent does it.
+    fn with_variables(&self, text: &str) -> String {
+        match &self.registered.agent.launch.variables {
+            Some(variables) => variables.replace(text, &self.examination.system),
+            None => text.to_owned(),
+        }
     }
 
-    /// A finding if a variable names prompts in the terminal, and the agent does not pass it on to
+    /// Returns what is doubtful about a start, and what happens when it is tried.
+    fn examine_start(&self, start: &Start) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        findings.extend(self.looked_up_elsewhere(start));
+        findings.extend(self.lost_variable(start));
+        match self.danger(start) {
+            Some(danger) => {
+                let line = shown(start);
+                let message = format!("{} {danger}, so it was not started: {line}", self.name);
+                let title = self.registered.agent.title;
+                let fix =
+                    format!("if you trust it, start {title} here and ask it for its tools");
+                findings.push(self.registered.warning(message, fix));
+            }
+            None => findings.extend(self.try_out(start)),
+        }
+        findings
+    }
+
+    /// Warns of a command that is found here, but perhaps not from the desktop.
+    fn looked_up_elsewhere(&self, start: &Start) -> Option<Finding> {
+        let agent = self.registered.agent;
+        if !agent.launch.is_from_desktop || Path::new(&start.command).is_absolute() {
+            return None;
+        }
+        let message = format!(
+            "{} is looked up in PATH, which is different when {} is started from the desktop",
+            named(&start.command),
+            agent.title
+        );
+        Some(self.registered.warning(message, self.reinstall()))
+    }
+
+    /// Warns of a variable that names prompts in the terminal, if the agent does not pass it on to
     /// its servers.
     fn lost_variable(&self, start: &Start) -> Option<Finding> {
-        let here = self
-            .examination
-            .system
-            .environment
-            .get(PROMPTS_VARIABLE)
-            .filter(|value| !value.is_empty());
-        (here.is_some() && start.environment.get(PROMPTS_VARIABLE).is_none()).then(|| {
-            let title = self.agent.title;
-            let message = format!(
-                "{PROMPTS_VARIABLE} is set here, and {title} does not pass it on to the server"
-            );
-            self.registered()
-                .warning(message, "write its folders as `prompts` into config.toml")
-        })
+        let value = self.examination.system.environment.get(PROMPTS_VARIABLE)?;
+        if value.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some() {
+            return None;
+        }
+        let title = self.registered.agent.title;
+        let message =
+            format!("{PROMPTS_VARIABLE} is set here, and {title} does not pass it on to the server");
+        let fix = "write its folders as `prompts` into config.toml";
+        Some(self.registered.warning(message, fix))
     }
 
-    /// An error for what is not started here: it came with the project, or is in this folder, and
-    /// so may be untrusted.
-    fn check_harmless(&self, start: &Start, is_this: bool) -> Result<(), Finding> {
-        let (name, server) = (named(&self.server.name), self.server);
-        if server.scope == Scope::Project
-            && !(is_this && server.args.is_empty() && server.env.is_empty())
-        {
-            let message = format!(
-                "{name} comes with the project and is not exactly this program, so it was not started: {}",
-                shown(start)
-            );
-            let fix = format!(
-                "if you trust it, start {} here and ask it for its tools",
-                self.agent.title
-            );
-            return Err(self.registered().warning(message, fix));
+    /// Returns why a server must not be started here, as a phrase that follows its name. What comes
+    /// with the project or lies in the working directory may be untrusted, unless it is this
+    /// program.
+    fn danger(&self, start: &Start) -> Option<&'static str> {
+        let server = self.server;
+        let is_this = self.is_this(start);
+        let is_exact = is_this && server.args.is_empty() && server.env.is_empty();
+        if server.scope == Scope::Project && !is_exact {
+            return Some("comes with the project and is not exactly this program");
         }
-        let is_intended = server
-            .cwd
-            .as_ref()
-            .is_some_and(|cwd| Path::new(cwd).is_absolute());
-        if !is_this
-            && !is_intended
-            && start
+        let is_in_folder =
+            start
                 .environment
-                .is_found_in(&start.folder, &start.command, &start.program)
-        {
-            let program = named_path(&start.program);
-            let message = format!(
-                "{name} is a program in this folder, {program}, and not this program, so it was not started"
-            );
-            return Err(self.registered().warning(message, self.reinstall()));
+                .is_found_in(&start.folder, &start.command, &start.program);
+        if is_in_folder && !is_this {
+            return Some("is a program in this folder and not this program");
         }
-        Ok(())
+        None
     }
 
-    /// How to register this program instead.
-    fn reinstall(&self) -> String {
-        let project = if self.server.scope == Scope::Project {
-            " --project"
-        } else {
-            ""
+    fn is_this(&self, start: &Start) -> bool {
+        is_same_file(&start.program, &self.examination.program)
+    }
+
+    /// Starts the server as the agent would, asks it for its prompts, and returns what is found.
+    fn try_out(&self, start: &Start) -> Vec<Finding> {
+        let name = &self.name;
+        let answer = match client::ask_for_prompts(start) {
+            Ok(answer) => answer,
+            Err(problem) => return vec![self.unusable(start, &problem)],
         };
-        let install = format!("prompt-expander install {}{project}", self.agent.name);
-        if self.server.scope == Scope::Local {
-            let program = self.examination.program.display().to_string();
-            return format!("write {} as its `command` in this file", named(&program));
+        let time = milliseconds(answer.took);
+        let prompts = count(answer.prompts, "prompt");
+        let message = format!("{name} answers in {time} and has {prompts}");
+        let mut findings = vec![fine(self.registered.agent, message)];
+        let version = env!("CARGO_PKG_VERSION");
+        if answer.version != version && !self.is_this(start) {
+            let message = format!(
+                "{name} is version {}, in {}; this program is `{version}`",
+                quoted(&answer.version),
+                start.program.display()
+            );
+            findings.push(self.registered.warning(message, self.reinstall()));
         }
-        match (self.server.name == SERVER, self.server.is_prompt_expander()) {
-            (true, true) => format!("run `{install}`"),
-            (true, false) => format!("run `{install} --replace`"),
-            (false, _) => format!("remove it from this file, then run `{install}`"),
+        if let Some(line) = &answer.complaint {
+            let message = format!("{name} prints on standard error: {line}");
+            findings.push(self.registered.warning(message, "fix what it reports"));
+        }
+        findings
+    }
+
+    /// Returns an error for a server that does not answer. `problem` is a phrase that follows its
+    /// name.
+    fn unusable(&self, start: &Start, problem: &str) -> Finding {
+        let message = format!("{} ({}) {problem}", self.name, shown(start));
+        if self.is_this(start) {
+            let fix = "correct its arguments in this file";
+            self.registered.broken(message, fix)
+        } else {
+            self.registered.broken(message, self.reinstall())
         }
     }
 }
 
-/// The command with its arguments, quoted for a shell, in backticks.
+/// Returns the command with its arguments, quoted for a shell, in backticks.
 fn shown(start: &Start) -> String {
-    let words = || {
-        [&start.command]
-            .into_iter()
-            .chain(&start.arguments)
-            .map(String::as_str)
-    };
-    named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
+    let mut words = vec![start.command.as_str()];
+    words.extend(start.arguments.iter().map(String::as_str));
+    let line = shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "));
+    named(&line)
 }

@@ -1,0 +1,504 @@
+//! The rules of `doctor`, over an [`Examination`] of files in a temporary home. Almost nothing is
+//! started: the registered programs do not exist, or must not be run.
+
+use super::*;
+use crate::agents::{Environment, System};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// This program, which does not exist here.
+const PROGRAM: &str = "/nowhere/prompt-expander";
+
+/// A home directory, which is also the project.
+struct Home {
+    folder: tempfile::TempDir,
+    environment: Environment,
+}
+
+impl Home {
+    fn new() -> Home {
+        let environment = [("PATH", "/usr/bin:/bin"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")];
+        Home {
+            folder: tempfile::tempdir().unwrap(),
+            environment: environment.into_iter().collect(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: impl ToString) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text.to_string()).unwrap();
+        path
+    }
+
+    /// Registers a command with Codex, with further lines of TOML.
+    fn put_codex(&self, command: &str, more: &str) -> PathBuf {
+        let command = json!(command);
+        let text = format!("[mcp_servers.prompts]\ncommand = {command}\n{more}\n");
+        self.put(".codex/config.toml", text)
+    }
+
+    /// Registers this program with Gemini CLI, with further settings.
+    fn put_gemini(&self, mut settings: Value) {
+        settings["mcpServers"] = json!({"prompts": {"command": PROGRAM, "trust": true}});
+        self.put(".gemini/settings.json", settings);
+    }
+
+    fn examination(&self) -> Examination {
+        Examination {
+            system: System {
+                home: Some(self.folder.path().to_owned()),
+                config: Some(self.path(".config")),
+                environment: self.environment.clone(),
+                project: self.folder.path().to_owned(),
+            },
+            program: PROGRAM.into(),
+            timeout: Duration::from_secs(10),
+            online: false,
+        }
+    }
+
+    fn report(&self, agent: &str) -> AgentReport {
+        let agent = Agent::named(agent).unwrap();
+        self.examination().examine_agent(agent, Some("research"))
+    }
+
+    /// Returns the one finding about an agent that has this message.
+    #[track_caller]
+    fn finding(&self, agent: &str, severity: Severity, message: &str) -> Diagnostic {
+        let findings = self.report(agent).findings;
+        let mut matching = findings
+            .iter()
+            .filter(|finding| finding.diagnostic.message.contains(message));
+        let Some(finding) = matching.next() else {
+            panic!("no finding has {message:?}: {findings:#?}");
+        };
+        assert_eq!(matching.next(), None, "reported twice");
+        let diagnostic = finding.diagnostic.clone();
+        assert_eq!(diagnostic.severity(), severity, "{diagnostic}");
+        assert_ne!(diagnostic.fix, "", "{diagnostic}");
+        diagnostic
+    }
+
+    #[track_caller]
+    fn assert_not_reported(&self, agent: &str, message: &str) {
+        for finding in self.report(agent).findings {
+            let diagnostic = finding.diagnostic;
+            assert!(!diagnostic.message.contains(message), "{diagnostic}");
+        }
+    }
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The settings of an agent with one hook, which runs this line.
+fn hooks(event: &str, line: &str) -> Value {
+    json!({"hooks": {event: [{"hooks": [{"type": "command", "command": line}]}]}})
+}
+
+#[test]
+fn agents_without_a_registration_are_named_in_one_finding() {
+    let home = Home::new();
+    let reports = [home.report("codex"), home.report("zed")];
+    let missing = missing_registrations(&reports, None).unwrap();
+    assert_eq!(missing.agent, None);
+    assert_eq!(
+        missing.diagnostic.text(),
+        "this program is not registered with `codex` and `zed` yet; run `prompt-expander install codex zed`"
+    );
+    let zed = Agent::named("zed");
+    let missing = missing_registrations(&reports[1..], zed).unwrap();
+    assert_eq!(missing.agent, Some("zed"));
+    home.put_codex(PROGRAM, "");
+    assert_eq!(missing_registrations(&[home.report("codex")], None), None);
+    // The registration may be in the file that cannot be read.
+    home.put(".codex/config.toml", "[");
+    assert_eq!(missing_registrations(&[home.report("codex")], None), None);
+    let nobody = missing_registrations(&[], None).unwrap().diagnostic;
+    assert_eq!(nobody.severity(), Severity::Error);
+    assert!(nobody.message.starts_with("no agent was found on this machine; looked for `codex`, "));
+}
+
+#[test]
+fn an_agent_is_in_use_if_it_is_found_or_this_program_is_registered_with_it() {
+    let home = Home::new();
+    assert!(!home.report("cursor").is_in_use);
+    for (program, is_in_use) in [("another-program", false), (PROGRAM, true)] {
+        let server = json!({"mcpServers": {"prompts": {"command": program}}});
+        home.put("project.json", &server);
+        home.put(".mcp.json", server);
+        assert_eq!(home.report("claude-code").is_in_use, is_in_use, "{program}");
+    }
+    home.put(".cursor/anything", "");
+    assert!(home.report("cursor").is_in_use);
+}
+
+#[test]
+fn a_config_that_cannot_be_read_is_named_with_its_position() {
+    let home = Home::new();
+    for (agent, name, text, message, line) in [
+        ("codex", ".codex/config.toml", "a = 1\nb = [", "array", 2),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{\n  \"mcpServers\": []\n}",
+            "`mcpServers` must be an object",
+            2,
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#"{"mcpServers": {"prompts": {"command": ["x"]}}}"#,
+            "`prompts`: `command` must be a string",
+            1,
+        ),
+        ("claude-code", ".claude/settings.json", "{", "unterminated object", 1),
+    ] {
+        let file = home.put(name, text);
+        let broken = home.finding(agent, Severity::Error, message);
+        assert_eq!(broken.file.as_deref(), Some(&*file));
+        assert_eq!(broken.position.unwrap().line, line, "{broken}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_started_says_why() {
+    let home = Home::new();
+    let plain = home.put("plain", "").display().to_string();
+    for (command, problem, fix) in [
+        (PROGRAM, "does not exist", "run `prompt-expander install codex`"),
+        (
+            "prompt-expander",
+            "is in no folder of PATH",
+            "run `prompt-expander install codex`",
+        ),
+        #[cfg(unix)]
+        (
+            &plain,
+            "is not executable",
+            "run `prompt-expander install codex --replace`",
+        ),
+    ] {
+        home.put_codex(command, "");
+        let message = format!("the command of `prompts`, `{command}`, {problem}");
+        let broken = home.finding("codex", Severity::Error, &message);
+        assert_eq!(broken.fix, fix);
+        assert_eq!(broken.position.unwrap().line, 1);
+    }
+}
+
+#[test]
+fn settings_that_keep_the_prompts_from_the_model_are_reported() {
+    for (agent, file, settings, severity, message) in [
+        (
+            "gemini",
+            ".gemini/settings.json",
+            json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
+            Severity::Warning,
+            "Gemini CLI asks before each call",
+        ),
+        (
+            "gemini",
+            ".gemini/mcp-server-enablement.json",
+            json!({"prompts": {"enabled": false}}),
+            Severity::Error,
+            "`prompts` is disabled",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            json!({}),
+            Severity::Warning,
+            "Claude Code asks before it calls `expand_prompt`",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            json!({"disabledMcpServers": ["prompts"]}),
+            Severity::Error,
+            "`prompts` is disabled in this project",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            json!({"disabledMcpjsonServers": ["prompts"]}),
+            Severity::Error,
+            "`prompts` of this project was refused",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            json!({"permissions": {"allow": ["mcp__prompts"]}}),
+            Severity::Warning,
+            "comes with the project and has not been accepted yet",
+        ),
+    ] {
+        let home = Home::new();
+        if agent == "gemini" {
+            home.put_gemini(json!({}));
+        } else {
+            let server = json!({"mcpServers": {"prompts": {"command": PROGRAM}}});
+            home.put(".mcp.json", server);
+        }
+        home.put(file, settings);
+        home.finding(agent, severity, message);
+    }
+    let home = Home::new();
+    home.put_codex(PROGRAM, "enabled = false");
+    home.finding("codex", Severity::Error, "`prompts` is disabled in this file");
+}
+
+#[test]
+fn a_server_of_a_project_that_is_allowed_and_accepted_is_not_reported() {
+    let home = Home::new();
+    home.put(".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}));
+    home.put(
+        ".claude/settings.json",
+        json!({"permissions": {"allow": ["mcp__prompts"]}, "enabledMcpjsonServers": ["prompts"]}),
+    );
+    home.assert_not_reported("claude-code", "accepted");
+    home.assert_not_reported("claude-code", "asks before");
+}
+
+#[test]
+fn a_folder_that_gemini_does_not_trust_is_reported() {
+    let mut home = Home::new();
+    home.environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    let message = "Gemini CLI does not trust this folder, and starts no server in it";
+    home.put_gemini(json!({}));
+    home.finding("gemini", Severity::Warning, message);
+    let project = home.folder.path().canonicalize().unwrap();
+    let parent = project.parent().unwrap();
+    for (folder, rule, rule_of_parent, is_trusted) in [
+        ("", "TRUST_FOLDER", "DO_NOT_TRUST", true),
+        ("below", "TRUST_PARENT", "DO_NOT_TRUST", true),
+        ("", "DO_NOT_TRUST", "TRUST_FOLDER", false),
+    ] {
+        let folder = project.join(folder);
+        let rules =
+            json!({folder.to_str().unwrap(): rule, parent.to_str().unwrap(): rule_of_parent});
+        home.put(".gemini/trustedFolders.json", rules);
+        if is_trusted {
+            home.assert_not_reported("gemini", message);
+        } else {
+            home.finding("gemini", Severity::Warning, message);
+        }
+    }
+    home.put_gemini(json!({"security": {"folderTrust": {"enabled": false}}}));
+    home.assert_not_reported("gemini", message);
+}
+
+#[test]
+fn another_name_and_a_second_registration_are_reported() {
+    let home = Home::new();
+    let message = "this program is registered as `mine`";
+    let mine = format!("[mcp_servers.mine]\ncommand = \"{PROGRAM}\"\n");
+    home.put(".codex/config.toml", &mine);
+    let other = home.finding("codex", Severity::Warning, message);
+    assert_eq!(other.position.unwrap().line, 1);
+    home.finding("codex", Severity::Error, "the command of `mine`");
+    home.put_codex(PROGRAM, &mine);
+    let second = home.finding("codex", Severity::Warning, message);
+    assert_eq!(second.position.unwrap().line, 3);
+    home.finding("codex", Severity::Error, "the command of `prompts`");
+}
+
+#[test]
+fn options_in_a_registration_are_reported() {
+    let home = Home::new();
+    home.put_codex(PROGRAM, r#"args = ["--from-agents"]"#);
+    let message = "the options `--from-agents` are only for Codex";
+    let unwanted = home.finding("codex", Severity::Warning, message);
+    assert_eq!(
+        unwanted.fix,
+        "write their keys into config.toml, then run `prompt-expander install codex`"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
+    let mut home = Home::new();
+    home.environment.set(crate::agents::PROMPTS_VARIABLE, "/x");
+    let message = "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on";
+    home.put_codex("sh", r#"args = ["-c", "exit 1"]"#);
+    home.finding("codex", Severity::Warning, message);
+    home.put_codex(
+        "sh",
+        "args = [\"-c\", \"exit 1\"]\nenv_vars = [\"PROMPT_EXPANDER_PROMPTS\"]",
+    );
+    home.assert_not_reported("codex", message);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_without_a_path_may_be_missing_for_an_agent_on_the_desktop() {
+    let home = Home::new();
+    let server = json!({"servers": {"prompts": {"command": "sh", "args": ["-c", "exit 1"]}}});
+    home.put(".config/Code/User/mcp.json", server);
+    let message = "`sh` is looked up in PATH, which is different when VS Code is started";
+    home.finding("vscode", Severity::Warning, message);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_may_be_untrusted_is_not_started() {
+    let home = Home::new();
+    let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
+    make_executable(&evil);
+    home.put_codex("./prompt-expander", "");
+    let folder = "`prompts` is a program in this folder and not this program, so it was not started";
+    home.finding("codex", Severity::Warning, folder);
+
+    let server = json!({"mcpServers": {"prompts": {"command": "sh", "args": ["-c", "touch started"]}}});
+    home.put(".mcp.json", server);
+    let project =
+        "`prompts` comes with the project and is not exactly this program, so it was not started";
+    home.finding("claude-code", Severity::Warning, project);
+    assert!(!home.path("started").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
+    let mut home = Home::new();
+    home.environment = [("PATH", "/usr/bin:/bin"), ("CODEX_HOME", "mine")]
+        .into_iter()
+        .collect();
+    let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
+    make_executable(&evil);
+    let absolute = evil.display();
+    for (file, line) in [
+        (".codex/hooks.json", format!("{absolute} hook codex")),
+        ("mine/hooks.json", format!("{absolute} hook codex; touch started")),
+        ("mine/hooks.json", "./prompt-expander hook codex".to_owned()),
+    ] {
+        let file = home.put(file, hooks("UserPromptSubmit", &line));
+        let message = "the hook is not exactly this program, so it was not run";
+        home.finding("codex", Severity::Warning, message);
+        fs::remove_file(file).unwrap();
+    }
+    assert!(!home.path("started").exists());
+}
+
+#[test]
+fn a_hook_whose_program_is_gone_or_that_is_registered_twice_is_reported() {
+    let home = Home::new();
+    let line = format!("{PROGRAM} hook codex");
+    home.put(".codex/hooks.json", hooks("UserPromptSubmit", &line));
+    let message = format!("the program of the hook, `{PROGRAM}`, does not exist");
+    let gone = home.finding("codex", Severity::Error, &message);
+    assert_eq!(gone.fix, "run `prompt-expander install codex`");
+    let hook = json!({"command": line});
+    let twice = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook, hook]}]}});
+    home.put(".codex/hooks.json", twice);
+    home.finding("codex", Severity::Warning, "the hook is registered twice");
+}
+
+#[test]
+fn a_hook_that_its_agent_would_not_run_is_reported() {
+    for (agent, file, event, key, message) in [
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "BeforeAgent",
+            "hooksConfig",
+            "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            "UserPromptSubmit",
+            "disableAllHooks",
+            "Claude Code runs no hooks: `disableAllHooks` is true",
+        ),
+    ] {
+        let home = Home::new();
+        let mut settings = hooks(event, &format!("{PROGRAM} hook {agent}"));
+        settings[key] = if agent == "gemini" {
+            json!({"enabled": false})
+        } else {
+            json!(true)
+        };
+        home.put(file, settings);
+        home.finding(agent, Severity::Error, message);
+    }
+}
+
+#[test]
+fn a_hook_of_codex_must_be_trusted_and_switched_on() {
+    let home = Home::new();
+    let line = format!("{PROGRAM} hook codex");
+    let file = home.put(".codex/hooks.json", hooks("UserPromptSubmit", &line));
+    let state = json!(format!("{}:user_prompt_submit:0:0", file.display()));
+    home.put_codex(PROGRAM, "");
+    let untrusted = home.finding("codex", Severity::Warning, "skips the hook until you trust it");
+    assert_eq!(
+        untrusted.fix,
+        "start `codex` once, and choose \"Trust all and continue\""
+    );
+    home.put_codex(PROGRAM, &format!("[hooks.state.{state}]\ntrusted_hash = \"x\""));
+    home.assert_not_reported("codex", "trust");
+    home.put_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
+    home.finding("codex", Severity::Error, "the hook is disabled in Codex");
+    home.put_codex(PROGRAM, "[features]\nhooks = false");
+    let off = home.finding(
+        "codex",
+        Severity::Error,
+        "Codex runs no hooks: `features.hooks` is false",
+    );
+    assert_eq!(off.position.unwrap().line, 4);
+}
+
+#[test]
+fn the_plugin_must_find_the_program_and_be_the_only_registration() {
+    let home = Home::new();
+    home.put(
+        ".claude/settings.json",
+        json!({"enabledPlugins": {"prompt-expander@ours": true}}),
+    );
+    home.put(
+        ".claude/plugins/installed_plugins.json",
+        json!({"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}),
+    );
+    let missing =
+        "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
+    home.finding("claude-code", Severity::Error, missing);
+    assert!(home.report("claude-code").is_registered);
+    home.put(".claude.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}));
+    let message = "has the server and the hook, too, so the model sees each tool twice";
+    let second = home.finding("claude-code", Severity::Warning, message);
+    assert_eq!(
+        second.fix,
+        "run `claude plugin disable prompt-expander@ours` or `prompt-expander uninstall claude-code`"
+    );
+}
+
+#[test]
+fn broken_files_and_warnings_of_the_library_are_counted() {
+    let problem = |kind, file: &str| Diagnostic::new(kind, "m", "f").in_file(Path::new(file));
+    let warning = problem(Kind::Warning, "a.md");
+    let broken = [
+        problem(Kind::Invalid, "b.md"),
+        problem(Kind::Invalid, "b.md"),
+        warning.clone(),
+        warning.clone(),
+    ];
+    for (problems, text) in [
+        (&broken[..], "prompts: 1 broken file, 2 warnings; run `prompt-expander check`"),
+        (&broken[2..3], "prompts: 1 warning; run `prompt-expander check`"),
+    ] {
+        assert_eq!(number_of_problems(problems).unwrap().text(), text);
+    }
+    assert_eq!(number_of_problems(&[]), None);
+}
