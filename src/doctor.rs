@@ -206,10 +206,7 @@ fn builtin_prompt(view: &View) -> Option<String> {
 
 /// Returns one finding that names all agents with which this program is not registered, or says
 /// that there is no agent.
-fn missing_registrations(
-    reports: &[AgentReport],
-    only: Option<&'static Agent>,
-) -> Option<Finding> {
+fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) -> Option<Finding> {
     let mut names = Vec::new();
     for report in reports {
         if report.lacks_registration() {

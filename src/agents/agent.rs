@@ -49,8 +49,8 @@ pub struct Agent {
     /// What `doctor` checks in its files: why the agent would not start a server, or its model not
     /// call the tools.
     pub checks: &'static [ServerCheck],
-    /// What to do after an installation.
-    pub next_step: fn(installed: Installed) -> String,
+    /// What to do after an installation, besides starting the agent.
+    pub next_step: fn(installed: Installed) -> Option<&'static str>,
 }
 
 /// A check that `doctor` makes of a registered server.
@@ -149,7 +149,7 @@ impl Agent {
         menu: MenuMessages::All,
         launch: Launch::BY_EDITOR,
         checks: &[],
-        next_step: |_| String::new(),
+        next_step: |_| None,
     };
 
     /// Returns whether the agent is on this machine: its program is on `PATH`, or the folder with

@@ -90,12 +90,11 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
     checks: &[not_started, approval],
     next_step: |installed| {
-        let end = if installed.has_hook {
-            ""
+        if installed.has_hook {
+            None
         } else {
-            "; at the first call, choose \"don't ask again\""
-        };
-        format!("start `claude`, and type `:research solid-state batteries`{end}")
+            Some("at the first call, choose \"don't ask again\"")
+        }
     },
     ..Agent::USUAL
 };

@@ -68,12 +68,11 @@ pub(super) static CODEX: Agent = Agent {
     },
     checks: &[not_started],
     next_step: |installed| {
-        let start = if installed.is_hook_untrusted {
-            "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
+        if installed.is_hook_untrusted {
+            Some("choose \"Trust all and continue\" at the start; until then, it skips the hook")
         } else {
-            "start `codex`, and"
-        };
-        format!("{start} type `:research solid-state batteries`")
+            None
+        }
     },
     ..Agent::USUAL
 };

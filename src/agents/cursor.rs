@@ -13,9 +13,6 @@ pub(super) static CURSOR: Agent = Agent {
         project: &[".cursor/mcp.json"],
         ..Config::JSON
     },
-    next_step: |_| {
-        "switch `prompts` on in the MCP settings of Cursor, and type `:research solid-state batteries` in its chat"
-            .to_owned()
-    },
+    next_step: |_| Some("switch `prompts` on in its MCP settings"),
     ..Agent::USUAL
 };

@@ -18,8 +18,6 @@ pub struct Drafts {
     /// Names of editors. Unless the program's path contains one of them, the agent goes on drawing
     /// and reading keys.
     pub(super) waits_for: &'static [&'static str],
-    /// Whether the agent opens nothing, without a message, if neither variable is set.
-    pub(super) is_silent: bool,
 }
 
 /// The editor that opens a draft.
@@ -56,7 +54,6 @@ impl Drafts {
         setting: None,
         skips_empty: false,
         waits_for: &[],
-        is_silent: false,
     };
 
     /// Returns what opens a draft of the agent that has this title, these files and these
@@ -71,12 +68,10 @@ impl Drafts {
         let composes = variables
             .iter()
             .any(|variable| variable.command.contains("prompt-expander"));
-        let Some(editor) = self.chosen_editor(files, variables) else {
-            return self.hint_without_editor();
-        };
         if !composes {
             return None;
         }
+        let editor = self.chosen_editor(files, variables)?;
         let command = quoted(&editor.command);
         Some(DraftEditor {
             what: format!("drafts are opened in {command} ({})", editor.source),
@@ -113,16 +108,6 @@ impl Drafts {
             }
         }
         None
-    }
-
-    fn hint_without_editor(&self) -> Option<DraftEditor> {
-        if !self.is_silent {
-            return None;
-        }
-        Some(DraftEditor {
-            what: "to edit drafts in an editor, set EDITOR".to_owned(),
-            doubt: None,
-        })
     }
 
     /// Returns why an editor is probably not the intended one, if a variable names this program.
@@ -220,12 +205,6 @@ mod tests {
                 "gemini",
                 &[("VISUAL", "prompt-expander-nano compose")],
                 "drafts are opened in `prompt-expander-nano compose` (VISUAL)",
-                "",
-            ),
-            (
-                "opencode",
-                &[],
-                "to edit drafts in an editor, set EDITOR",
                 "",
             ),
         ] {

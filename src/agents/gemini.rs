@@ -85,14 +85,11 @@ pub(super) static GEMINI: Agent = Agent {
     },
     checks: &[disabled, not_trusted, approval],
     next_step: |installed| {
-        let typed = if installed.has_hook {
-            ":research"
+        if installed.has_hook {
+            Some("trust the folder when it asks")
         } else {
-            "/research"
-        };
-        format!(
-            "start `gemini`, trust the folder when it asks, and type `{typed} solid-state batteries`"
-        )
+            Some("trust the folder when it asks; without the hook, type `/research` with a slash")
+        }
     },
     ..Agent::USUAL
 };

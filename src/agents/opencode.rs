@@ -77,7 +77,6 @@ pub(super) static OPENCODE: Agent = Agent {
     drafts: Some(Drafts {
         is_file: is_draft,
         skips_empty: true,
-        is_silent: true,
         ..Drafts::USUAL
     }),
     menu: MenuMessages::OneText,
@@ -89,7 +88,6 @@ pub(super) static OPENCODE: Agent = Agent {
         }),
         ..Launch::BY_SDK
     },
-    next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
     ..Agent::USUAL
 };
 

@@ -15,9 +15,6 @@ pub(super) static VSCODE: Agent = Agent {
         servers: "servers",
         ..Config::JSON
     },
-    next_step: |_| {
-        "open the chat of VS Code in agent mode, start the server when it asks, and type `:research solid-state batteries`"
-            .to_owned()
-    },
+    next_step: |_| Some("use the chat in agent mode, and start the server when it asks"),
     ..Agent::USUAL
 };

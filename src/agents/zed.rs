@@ -37,6 +37,6 @@ pub(super) static ZED: Agent = Agent {
         is_from_desktop: true,
         ..Launch::BY_SDK
     },
-    next_step: |_| "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
+    next_step: |_| Some("use the Agent Panel"),
     ..Agent::USUAL
 };

@@ -121,9 +121,9 @@ fn line_of_group(group: &[Finding]) -> Styled {
         .filter(|finding| finding.diagnostic.severity() != Severity::Hint)
         .count();
     match group[0].agent {
-        Some(agent) if more > 0 => {
-            line.plain(format!(" ({more} more: `prompt-expander doctor {agent} -v`)"))
-        }
+        Some(agent) if more > 0 => line.plain(format!(
+            " ({more} more: `prompt-expander doctor {agent} -v`)"
+        )),
         _ => line,
     }
 }

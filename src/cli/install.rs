@@ -12,10 +12,10 @@ use super::agent::system;
 use super::config;
 use super::output::Reporter;
 use super::source::{ConfigOptions, PromptSource};
-use crate::agents::{AGENTS, ConfigFile, Installation, Scope, Status, removal};
-use crate::wording::all_of;
+use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Scope, Status, removal};
+use crate::wording::{all_of, list_of};
 use anyhow::{Context, bail};
-use changes::{Changes, Target};
+use changes::{AgentSelection, Changes};
 use clap::Args;
 use copy::CopyChange;
 use std::env;
@@ -51,7 +51,7 @@ pub(super) struct Install {
     #[arg(long, requires = "target")]
     no_trust: bool,
     #[command(flatten)]
-    target: Target,
+    selection: AgentSelection,
     #[command(flatten)]
     config: ConfigOptions,
 }
@@ -68,127 +68,159 @@ pub(super) struct Uninstall {
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
     #[command(flatten)]
-    target: Target,
+    selection: AgentSelection,
+}
+
+/// What a registration takes from the settings file.
+#[derive(Default)]
+struct RegisteredSettings {
+    /// `--config FILE`, if an agent would not find the file by itself.
+    arguments: Vec<String>,
+    /// Whether the file lets agents edit prompts.
+    may_edit: bool,
 }
 
 impl Install {
-    pub(super) fn run(self, given: &PromptSource, reporter: &Reporter) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let system = system()?;
-        let target = &self.target;
-        if target.is_absent() {
-            return list::list(
-                &AGENTS.map(|agent| Status::of(agent, &system)),
-                target.json,
-                reporter,
-            );
+        if self.selection.is_empty() {
+            let statuses = AGENTS.map(|agent| Status::of(agent, &system));
+            return list::print(&statuses, self.selection.json, reporter);
         }
-        let agents = target.selected(|agent| agent.is_found(&system));
+        let agents = self.selection.agents(|agent| agent.is_found(&system));
         if agents.is_empty() {
             let names = all_of(&AGENTS.map(|agent| agent.name));
             bail!(
                 "no agent was found on this machine; looked for {names}; to register with one anyway, name it"
             );
         }
-        let mut changes = Changes::default();
-        let mut program = copy::program()?;
-        changes.program = CopyChange::of_program(&program);
-        if let Some(change) = &changes.program {
-            program = change.copy().to_owned();
-        }
-        let options = given.config.clone().followed_by(self.config.clone());
-        let settings = config::path(&options)
-            .map(ConfigFile::settings)
-            .transpose()?;
-        let is_editor = settings
-            .as_ref()
-            .is_some_and(|file| config::may_edit(file.original_text()));
-        // Agents do not pass on the variable.
-        let is_named = options.config.is_some()
-            || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
-        let named = settings
-            .as_ref()
-            .filter(|_| is_named)
-            .map(|file| path_text(&file.path))
-            .transpose()?;
-        let arguments = named
-            .into_iter()
-            .flat_map(|path| ["--config".to_owned(), path])
-            .collect();
-        let installation = Installation {
-            agent: agents[0],
-            scope: scope(self.project),
-            program: path_text(&program)?,
-            arguments,
-            hook: !self.no_hook,
-            replace: self.replace,
-            trust: !self.no_trust && !is_editor,
+        let program = copy::program()?;
+        let copy_change = CopyChange::of_program(&program);
+        let registered_program = match &copy_change {
+            Some(change) => path_text(change.copy())?,
+            None => path_text(&program)?,
         };
-        changes.plan(
-            &agents,
-            |agent| {
-                Installation {
-                    agent,
-                    ..installation.clone()
-                }
-                .plan(&system)
-            },
-            reporter,
-        );
-        if target.carry_out(
+        let settings = self.registered_settings(source)?;
+        let mut changes = Changes::with_program(copy_change);
+        for agent in &agents {
+            let installation = self.installation(agent, &registered_program, &settings);
+            changes.add(agent, installation.plan(&system), reporter);
+        }
+        let is_written = self.selection.carry_out(
             &mut changes,
             "registered already; nothing to change",
             reporter,
-        )? {
-            for (agent, plan) in changes
-                .agents
-                .iter()
-                .filter(|(_, plan)| !plan.files.is_empty())
-            {
-                reporter.note(&(agent.next_step)(plan.installed));
-            }
+        )?;
+        if is_written {
+            note_next_steps(&changes, reporter);
         }
-        Ok(changes.status(target, agents.len(), reporter))
+        Ok(changes.status(agents.len(), reporter))
+    }
+
+    /// Reads the settings file that the options before or after the command name, or the usual one.
+    fn registered_settings(&self, source: &PromptSource) -> anyhow::Result<RegisteredSettings> {
+        let options = source.config.clone().followed_by(self.config.clone());
+        let Some(path) = config::path(&options) else {
+            return Ok(RegisteredSettings::default());
+        };
+        let file = ConfigFile::settings(path)?;
+        // Agents do not pass on this variable.
+        let is_moved = env::var_os("XDG_CONFIG_HOME").is_some_and(|folder| !folder.is_empty());
+        let mut arguments = Vec::new();
+        if options.config.is_some() || is_moved {
+            arguments = vec!["--config".to_owned(), path_text(&file.path)?];
+        }
+        Ok(RegisteredSettings {
+            arguments,
+            may_edit: config::may_edit(file.original_text()),
+        })
+    }
+
+    fn installation(
+        &self,
+        agent: &'static Agent,
+        program: &str,
+        settings: &RegisteredSettings,
+    ) -> Installation {
+        Installation {
+            agent,
+            scope: scope(self.project),
+            program: program.to_owned(),
+            arguments: settings.arguments.clone(),
+            hook: !self.no_hook,
+            replace: self.replace,
+            trust: !self.no_trust && !settings.may_edit,
+        }
     }
 }
 
-/// A path as it can be in a config.
+/// Returns a path as a text for a config.
 ///
 /// # Errors
-/// It is not UTF-8.
+/// The path is not UTF-8.
 fn path_text(path: &Path) -> anyhow::Result<String> {
-    let text = path.to_str().map(str::to_owned);
-    text.with_context(|| {
-        format!(
-            "`{}` is not UTF-8, so it cannot be in a config; give it another name",
-            path.display()
-        )
-    })
+    let text = path.to_str().with_context(|| {
+        let path = path.display();
+        format!("`{path}` is not UTF-8, so it cannot be in a config; give it another name")
+    })?;
+    Ok(text.to_owned())
+}
+
+/// Tells the user what to do after an installation: a line for each agent that needs something
+/// special, and one for all.
+fn note_next_steps(changes: &Changes, reporter: &Reporter) {
+    let mut titles = Vec::new();
+    for change in changes.written() {
+        let title = change.agent.title;
+        titles.push(title);
+        if let Some(step) = (change.agent.next_step)(change.plan.installed) {
+            reporter.note(&format!("{title}: {step}"));
+        }
+    }
+    if !titles.is_empty() {
+        let titles = list_of(&titles, "and");
+        reporter.note(&format!(
+            "restart {titles}, and type `:research solid-state batteries`"
+        ));
+    }
 }
 
 impl Uninstall {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
-        let (system, target) = (system()?, &self.target);
-        let states = AGENTS.map(|agent| Status::of(agent, &system)).into_iter();
-        let registered: Vec<Status> = states.filter(list::has_something).collect();
-        if registered.is_empty() && target.agents.is_empty() {
+        let system = system()?;
+        let mut registered = Vec::new();
+        for agent in AGENTS {
+            let status = Status::of(agent, &system);
+            if list::has_something(&status) {
+                registered.push(status);
+            }
+        }
+        if registered.is_empty() && self.selection.agents.is_empty() {
             reporter.note("nothing is registered");
         }
-        if target.is_absent() {
-            return list::list(&registered, target.json, reporter);
+        if self.selection.is_empty() {
+            return list::print(&registered, self.selection.json, reporter);
         }
-        let agents = target.selected(|agent| registered.iter().any(|state| state.agent == agent));
-        let program = CopyChange::removal().filter(|_| target.all);
-        let mut changes = Changes {
-            program,
-            ..Changes::default()
+        let agents = self
+            .selection
+            .agents(|agent| registered.iter().any(|status| status.agent == agent));
+        let copy_change = if self.selection.all {
+            CopyChange::removal()
+        } else {
+            None
         };
-        changes.plan(
-            &agents,
-            |agent| removal(agent, scope(self.project), &system),
-            reporter,
-        );
-        target.carry_out(&mut changes, "not registered; nothing to remove", reporter)?;
-        Ok(changes.status(target, agents.len(), reporter))
+        let mut changes = Changes::with_program(copy_change);
+        for agent in &agents {
+            let plan = removal(agent, scope(self.project), &system);
+            changes.add(agent, plan, reporter);
+        }
+        self.selection
+            .carry_out(&mut changes, "not registered; nothing to remove", reporter)?;
+        Ok(changes.status(agents.len(), reporter))
     }
 }
 

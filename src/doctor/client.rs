@@ -122,8 +122,7 @@ impl Ended {
     /// Why it is unusable, as a phrase that follows its name.
     fn server_answer(self) -> Result<ServerAnswer, String> {
         let messages = self.messages()?;
-        let opening =
-            result_of(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
+        let opening = result_of(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
         let call = result_of(&messages, 2).ok_or_else(|| self.missing_answer("tools/call"))?;
         let prompts = call["structuredContent"]["prompts"]
             .as_array()
@@ -264,8 +263,7 @@ fn received_text(output: &Receiver<Vec<u8>>) -> String {
 mod tests {
     use super::*;
 
-    const OPENED: &str =
-        r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
+    const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
 
     fn ended(stdout: &str, stderr: &str) -> Ended {
         Ended {

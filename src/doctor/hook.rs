@@ -100,8 +100,9 @@ impl HookCheck<'_> {
             .find_program(command, &system.project)
             .map_err(|problem| {
                 let command = named(command);
-                let message =
-                    format!("the program of the hook, {command}, {problem}; no message is expanded");
+                let message = format!(
+                    "the program of the hook, {command}, {problem}; no message is expanded"
+                );
                 self.registered.broken(message, self.reinstall())
             })?;
         Ok(Start {
@@ -196,8 +197,14 @@ mod tests {
     #[test]
     fn a_hook_must_answer_its_event_with_a_context() {
         for (answer, is_added) in [
-            (r#"{"hookEventName": "E", "additionalContext": "text"}"#, true),
-            (r#"{"hookEventName": "F", "additionalContext": "text"}"#, false),
+            (
+                r#"{"hookEventName": "E", "additionalContext": "text"}"#,
+                true,
+            ),
+            (
+                r#"{"hookEventName": "F", "additionalContext": "text"}"#,
+                false,
+            ),
             (r#"{"hookEventName": "E", "additionalContext": ""}"#, false),
         ] {
             let answer = format!(r#"{{"hookSpecificOutput": {answer}}}"#);

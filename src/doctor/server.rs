@@ -140,7 +140,8 @@ impl<'a> ServerExamination<'a> {
         let message = format!(
             "this program is registered as {name}, but permissions and docs refer to `{SERVER}`"
         );
-        let fix = format!("rename {name} to `{SERVER}`, or remove it if there is a `{SERVER}`, too");
+        let fix =
+            format!("rename {name} to `{SERVER}`, or remove it if there is a `{SERVER}`, too");
         self.registered.warning(message, fix)
     }
 
@@ -243,8 +244,7 @@ impl ServerExamination<'_> {
                 let line = shown(start);
                 let message = format!("{} {danger}, so it was not started: {line}", self.name);
                 let title = self.registered.agent.title;
-                let fix =
-                    format!("if you trust it, start {title} here and ask it for its tools");
+                let fix = format!("if you trust it, start {title} here and ask it for its tools");
                 findings.push(self.registered.warning(message, fix));
             }
             None => findings.extend(self.try_out(start)),
@@ -274,8 +274,9 @@ impl ServerExamination<'_> {
             return None;
         }
         let title = self.registered.agent.title;
-        let message =
-            format!("{PROMPTS_VARIABLE} is set here, and {title} does not pass it on to the server");
+        let message = format!(
+            "{PROMPTS_VARIABLE} is set here, and {title} does not pass it on to the server"
+        );
         let fix = "write its folders as `prompts` into config.toml";
         Some(self.registered.warning(message, fix))
     }

@@ -19,7 +19,10 @@ struct Home {
 
 impl Home {
     fn new() -> Home {
-        let environment = [("PATH", "/usr/bin:/bin"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")];
+        let environment = [
+            ("PATH", "/usr/bin:/bin"),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        ];
         Home {
             folder: tempfile::tempdir().unwrap(),
             environment: environment.into_iter().collect(),
@@ -126,7 +129,11 @@ fn agents_without_a_registration_are_named_in_one_finding() {
     assert_eq!(missing_registrations(&[home.report("codex")], None), None);
     let nobody = missing_registrations(&[], None).unwrap().diagnostic;
     assert_eq!(nobody.severity(), Severity::Error);
-    assert!(nobody.message.starts_with("no agent was found on this machine; looked for `codex`, "));
+    assert!(
+        nobody
+            .message
+            .starts_with("no agent was found on this machine; looked for `codex`, ")
+    );
 }
 
 #[test]
@@ -162,7 +169,13 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
             "`prompts`: `command` must be a string",
             1,
         ),
-        ("claude-code", ".claude/settings.json", "{", "unterminated object", 1),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            "{",
+            "unterminated object",
+            1,
+        ),
     ] {
         let file = home.put(name, text);
         let broken = home.finding(agent, Severity::Error, message);
@@ -176,7 +189,11 @@ fn a_command_that_cannot_be_started_says_why() {
     let home = Home::new();
     let plain = home.put("plain", "").display().to_string();
     for (command, problem, fix) in [
-        (PROGRAM, "does not exist", "run `prompt-expander install codex`"),
+        (
+            PROGRAM,
+            "does not exist",
+            "run `prompt-expander install codex`",
+        ),
         (
             "prompt-expander",
             "is in no folder of PATH",
@@ -255,13 +272,20 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
     }
     let home = Home::new();
     home.put_codex(PROGRAM, "enabled = false");
-    home.finding("codex", Severity::Error, "`prompts` is disabled in this file");
+    home.finding(
+        "codex",
+        Severity::Error,
+        "`prompts` is disabled in this file",
+    );
 }
 
 #[test]
 fn a_server_of_a_project_that_is_allowed_and_accepted_is_not_reported() {
     let home = Home::new();
-    home.put(".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}));
+    home.put(
+        ".mcp.json",
+        json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
+    );
     home.put(
         ".claude/settings.json",
         json!({"permissions": {"allow": ["mcp__prompts"]}, "enabledMcpjsonServers": ["prompts"]}),
@@ -357,15 +381,32 @@ fn a_server_that_may_be_untrusted_is_not_started() {
     let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
     make_executable(&evil);
     home.put_codex("./prompt-expander", "");
-    let folder = "`prompts` is a program in this folder and not this program, so it was not started";
+    let folder =
+        "`prompts` is a program in this folder and not this program, so it was not started";
     home.finding("codex", Severity::Warning, folder);
 
-    let server = json!({"mcpServers": {"prompts": {"command": "sh", "args": ["-c", "touch started"]}}});
+    let server =
+        json!({"mcpServers": {"prompts": {"command": "sh", "args": ["-c", "touch started"]}}});
     home.put(".mcp.json", server);
     let project =
         "`prompts` comes with the project and is not exactly this program, so it was not started";
     home.finding("claude-code", Severity::Warning, project);
     assert!(!home.path("started").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_of_another_version_is_reported() {
+    let home = Home::new();
+    let script = home.put(
+        "server.sh",
+        r#"echo '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}'
+echo '{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"prompts":[]}}}'"#,
+    );
+    home.put_codex("sh", &format!("args = [{}]", json!(script)));
+    let message = "`prompts` is version `0.0.1`, in ";
+    let other = home.finding("codex", Severity::Warning, message);
+    assert_eq!(other.fix, "run `prompt-expander install codex --replace`");
 }
 
 #[cfg(unix)]
@@ -380,7 +421,10 @@ fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
     let absolute = evil.display();
     for (file, line) in [
         (".codex/hooks.json", format!("{absolute} hook codex")),
-        ("mine/hooks.json", format!("{absolute} hook codex; touch started")),
+        (
+            "mine/hooks.json",
+            format!("{absolute} hook codex; touch started"),
+        ),
         ("mine/hooks.json", "./prompt-expander hook codex".to_owned()),
     ] {
         let file = home.put(file, hooks("UserPromptSubmit", &line));
@@ -442,12 +486,19 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
     let file = home.put(".codex/hooks.json", hooks("UserPromptSubmit", &line));
     let state = json!(format!("{}:user_prompt_submit:0:0", file.display()));
     home.put_codex(PROGRAM, "");
-    let untrusted = home.finding("codex", Severity::Warning, "skips the hook until you trust it");
+    let untrusted = home.finding(
+        "codex",
+        Severity::Warning,
+        "skips the hook until you trust it",
+    );
     assert_eq!(
         untrusted.fix,
         "start `codex` once, and choose \"Trust all and continue\""
     );
-    home.put_codex(PROGRAM, &format!("[hooks.state.{state}]\ntrusted_hash = \"x\""));
+    home.put_codex(
+        PROGRAM,
+        &format!("[hooks.state.{state}]\ntrusted_hash = \"x\""),
+    );
     home.assert_not_reported("codex", "trust");
     home.put_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
     home.finding("codex", Severity::Error, "the hook is disabled in Codex");
@@ -462,7 +513,7 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
 
 #[test]
 fn the_plugin_must_find_the_program_and_be_the_only_registration() {
-    let home = Home::new();
+    let mut home = Home::new();
     home.put(
         ".claude/settings.json",
         json!({"enabledPlugins": {"prompt-expander@ours": true}}),
@@ -475,7 +526,17 @@ fn the_plugin_must_find_the_program_and_be_the_only_registration() {
         "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
     home.finding("claude-code", Severity::Error, missing);
     assert!(home.report("claude-code").is_registered);
-    home.put(".claude.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}));
+    #[cfg(unix)]
+    {
+        make_executable(&home.put("bin/prompt-expander", ""));
+        let bin = home.path("bin");
+        home.environment.set("PATH", bin);
+        home.assert_not_reported("claude-code", missing);
+    }
+    home.put(
+        ".claude.json",
+        json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
+    );
     let message = "has the server and the hook, too, so the model sees each tool twice";
     let second = home.finding("claude-code", Severity::Warning, message);
     assert_eq!(
@@ -495,8 +556,14 @@ fn broken_files_and_warnings_of_the_library_are_counted() {
         warning.clone(),
     ];
     for (problems, text) in [
-        (&broken[..], "prompts: 1 broken file, 2 warnings; run `prompt-expander check`"),
-        (&broken[2..3], "prompts: 1 warning; run `prompt-expander check`"),
+        (
+            &broken[..],
+            "prompts: 1 broken file, 2 warnings; run `prompt-expander check`",
+        ),
+        (
+            &broken[2..3],
+            "prompts: 1 warning; run `prompt-expander check`",
+        ),
     ] {
         assert_eq!(number_of_problems(problems).unwrap().text(), text);
     }

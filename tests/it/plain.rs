@@ -9,12 +9,10 @@ const MAX_FUNCTION: usize = 60;
 
 /// Functions that are longer, as `file:name`.
 const LONG_FUNCTIONS: &[&str] = &[
-    "cli/install.rs:run",
     "cli/new.rs:run",
     "cli/pick/plain.rs:choose",
     "cli/source.rs:library_in",
     "cli/test.rs:run",
-    "doctor.rs:diagnosis",
     "transport/http/api.rs:answer",
 ];
 
@@ -30,7 +28,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "cli/pick.rs",
     "cli/pick/state.rs",
     "cli/source.rs",
-    "doctor/hook.rs",
     "transport/http/tokens.rs",
 ];
 
@@ -45,11 +42,8 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/compose.rs",
     "cli/database.rs",
     "cli/diff.rs",
-    "cli/doctor.rs",
     "cli/explain/page.rs",
     "cli/history.rs",
-    "cli/install/changes.rs",
-    "cli/install/list.rs",
     "cli/list.rs",
     "cli/output/text.rs",
     "cli/pick/frame.rs",
@@ -60,9 +54,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/test.rs",
     "cli/text_editor.rs",
     "cli/user_folders.rs",
-    "doctor/client.rs",
-    "doctor/hook.rs",
-    "doctor/server.rs",
     "server/prompt_edits.rs",
     "server/prompts.rs",
     "server/resources.rs",

@@ -1,24 +1,24 @@
-//! What `install` and `uninstall` have in common: the agents, the preview of all changes, one
-//! question, and the writing.
+//! What `install` and `uninstall` have in common: the selection of agents, the preview of all
+//! changes, one question, and the writing.
 
 use super::copy::CopyChange;
-use crate::agents::{AGENTS, Agent, Backup, ConfigFile, Plan};
+use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
 use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
-use crate::wording::{list_of, without_passwords};
+use crate::wording::{count, list_of, without_passwords};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// How many characters of a changed line are shown.
-const LONG: usize = 1_000;
+/// The longest changed line that is shown in full, in characters.
+const MAX_LINE: usize = 1_000;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
-pub(super) struct Target {
+pub(super) struct AgentSelection {
     /// The agents; if you name none, the agents and their status are listed
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     pub(super) agents: Vec<&'static Agent>,
@@ -38,219 +38,258 @@ pub(super) struct Target {
     pub(super) json: bool,
 }
 
+/// What changes for one agent.
+pub(super) struct AgentChange {
+    pub(super) agent: &'static Agent,
+    pub(super) plan: Plan,
+}
+
 /// What `install` or `uninstall` plans and does.
-#[derive(Default)]
 pub(super) struct Changes {
-    /// What becomes of the copy of the program.
-    pub(super) program: Option<CopyChange>,
-    pub(super) agents: Vec<(&'static Agent, Plan)>,
-    /// Why the change for an agent failed, wholly or in part.
-    pub(super) failures: Vec<String>,
+    program: Option<CopyChange>,
+    agents: Vec<AgentChange>,
+    /// The titles of the agents whose change failed, wholly or in part.
+    failed: Vec<&'static str>,
 }
 
 impl Changes {
-    /// The exit status. Of several agents, those that failed are named once more, as the last
-    /// lines.
-    pub(super) fn status(&self, target: &Target, agents: usize, reporter: &Reporter) -> ExitCode {
-        if !target.json && agents > 1 {
-            self.failures
-                .iter()
-                .for_each(|failure| reporter.error(failure));
+    /// Returns changes that begin with that of the copied program.
+    pub(super) fn with_program(program: Option<CopyChange>) -> Changes {
+        Changes {
+            program,
+            agents: Vec::new(),
+            failed: Vec::new(),
         }
-        if self.failures.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
+    }
+
+    /// Adds the planned change of an agent, and reports its warnings; or reports why the change is
+    /// not possible, which does not stop the other agents.
+    pub(super) fn add(
+        &mut self,
+        agent: &'static Agent,
+        plan: Result<Plan, Diagnostic>,
+        reporter: &Reporter,
+    ) {
+        match plan.and_then(writable) {
+            Ok(plan) => {
+                reporter.warn_all(&plan.warnings);
+                self.agents.push(AgentChange { agent, plan });
+            }
+            Err(error) => self.fail(agent, &error, reporter),
         }
     }
 
     fn fail(&mut self, agent: &Agent, error: &Diagnostic, reporter: &Reporter) {
         reporter.error(&error.to_string());
-        self.failures
-            .push(format!("{} failed: {error}", agent.title));
+        self.failed.push(agent.title);
+    }
+
+    /// Returns the exit status. If there were several `agents`, the last line names those that
+    /// failed.
+    pub(super) fn status(&self, agents: usize, reporter: &Reporter) -> ExitCode {
+        if self.failed.is_empty() {
+            return ExitCode::SUCCESS;
+        }
+        if agents > 1 && reporter.is_for_people() {
+            reporter.error(&format!("failed for {}", list_of(&self.failed, "and")));
+        }
+        ExitCode::FAILURE
     }
 
     fn is_empty(&self) -> bool {
-        self.program.is_none() && self.agents.iter().all(|(_, plan)| plan.files.is_empty())
+        self.program.is_none() && self.written().count() == 0
     }
 
-    /// Plans the change of each agent. One that fails does not stop the others.
-    pub(super) fn plan(
-        &mut self,
-        agents: &[&'static Agent],
-        plan: impl Fn(&'static Agent) -> Result<Plan, Diagnostic>,
-        reporter: &Reporter,
-    ) {
-        for &agent in agents {
-            let planned = plan(agent).and_then(|plan| {
-                // Whether the files can be written is known before the question.
-                plan.files
-                    .iter()
-                    .try_for_each(|file| file.target().map(drop))?;
-                Ok(plan)
-            });
-            match planned {
-                Ok(plan) => {
-                    reporter.warn_all(&plan.warnings);
-                    self.agents.push((agent, plan));
-                }
-                Err(error) => self.fail(agent, &error, reporter),
-            }
-        }
+    /// Returns the changes of agents that write, or have written, a file.
+    pub(super) fn written(&self) -> impl Iterator<Item = &AgentChange> {
+        let changes = self.agents.iter();
+        changes.filter(|change| !change.plan.files.is_empty())
     }
 
-    /// Writes all of it.
+    /// Carries out all changes. Forgets those of files that cannot be written.
     fn write(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
         if let Some(program) = &self.program {
             program.carry_out()?;
         }
-        let mut failed = Vec::new();
-        for (agent, plan) in &mut self.agents {
-            // The files are written in their order, up to the first that cannot be written.
-            if let Some((at, error)) = plan
-                .files
-                .iter()
-                .enumerate()
-                .find_map(|(at, file)| Some((at, write(file, reporter).err()?)))
-            {
-                plan.files.truncate(at);
-                failed.push((*agent, error));
+        let mut failures = Vec::new();
+        for AgentChange { agent, plan } in &mut self.agents {
+            if let Err(error) = write_files(&mut plan.files) {
+                failures.push((*agent, error));
             }
         }
-        failed
-            .iter()
-            .for_each(|(agent, error)| self.fail(agent, error, reporter));
+        for (agent, error) in failures {
+            self.fail(agent, &error, reporter);
+        }
         Ok(())
+    }
+
+    /// Returns what was written: `2 agents, 4 files changed`.
+    fn summary(&self) -> String {
+        let mut parts = Vec::new();
+        let files: usize = self.written().map(|change| change.plan.files.len()).sum();
+        if files > 0 {
+            parts.push(count(self.written().count(), "agent"));
+            parts.push(format!("{} changed", count(files, "file")));
+        }
+        match &self.program {
+            Some(CopyChange::Make { .. }) => parts.push("program copied".to_owned()),
+            Some(CopyChange::Remove { .. }) => parts.push("copy of the program removed".to_owned()),
+            None => {}
+        }
+        parts.join(", ")
+    }
+
+    /// Returns the changes as JSON: before they are written, what they would be.
+    fn to_json(&self, is_written: bool) -> Value {
+        let mut agents = Vec::new();
+        for AgentChange { agent, plan } in &self.agents {
+            let files: Vec<Value> = plan.files.iter().map(file_to_json).collect();
+            agents.push(json!({"name": agent.name, "files": files, "notes": plan.notes}));
+        }
+        let mut json = json!({"agents": agents, "written": is_written});
+        if let Some(program) = &self.program {
+            json["program"] = json!(program.copy().display().to_string());
+        }
+        json
     }
 }
 
-fn write(file: &ConfigFile, reporter: &Reporter) -> Result<(), Diagnostic> {
-    file.write()?;
-    let (path, backup) = (output::full_path(&file.path), file.backup_path());
-    reporter.note(&match (&file.edited, file.backup) {
-        (None, _) => format!("removed {path}, which had nothing else in it"),
-        (_, Backup::Remove) => format!("restored {path} as it was before, and removed its backup"),
-        _ if backup.exists() => {
-            format!("wrote {path}; its backup is {}", output::full_path(&backup))
+/// Returns a plan if all of its files can be written, so that an error comes before the question.
+fn writable(plan: Plan) -> Result<Plan, Diagnostic> {
+    for file in &plan.files {
+        file.target()?;
+    }
+    Ok(plan)
+}
+
+/// Writes files in their order, up to the first that cannot be written. Removes those that are not
+/// written from the list.
+fn write_files(files: &mut Vec<ConfigFile>) -> Result<(), Diagnostic> {
+    for index in 0..files.len() {
+        if let Err(error) = files[index].write() {
+            files.truncate(index);
+            return Err(error);
         }
-        _ => format!("wrote {path}"),
-    });
+    }
     Ok(())
 }
 
-impl Target {
-    /// Whether no agent is selected.
-    pub(super) fn is_absent(&self) -> bool {
+fn file_to_json(file: &ConfigFile) -> Value {
+    let path = file.path.display().to_string();
+    let mut json = json!({"file": path, "removed": file.edited.is_none()});
+    let backup = file.backup_path();
+    if backup.exists() {
+        json["backup"] = json!(backup.display().to_string());
+    }
+    json
+}
+
+impl AgentSelection {
+    /// Returns whether the user selected no agent.
+    pub(super) fn is_empty(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
 
-    /// The agents that are selected; `is_in_all` says which are with --all.
-    pub(super) fn selected(&self, is_in_all: impl Fn(&Agent) -> bool) -> Vec<&'static Agent> {
-        let is_selected = |agent: &&Agent| {
-            if self.all {
+    /// Returns the selected agents, in the order of the table of agents. `is_in_all` says which are
+    /// selected by --all.
+    pub(super) fn agents(&self, is_in_all: impl Fn(&Agent) -> bool) -> Vec<&'static Agent> {
+        let mut agents = Vec::new();
+        for agent in AGENTS {
+            let is_selected = if self.all {
                 is_in_all(agent)
             } else {
-                self.agents.contains(agent)
+                self.agents.contains(&agent)
+            };
+            if is_selected {
+                agents.push(agent);
             }
-        };
-        AGENTS.into_iter().filter(is_selected).collect()
+        }
+        agents
     }
 
-    /// Shows the changes, asks once, and writes them. `nothing` is said of an agent without
-    /// changes. Returns whether they are written.
+    /// Shows the changes, asks once, and writes them. Returns whether they are written. `unchanged`
+    /// is what to print for an agent without changes.
     pub(super) fn carry_out(
         &self,
         changes: &mut Changes,
-        nothing: &str,
+        unchanged: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
         if !self.json {
-            show(changes, nothing, reporter)?;
+            preview(changes, unchanged, reporter)?;
         }
-        let changed = changes
-            .agents
-            .iter()
-            .filter(|(_, plan)| !plan.files.is_empty())
-            .map(|(agent, _)| agent.title);
-        let question = match &changed.collect::<Vec<_>>()[..] {
-            [] => "Make these changes?".to_owned(),
-            agents => format!("Make these changes for {}?", list_of(agents, "and")),
-        };
-        let is_written = !changes.is_empty()
-            && !self.dry_run
-            && (self.yes
-                || reporter.confirm(
-                    &question,
-                    "write without asking, or --dry-run to see the changes only",
-                )?);
+        let is_written = !changes.is_empty() && self.is_confirmed(changes, reporter)?;
         if is_written {
             changes.write(reporter)?;
+            let summary = changes.summary();
+            if !summary.is_empty() {
+                reporter.note(&summary);
+            }
         } else if !changes.is_empty() {
             reporter.note("nothing is written");
         }
         if self.json {
-            output::print_json(&json_of(changes, is_written))?;
+            output::print_json(&changes.to_json(is_written))?;
         }
         Ok(is_written)
     }
+
+    /// Returns whether the options or the user's answer allow the changes.
+    fn is_confirmed(&self, changes: &Changes, reporter: &Reporter) -> anyhow::Result<bool> {
+        if self.yes || self.dry_run {
+            return Ok(self.yes);
+        }
+        let titles: Vec<&str> = changes.written().map(|change| change.agent.title).collect();
+        let question = if titles.is_empty() {
+            "Make these changes?".to_owned()
+        } else {
+            format!("Make these changes for {}?", list_of(&titles, "and"))
+        };
+        let what = "write without asking, or --dry-run to see the changes only";
+        reporter.confirm(&question, what)
+    }
 }
 
-/// Shows all changes, and what to know of them.
-fn show(changes: &Changes, nothing: &str, reporter: &Reporter) -> anyhow::Result<()> {
+/// Shows the changes of all files, and what to know about them.
+fn preview(changes: &Changes, unchanged: &str, reporter: &Reporter) -> anyhow::Result<()> {
     let mut text = Styled::default();
     if let Some(change) = &changes.program {
-        let (style, what) = match change {
-            CopyChange::Make { .. } => (ADDED, "+ a copy of this program"),
-            CopyChange::Remove { .. } => (REMOVED, "- the copy of the program"),
-        };
-        let path = output::shown(change.copy());
-        text.append(styled(NAME, path).plain("\n").with(style, what).plain("\n"));
+        text.append(copied_program(change));
     }
-    for (agent, plan) in &changes.agents {
+    for AgentChange { agent, plan } in &changes.agents {
         if plan.files.is_empty() {
-            text.push(format!("{}: {nothing}\n", agent.name));
+            text.push(format!("{}: {unchanged}\n", agent.name));
         }
-        text.extend(plan.files.iter().map(changed_lines));
+        for file in &plan.files {
+            text.append(changed_lines(file));
+        }
     }
     output::print(&text)?;
-    changes
-        .agents
-        .iter()
-        .flat_map(|(_, plan)| &plan.notes)
-        .for_each(|note| reporter.note(note));
+    for change in &changes.agents {
+        for note in &change.plan.notes {
+            reporter.note(note);
+        }
+    }
     Ok(())
 }
 
-/// The lines that change, and a few around them, without the passwords of addresses.
+/// Returns the copy of the program, and what becomes of it, as two lines.
+fn copied_program(change: &CopyChange) -> Styled {
+    let path = styled(NAME, output::shown(change.copy())).plain("\n");
+    let line = match change {
+        CopyChange::Make { .. } => path.with(ADDED, "+ a copy of this program"),
+        CopyChange::Remove { .. } => path.with(REMOVED, "- the copy of the program"),
+    };
+    line.plain("\n")
+}
+
+/// Returns the lines of a file that change, and a few around them, without the passwords in
+/// addresses.
 fn changed_lines(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
     let difference = difference(("", file.original_text()), ("", file.edited_text()));
     for line in difference.lines().skip(2) {
-        text.append(colored(&output::cut(&without_passwords(line), LONG)));
+        text.append(colored(&output::cut(&without_passwords(line), MAX_LINE)));
     }
     text
-}
-
-/// After writing, this says what was written; before, what would be.
-fn json_of(changes: &Changes, is_written: bool) -> Value {
-    let files = |plan: &Plan| {
-        let file = |file: &ConfigFile| {
-            let mut json =
-                json!({"file": file.path.display().to_string(), "removed": file.edited.is_none()});
-            if file.backup_path().exists() {
-                json["backup"] = json!(file.backup_path().display().to_string());
-            }
-            json
-        };
-        plan.files.iter().map(file).collect::<Vec<_>>()
-    };
-    let agents = changes.agents.iter();
-    let agents = agents.map(
-        |(agent, plan)| json!({"name": agent.name, "files": files(plan), "notes": plan.notes}),
-    );
-    let mut json = json!({"agents": agents.collect::<Vec<_>>(), "written": is_written});
-    if let Some(program) = &changes.program {
-        json["program"] = json!(program.copy().display().to_string());
-    }
-    json
 }

@@ -1,118 +1,187 @@
 //! The list of agents with what is registered.
 
 use crate::agents::{Registration, SERVER, Scope, Status};
-use crate::cli::output::{self, FAINT, NAME, Reporter, styled};
+use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
 use crate::prompt::Position;
 use crate::wording::{named, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Whether something is registered with an agent, or that is unknown.
-pub(super) fn has_something(state: &Status) -> bool {
-    !state.registrations.is_empty() || !state.hooks.is_empty() || !state.errors.is_empty()
+/// A line of the list.
+struct AgentRow {
+    agent: &'static str,
+    state: String,
+    /// The file and the line of the registration.
+    place: String,
 }
 
-/// Lists agents with their state.
-pub(super) fn list(
-    states: &[Status],
+/// Returns whether something is registered with an agent, or its files cannot be read.
+pub(super) fn has_something(status: &Status) -> bool {
+    !status.registrations.is_empty() || !status.hooks.is_empty() || !status.errors.is_empty()
+}
+
+/// Prints the agents that are on this machine or have something registered, and what that is; as
+/// JSON, all of them.
+pub(super) fn print(
+    statuses: &[Status],
     is_json: bool,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     if is_json {
-        output::print_json(&json!({ "clients": states.iter().map(json).collect::<Vec<_>>() }))?;
+        let clients: Vec<Value> = statuses.iter().map(status_to_json).collect();
+        output::print_json(&json!({ "clients": clients }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for state in states
-        .iter()
-        .filter(|state| state.is_found || has_something(state))
-    {
-        let servers = state
-            .registrations
-            .iter()
-            .map(|server| (describe(server), place(&server.path, server.position)));
-        let hooks = state
-            .hooks
-            .iter()
-            .map(|(file, position)| ("hook".to_owned(), place(file, *position)));
-        let mut rows: Vec<(String, String)> = servers.chain(hooks).collect();
-        if rows.is_empty() {
-            let what = if state.errors.is_empty() {
-                "not registered"
-            } else {
-                "its config cannot be read"
-            };
-            rows.push((what.to_owned(), String::new()));
+    let mut rows = Vec::new();
+    for status in statuses {
+        if status.is_found || has_something(status) {
+            rows.extend(rows_of(status));
         }
-        let name = state.agent.name;
-        for (what, place) in rows {
-            output::print_lines(&match output::terminal_width() {
-                Some(_) => styled(NAME, format!("{name:11}"))
-                    .plain(format!("  {what}  "))
-                    .with(FAINT, place),
-                None => format!("{name}\t{what}\t{place}").into(),
-            })?;
-        }
-        state
-            .errors
-            .iter()
-            .for_each(|error| reporter.warn(&error.to_string()));
+    }
+    output::print_lines(&table(&rows))?;
+    for status in statuses {
+        reporter.warn_all(&status.errors);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn place(file: &Path, position: Option<Position>) -> String {
-    let line = position
-        .map(|position| format!(":{}", position.line))
-        .unwrap_or_default();
-    format!("{}{line}", output::shown(file))
-}
-
-fn describe(server: &Registration) -> String {
-    let what = match (server.is_prompt_expander(), server.name == SERVER) {
-        (true, true) => "registered".to_owned(),
-        (true, false) => format!("registered as {}", named(&server.name)),
-        (false, _) => format!("another server is registered as `{SERVER}`"),
-    };
-    let scope = if server.scope == Scope::User {
-        ""
-    } else {
-        " for this project"
-    };
-    format!(
-        "{what}{scope}{}",
-        if server.is_disabled { ", disabled" } else { "" }
-    )
-}
-
-fn json(state: &Status) -> Value {
-    let registration = |server: &Registration| {
-        let arguments = server.args.iter().map(String::as_str);
-        let arguments: Vec<String> = arguments.map(without_password).collect();
-        let mut json = json!({
-            "name": server.name,
-            "scope": match server.scope {
-                Scope::User => "user",
-                Scope::Project => "project",
-                Scope::Local => "local",
-            },
-            "file": server.path.display().to_string(),
-            "command": server.command,
-            "args": arguments,
-            "enabled": !server.is_disabled,
-            "ours": server.is_prompt_expander(),
+/// Returns a row for each registered server and hook of an agent, or one that says that there is
+/// none.
+fn rows_of(status: &Status) -> Vec<AgentRow> {
+    let agent = status.agent.name;
+    let mut rows = Vec::new();
+    for server in &status.registrations {
+        rows.push(AgentRow {
+            agent,
+            state: state_of(server),
+            place: place(&server.path, server.position),
         });
-        if let Some(position) = server.position {
-            json["line"] = json!(position.line);
+    }
+    for (file, position) in &status.hooks {
+        rows.push(AgentRow {
+            agent,
+            state: "hook".to_owned(),
+            place: place(file, *position),
+        });
+    }
+    if rows.is_empty() {
+        let state = if status.errors.is_empty() {
+            "not registered"
+        } else {
+            "its config cannot be read"
+        };
+        rows.push(AgentRow {
+            agent,
+            state: state.to_owned(),
+            place: String::new(),
+        });
+    }
+    rows
+}
+
+/// Returns rows as lines: on a terminal in columns below a header, else separated by tabs.
+fn table(rows: &[AgentRow]) -> Styled {
+    let mut text = Styled::default();
+    if output::terminal_width().is_none() {
+        for AgentRow {
+            agent,
+            state,
+            place,
+        } in rows
+        {
+            text.push(format!("{agent}\t{state}\t{place}\n"));
         }
-        json
+        return text;
+    }
+    if rows.is_empty() {
+        return text;
+    }
+    let width = rows.iter().map(|row| row.state.len()).max().unwrap_or(0);
+    let header = format!("{:11}  {:width$}  FILE\n", "AGENT", "STATUS");
+    text.append(styled(FAINT, header));
+    for row in rows {
+        let line = styled(NAME, format!("{:11}", row.agent))
+            .plain(format!("  {:width$}  ", row.state))
+            .with(FAINT, &row.place)
+            .plain("\n");
+        text.append(line);
+    }
+    text
+}
+
+/// Returns a place as `FILE:LINE`.
+fn place(file: &Path, position: Option<Position>) -> String {
+    let file = output::shown(file);
+    match position {
+        Some(position) => format!("{file}:{}", position.line),
+        None => file,
+    }
+}
+
+/// Returns the state of a registered server: `registered`, `registered as mine for this project,
+/// disabled`.
+fn state_of(server: &Registration) -> String {
+    let mut state = if !server.is_prompt_expander() {
+        format!("another server is registered as `{SERVER}`")
+    } else if server.name == SERVER {
+        "registered".to_owned()
+    } else {
+        format!("registered as {}", named(&server.name))
     };
+    if server.scope != Scope::User {
+        state += " for this project";
+    }
+    if server.is_disabled {
+        state += ", disabled";
+    }
+    state
+}
+
+fn status_to_json(status: &Status) -> Value {
+    let registrations: Vec<Value> = status
+        .registrations
+        .iter()
+        .map(registration_to_json)
+        .collect();
+    let hooks: Vec<String> = status
+        .hooks
+        .iter()
+        .map(|(file, _)| file.display().to_string())
+        .collect();
+    let problems: Vec<String> = status.errors.iter().map(ToString::to_string).collect();
     json!({
-        "name": state.agent.name,
-        "title": state.agent.title,
-        "found": state.is_found,
-        "registrations": state.registrations.iter().map(registration).collect::<Vec<_>>(),
-        "hooks": state.hooks.iter().map(|(file, _)| file.display().to_string()).collect::<Vec<_>>(),
-        "problems": state.errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "name": status.agent.name,
+        "title": status.agent.title,
+        "found": status.is_found,
+        "registrations": registrations,
+        "hooks": hooks,
+        "problems": problems,
     })
+}
+
+fn registration_to_json(server: &Registration) -> Value {
+    let scope = match server.scope {
+        Scope::User => "user",
+        Scope::Project => "project",
+        Scope::Local => "local",
+    };
+    let arguments: Vec<String> = server
+        .args
+        .iter()
+        .map(|argument| without_password(argument))
+        .collect();
+    let mut json = json!({
+        "name": server.name,
+        "scope": scope,
+        "file": server.path.display().to_string(),
+        "command": server.command,
+        "args": arguments,
+        "enabled": !server.is_disabled,
+        "ours": server.is_prompt_expander(),
+    });
+    if let Some(position) = server.position {
+        json["line"] = json!(position.line);
+    }
+    json
 }
