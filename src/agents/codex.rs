@@ -69,7 +69,7 @@ pub(super) static CODEX: Agent = Agent {
     checks: &[not_started],
     next_step: |installed| {
         if installed.is_hook_untrusted {
-            Some("choose \"Trust all and continue\" at the start; until then, it skips the hook")
+            Some("choose \"Trust all and continue\" when it starts; until then, it skips the hook")
         } else {
             None
         }

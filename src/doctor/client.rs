@@ -108,7 +108,7 @@ impl Ended {
     pub(super) fn failure(&self) -> Option<String> {
         match self.status {
             Some(status) if status.success() => None,
-            Some(status) => Some(format!("failed ({status}){}", self.stderr_clause())),
+            Some(status) => Some(format!("failed ({status}){}", self.complaint())),
             None => Some(format!(
                 "did not end within {} s",
                 self.timeout.as_secs_f32()
@@ -149,7 +149,7 @@ impl Ended {
                 let line = quoted(line);
                 return Err(format!(
                     "prints what is not a message: {line}{}",
-                    self.stderr_clause()
+                    self.complaint()
                 ));
             }
             messages.push(message);
@@ -158,17 +158,18 @@ impl Ended {
     }
 
     fn missing_answer(&self, method: &str) -> String {
-        let stderr = self.stderr_clause();
+        let complaint = self.complaint();
         match self.status {
-            Some(status) => format!("ended ({status}) without an answer to `{method}`{stderr}"),
+            Some(status) => format!("ended ({status}) without an answer to `{method}`{complaint}"),
             None => {
                 let seconds = self.timeout.as_secs_f32();
-                format!("did not answer `{method}` within {seconds} s{stderr}")
+                format!("did not answer `{method}` within {seconds} s{complaint}")
             }
         }
     }
 
-    fn stderr_clause(&self) -> String {
+    /// Returns a clause with what the program printed on standard error.
+    fn complaint(&self) -> String {
         match most_useful_line(&self.stderr) {
             Some(line) => format!("; standard error: {line}"),
             None => String::new(),

@@ -413,9 +413,8 @@ echo '{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"prompts":[]}}}'"#,
 #[test]
 fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
     let mut home = Home::new();
-    home.environment = [("PATH", "/usr/bin:/bin"), ("CODEX_HOME", "mine")]
-        .into_iter()
-        .collect();
+    let settings = home.path("mine");
+    home.environment.set("CODEX_HOME", settings);
     let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
     make_executable(&evil);
     let absolute = evil.display();

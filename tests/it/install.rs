@@ -380,7 +380,7 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
     assert!(ran.stderr.starts_with(&format!("error: {why}")), "{ran:?}");
     let last = ran.stderr.lines().last().unwrap();
     assert_eq!(last, "error: failed for Claude Code");
-    assert_contains(&ran.stderr, "note: 2 agents, 4 files changed\n");
+    assert_contains(&ran.stderr, "note: 2 agents, 3 files changed\n");
     let alone = user.run(&["install", "claude-code", "--yes"]).stderr;
     assert_eq!(alone.matches("unterminated array").count(), 1, "{alone}");
     for file in [".codex/config.toml", ".gemini/settings.json"] {
