@@ -104,12 +104,15 @@ impl Doctor {
             }
             return Ok(());
         }
-        let is_one_agent = |a: &Finding, b: &Finding| a.agent.is_some() && a.agent == b.agent;
-        for group in findings.chunk_by(is_one_agent) {
+        for group in findings.chunk_by(are_about_one_agent) {
             output::print_lines(&line_of_group(group).plain("\n"))?;
         }
         Ok(())
     }
+}
+
+fn are_about_one_agent(a: &Finding, b: &Finding) -> bool {
+    a.agent.is_some() && a.agent == b.agent
 }
 
 /// Returns the first of some findings about an agent, which is the worst, as a line. It ends with
