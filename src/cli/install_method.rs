@@ -63,30 +63,42 @@ pub(super) fn of_this_program() -> anyhow::Result<String> {
 /// Returns how a program was installed: `installed with npm`, or `installed at` and its path if
 /// no package manager has left a sign.
 pub(super) fn install_method(program: &Path) -> String {
-    let program = &fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-    let root = program.parent().and_then(Path::parent).unwrap_or(program);
+    let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
     for manager in &PACKAGE_MANAGERS {
-        let is_sign_there = match manager.sign.strip_prefix("../") {
-            Some(file) => root.join(file).is_file(),
-            None => program
-                .components()
-                .any(|part| part.as_os_str() == manager.sign),
-        };
-        if !is_sign_there {
+        if !manager.has_installed(&program) {
             continue;
         }
-        let name = if is_in_cache(program) {
+        let name = if is_in_cache(&program) {
             manager.runner
         } else {
             manager.name
         };
         return format!("installed with {name}");
     }
-    let receipt = whole_file::read_text(&root.join(RECEIPT)).unwrap_or_default();
+    let receipt = above_folder_of(&program).join(RECEIPT);
+    let receipt = whole_file::read_text(&receipt).unwrap_or_default();
     match receipt.lines().next() {
         Some(name) => format!("installed with {name}"),
         None => format!("installed at {}", program.display()),
     }
+}
+
+impl PackageManager {
+    /// Returns whether the package manager has left its sign in the path of a program or beside its
+    /// folder.
+    fn has_installed(&self, program: &Path) -> bool {
+        match self.sign.strip_prefix("../") {
+            Some(file) => above_folder_of(program).join(file).is_file(),
+            None => program
+                .components()
+                .any(|part| part.as_os_str() == self.sign),
+        }
+    }
+}
+
+/// Returns the folder above that of a program: `/usr` for `/usr/bin/prompt-expander`.
+fn above_folder_of(program: &Path) -> &Path {
+    program.ancestors().nth(2).unwrap_or(program)
 }
 
 /// Returns whether a program is in a build folder or a cache, which can be emptied at any time, or
