@@ -71,6 +71,7 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
 ];
 
 /// Type names that occur twice in a module, as `module::Name`.
+const REPEATED_TYPES: &[&str] = &["cli::Expand", "cli::Form", "cli::Lines", "cli::Terminal"];
 
 /// The code of a file, without comments and unit tests.
 struct SourceFile {
