@@ -4,7 +4,8 @@
 use super::context::Context;
 use super::failure::Failure;
 use super::{prompts, resources};
-use crate::mcp::CompleteParams;
+use crate::library::View;
+use crate::mcp::{CompleteParams, CompletionArgument};
 use crate::prompt::{MAX_NAME, fold};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
@@ -12,72 +13,89 @@ use unicode_normalization::UnicodeNormalization;
 /// How many values a result may have (all versions, "Completion").
 const MAX_VALUES: usize = 100;
 
-/// `completion/complete`. An argument that is unknown or has no choices has no values.
+/// `completion/complete`. An argument that does not exist, or has no choices, has no values.
 ///
 /// # Errors
-/// The prompt or the template is unknown, or neither is named.
+/// The prompt or the template does not exist, or neither is named.
 pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<Value, Failure> {
     let CompleteParams {
         reference,
         argument,
     } = params;
     let view = context.view();
-    // The form in which texts are compared: for names, all that may be typed are equal; for
-    // choices, letter case and composed or separate accents make no difference.
-    let mut compared: fn(&str) -> String = |text| text.to_lowercase().nfc().collect();
-    let candidates = match (reference.kind, reference.name, reference.uri) {
+    let completion = match (reference.kind, reference.name, reference.uri) {
         ("ref/prompt", Some(name), _) => {
-            let summary = prompts::find(&view, name)?.info().summary;
-            let summary = summary.map_err(|broken| Failure::unavailable(broken))?;
-            let declared = summary
-                .arguments
-                .iter()
-                .find(|declared| declared.name == argument.name);
-            declared
-                .map(|declared| declared.choices.clone())
-                .unwrap_or_default()
-        }
-        ("ref/resource", _, Some(resources::TEMPLATE))
-            if argument.name == resources::VARIABLE && argument.value.len() <= 4 * MAX_NAME =>
-        {
-            compared = fold;
-            let found = view
-                .list()
-                .found
-                .into_iter()
-                .filter(|found| !found.is_unedited_draft());
-            found.map(|found| found.name.to_string()).collect()
+            let choices = choices(&view, name, argument.name)?;
+            matching(choices, argument.value, folded_choice)
         }
         ("ref/resource", _, Some(uri))
             if uri == resources::TEMPLATE || !resources::names(uri).is_empty() =>
         {
-            Vec::new()
+            let names = template_values(&view, uri, &argument);
+            matching(names, argument.value, fold)
         }
         _ => {
             let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
-            return Err(Failure::invalid_params(format!(
-                "{text} {}",
-                resources::TEMPLATE
-            )));
+            let template = resources::TEMPLATE;
+            return Err(Failure::invalid_params(format!("{text} {template}")));
         }
     };
-    Ok(json!({ "completion": matching(candidates, argument.value, compared) }))
+    Ok(json!({ "completion": completion }))
 }
 
-/// The candidates that begin with the typed text, then those that contain it, in the form in which
-/// they are `compared`.
-fn matching(candidates: Vec<String>, typed: &str, compared: fn(&str) -> String) -> Value {
-    let typed = compared(typed);
-    let (mut beginning, mut containing) = (Vec::new(), Vec::new());
+/// Returns the choices of an argument of a prompt.
+///
+/// # Errors
+/// The prompt does not exist, or is broken.
+fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Failure> {
+    let info = prompts::find(view, prompt)?.info();
+    let summary = info.summary.map_err(Failure::unavailable)?;
+    for declared in &summary.arguments {
+        if declared.name == argument {
+            return Ok(declared.choices.clone());
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Returns the values for the variable of the resource template: the names of all prompts, without
+/// drafts that nobody has edited. A URI without a variable has none.
+fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) -> Vec<String> {
+    let is_variable = uri == resources::TEMPLATE && argument.name == resources::VARIABLE;
+    // No name begins with a longer text.
+    if !is_variable || argument.value.len() > 4 * MAX_NAME {
+        return Vec::new();
+    }
+    let mut names = Vec::new();
+    for found in view.list().found {
+        if !found.is_unedited_draft() {
+            names.push(found.name.to_string());
+        }
+    }
+    names
+}
+
+/// Returns the form in which choices are compared: letter case, and composed or separate accents,
+/// make no difference.
+fn folded_choice(text: &str) -> String {
+    text.to_lowercase().nfc().collect()
+}
+
+/// Returns the completion of a typed text: the candidates that begin with it, then those that
+/// contain it. They are compared in the form that `folded` gives them.
+fn matching(candidates: Vec<String>, typed: &str, folded: fn(&str) -> String) -> Value {
+    let typed = folded(typed);
+    let mut values = Vec::new();
+    let mut containing = Vec::new();
     for candidate in candidates {
-        let candidate_compared = compared(&candidate);
-        if candidate_compared.starts_with(&typed) {
-            beginning.push(candidate);
-        } else if candidate_compared.contains(&typed) {
+        let form = folded(&candidate);
+        if form.starts_with(&typed) {
+            values.push(candidate);
+        } else if form.contains(&typed) {
             containing.push(candidate);
         }
     }
-    let mut values = [beginning, containing].concat();
+    values.append(&mut containing);
     let total = values.len();
     values.truncate(MAX_VALUES);
     json!({ "values": values, "total": total, "hasMore": total > MAX_VALUES })

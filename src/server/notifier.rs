@@ -18,7 +18,7 @@ pub trait Listener: Send + Sync {
 
 type Listeners = Mutex<Vec<Weak<dyn Listener>>>;
 
-/// Starts the thread once it is needed, and ends it when it is dropped.
+/// Tells listeners of changes, on a thread that starts when it is first needed.
 pub(super) struct Notifier {
     library: Arc<Library>,
     listeners: Arc<Listeners>,
@@ -51,13 +51,11 @@ impl Notifier {
     /// Notifies listeners of every change from now on.
     pub(super) fn start(&self) {
         self.start.call_once(|| {
-            let (watch, listeners) = (
-                self.library.watch(self.warn),
-                Arc::downgrade(&self.listeners),
-            );
+            let watch = self.library.watch(self.warn);
+            let listeners = Arc::downgrade(&self.listeners);
             let started = thread::Builder::new()
                 .name("notifier".to_owned())
-                .spawn(|| run(watch, listeners));
+                .spawn(|| tell_listeners(watch, listeners));
             if let Err(error) = started {
                 let warning =
                     "clients are not notified of changed prompt files: cannot start a thread";
@@ -74,13 +72,18 @@ impl Drop for Notifier {
     }
 }
 
-/// Runs until the notifier is dropped.
-fn run(mut watch: Watch, all: Weak<Listeners>) {
+/// Tells the listeners of each change, until the notifier is dropped.
+fn tell_listeners(mut watch: Watch, listeners: Weak<Listeners>) {
     loop {
         let change = watch.wait();
-        let Some(all) = all.upgrade() else { return };
-        let listeners: Vec<_> = lock(&all).iter().filter_map(Weak::upgrade).collect();
-        drop(all);
-        listeners.iter().for_each(|listener| listener.tell(&change));
+        let Some(listeners) = listeners.upgrade() else {
+            return;
+        };
+        // They are told without the lock: a client that does not read would keep it.
+        let alive: Vec<_> = lock(&listeners).iter().filter_map(Weak::upgrade).collect();
+        drop(listeners);
+        for listener in alive {
+            listener.tell(&change);
+        }
     }
 }

@@ -23,8 +23,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page of a list for the cursor of a request. An empty cursor, like none, is the first
-    /// page.
+    /// Returns the page of a list for the cursor of a request. Without a cursor, or with an empty
+    /// one, that is the first page.
     ///
     /// # Errors
     /// The cursor is invalid, or belongs to another list or filter.
@@ -36,14 +36,11 @@ impl Page {
         let mut hasher = DefaultHasher::new();
         list.hash(&mut hasher);
         let list = hasher.finish();
-        let after = cursor
-            .filter(|cursor| !cursor.is_empty())
-            .map(|cursor| key(list, cursor).ok_or_else(invalid_cursor));
-        Ok(Page {
-            list,
-            size,
-            after: after.transpose()?,
-        })
+        let after = match cursor {
+            None | Some("") => None,
+            Some(cursor) => Some(decode_cursor(list, cursor).ok_or_else(invalid_cursor)?),
+        };
+        Ok(Page { list, size, after })
     }
 
     /// Fills the page from a list that is sorted by key, and returns it with the cursor of the next
@@ -62,14 +59,8 @@ impl Page {
         for (index, entry) in entries.iter().enumerate().skip(start) {
             items.extend(make(entry));
             if items.len() == self.size.get() && index + 1 < entries.len() {
-                return (
-                    items,
-                    Some(BASE64_URL_SAFE_NO_PAD.encode(format!(
-                        "{:016x}:{}",
-                        self.list,
-                        key(entry)
-                    ))),
-                );
+                let cursor = encode_cursor(self.list, key(entry));
+                return (items, Some(cursor));
             }
         }
         (items, None)
@@ -81,10 +72,9 @@ impl Page {
 /// # Errors
 /// There is a cursor; none can be valid.
 pub(super) fn only_page(params: PaginatedParams<'_>) -> Result<(), Failure> {
-    if params.cursor.is_none_or(|cursor| cursor.is_empty()) {
-        Ok(())
-    } else {
-        Err(invalid_cursor())
+    match params.cursor {
+        None | Some("") => Ok(()),
+        Some(_) => Err(invalid_cursor()),
     }
 }
 
@@ -94,11 +84,17 @@ fn invalid_cursor() -> Failure {
     )
 }
 
-fn key(list: u64, cursor: &str) -> Option<String> {
+/// Returns the cursor of the page after a key.
+fn encode_cursor(list: u64, key: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{list:016x}:{key}"))
+}
+
+/// Returns the key in a cursor, if the cursor belongs to the list.
+fn decode_cursor(list: u64, cursor: &str) -> Option<String> {
     let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    let key = String::from_utf8(decoded).ok()?;
-    key.strip_prefix(&format!("{list:016x}:"))
-        .map(str::to_owned)
+    let text = String::from_utf8(decoded).ok()?;
+    let key = text.strip_prefix(&format!("{list:016x}:"))?;
+    Some(key.to_owned())
 }
 
 #[cfg(test)]
@@ -114,7 +110,7 @@ mod tests {
         requested("prompts", size, cursor).unwrap()
     }
 
-    /// All pages of a list from which entries are removed between one page and the next.
+    /// Returns all pages of a list from which entries are removed between one page and the next.
     fn pages(mut list: Vec<String>, size: usize, removed: &[String]) -> Vec<String> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {

@@ -1,36 +1,37 @@
 //! `prompts/create`, `prompts/update` and `prompts/delete`: the file of a prompt is built from
-//! fields, then written as by the tools. They are not in the schema: they come from another server,
-//! whose clients know no revision. What they change is the prompt as it is at that moment.
+//! fields, then written as by the tools. These methods are not in the schema: they come from
+//! another server, whose clients know no revision. Without one, they change the prompt as it is at
+//! that moment.
 
 use super::context::Context;
 use super::failure::Failure;
 use crate::library::Written;
-use crate::prompt::{Argument, Diagnostic, Fields, Revision, Role, with_fields};
+use crate::prompt::{Argument, Fields, Revision, Role, with_fields};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// Params of all three. Of the fields, what is missing stays as it is, and what is `null` is
-/// removed.
+/// The params of all three methods. A field that is missing stays as it is, and one that is `null`
+/// is removed.
 #[derive(Debug, Deserialize)]
 pub(super) struct EditParams<'l> {
     name: &'l str,
     messages: Option<Vec<EditedMessage>>,
-    /// The revision that the prompt must still have.
+    /// The revision that the client expects the prompt to have; if it names none, the present one.
     expected: Option<Revision>,
-    /// Why, for the history.
+    /// Why the prompt is changed, for its history.
     note: Option<String>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "read_even_if_null")]
     title: Option<Option<String>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "read_even_if_null")]
     description: Option<Option<String>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "read_even_if_null")]
     arguments: Option<Option<Vec<Argument>>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "read_even_if_null")]
     tags: Option<Option<Vec<String>>>,
 }
 
-/// `null` is a value of its own.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// Reads a member of which `null` is not the same as a missing one.
+fn read_even_if_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
@@ -52,75 +53,65 @@ enum EditedContent {
 /// `prompts/create`.
 ///
 /// # Errors
-/// Invalid params; the name is taken; the file cannot be written.
+/// The title or the messages are missing or invalid; the name is taken; the file cannot be written.
 pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
-    let (name, note, fields) = (params.name, params.note.clone(), params.fields()?);
-    if fields.messages.is_none() || fields.title.iter().flatten().next().is_none() {
+    let name = params.name;
+    let author = context.authorship(params.note.clone())?;
+    let fields = params.into_fields()?;
+    let has_title = matches!(fields.title, Some(Some(_)));
+    if fields.messages.is_none() || !has_title {
         return Err(Failure::invalid_params("`title` or `messages` is missing"));
     }
     let file = with_fields("", &fields).map_err(Failure::invalid_params)?;
-    Ok(result(
-        "Created",
-        &context
-            .editor()?
-            .create(name, &file.text, &context.authorship(note)?)?,
-        false,
-    ))
+    let written = context.editor()?.create(name, &file.text, &author)?;
+    Ok(edit_result("Created", &written, warnings(&written)))
 }
 
 /// `prompts/update`.
 ///
 /// # Errors
-/// Invalid params; the prompt is not the one that the client expects; the file cannot be written.
+/// A field is invalid; the prompt is not the one that the client expects; the file cannot be
+/// written.
 pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
-    let (name, expected, note) = (params.name, params.expected, params.note.clone());
+    let name = params.name;
     let editor = context.editor()?;
     let current = editor.current(name)?;
-    let file = with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
-    let written = editor.update(
-        name,
-        expected.unwrap_or(current.revision),
-        &file.text,
-        &context.authorship(note)?,
-    )?;
-    Ok(result("Updated", &written, file.loses_comments))
+    let expected = params.expected.unwrap_or(current.revision);
+    let author = context.authorship(params.note.clone())?;
+    let file =
+        with_fields(&current.file, &params.into_fields()?).map_err(Failure::invalid_params)?;
+    let written = editor.update(name, expected, &file.text, &author)?;
+    let mut warnings = warnings(&written);
+    if file.loses_comments {
+        warnings
+            .push("comments of the keys that were replaced are only in the history now".to_owned());
+    }
+    Ok(edit_result("Updated", &written, warnings))
 }
 
 /// `prompts/delete`.
 ///
 /// # Errors
-/// Invalid params; the prompt is not the one that the client expects; the file cannot be deleted.
+/// The prompt is not the one that the client expects; the file cannot be deleted.
 pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
-    let EditParams {
-        name,
-        expected,
-        note,
-        ..
-    } = params;
     let editor = context.editor()?;
-    let expected =
-        expected.map_or_else(|| Ok(editor.current(name)?.revision), Ok::<_, Diagnostic>)?;
-    Ok(result(
-        "Deleted",
-        &editor.delete(name, expected, &context.authorship(note)?)?,
-        false,
-    ))
+    let expected = match params.expected {
+        Some(expected) => expected,
+        None => editor.current(params.name)?.revision,
+    };
+    let author = context.authorship(params.note)?;
+    let written = editor.delete(params.name, expected, &author)?;
+    Ok(edit_result("Deleted", &written, warnings(&written)))
 }
 
-fn result(done: &str, written: &Written, loses_comments: bool) -> Value {
-    let mut warnings = warnings(written);
-    if loses_comments {
-        warnings
-            .push("comments of the keys that were replaced are only in the history now".to_owned());
-    }
-    let message = format!("{done} prompt: {}", written.name);
-    with_warnings(
-        json!({ "success": true, "message": message, "revision": written.revision }),
-        warnings,
-    )
+/// Returns the result of an edit, with a message such as `Created prompt: review`.
+fn edit_result(verb: &str, written: &Written, warnings: Vec<String>) -> Value {
+    let message = format!("{verb} prompt: {}", written.name);
+    let result = json!({ "success": true, "message": message, "revision": written.revision });
+    with_warnings(result, warnings)
 }
 
-/// A result with the warnings, if there are any.
+/// Adds the warnings to a result, if there are any.
 pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
     if !warnings.is_empty() {
         result["warnings"] = json!(warnings);
@@ -128,48 +119,44 @@ pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
     result
 }
 
-/// What is probably not as the author intends, each with its position.
+/// Returns the warnings about a written file, each with its position.
 pub(super) fn warnings(written: &Written) -> Vec<String> {
-    let text = |warning: &Diagnostic| {
-        Diagnostic {
-            file: None,
-            ..warning.clone()
-        }
-        .to_string()
-    };
-    written.warnings.iter().map(text).collect()
+    let mut warnings = Vec::new();
+    for warning in &written.warnings {
+        let mut warning = warning.clone();
+        warning.file = None; // the client knows which prompt it wrote
+        warnings.push(warning.to_string());
+    }
+    warnings
 }
 
 impl EditParams<'_> {
-    fn fields(self) -> Result<Fields, Failure> {
-        let text = |EditedMessage {
-                        role,
-                        content: EditedContent::Text { text },
-                    }| (role, text);
-        let messages = self
-            .messages
-            .map(|messages| messages.into_iter().map(text).collect::<Vec<_>>());
-        if messages
-            .as_ref()
-            .is_some_and(|all| all.is_empty() || all.iter().any(|(_, text)| text.trim().is_empty()))
-        {
+    /// Returns the fields of the file to write.
+    ///
+    /// # Errors
+    /// There is no message, or one without a text.
+    fn into_fields(self) -> Result<Fields, Failure> {
+        let mut fields = Fields {
+            title: self.title,
+            description: self.description,
+            arguments: self.arguments,
+            tags: self.tags,
+            messages: None,
+        };
+        let Some(messages) = self.messages else {
+            return Ok(fields);
+        };
+        let mut texts = Vec::new();
+        for message in messages {
+            let EditedContent::Text { text } = message.content;
+            texts.push((message.role, text));
+        }
+        if texts.is_empty() || texts.iter().any(|(_, text)| text.trim().is_empty()) {
             return Err(Failure::invalid_params(
                 "`messages` must have at least one message, and each of them a text",
             ));
         }
-        let EditParams {
-            title,
-            description,
-            arguments,
-            tags,
-            ..
-        } = self;
-        Ok(Fields {
-            title,
-            description,
-            arguments,
-            tags,
-            messages,
-        })
+        fields.messages = Some(texts);
+        Ok(fields)
     }
 }

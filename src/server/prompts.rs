@@ -7,11 +7,11 @@ use super::reply::Outcome;
 use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
-use crate::library::{BoundCall, Found, Info, View, has_tag, joined};
+use crate::library::{BoundCall, Found, View, has_tag, joined};
 use crate::mcp;
 use crate::prompt::{
-    Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt,
-    Revision, Role, Summary,
+    Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
+    Piece, Prompt, Revision, Role, Summary,
 };
 use crate::wording::{alternatives, named};
 use base64::Engine;
@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them.
-/// Templates that were not changed are left out too.
+/// Drafts that nobody has edited are left out, too.
 ///
 /// # Errors
-/// Invalid params.
+/// The cursor is invalid.
 pub(super) fn list(
     context: &Context,
     params: mcp::ListPromptsParams<'_>,
@@ -34,139 +34,133 @@ pub(super) fn list(
         filter,
         limit,
     } = params;
-    let size = context.shared.settings.page_size;
+    let max = context.shared.settings.page_size;
+    let size = limit.map_or(max, |limit| limit.min(max));
     // Each filter has cursors of its own.
-    let page = Page::requested(
-        ("prompts", &filter),
-        limit.map_or(size, |limit| limit.min(size)),
-        cursor,
-    )?;
-    let view = context.view();
-    let mut entries = match filter.as_ref().and_then(|filter| filter.query) {
-        None => view.list().found,
-        query => view.select(query, None).found,
-    };
+    let page = Page::requested(("prompts", &filter), size, cursor)?;
+    let query = filter.as_ref().and_then(|filter| filter.query);
+    let mut entries = context.view().select(query, None).found;
     entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first
-    let listed = |found: &Found| {
-        let Info {
-            summary, revision, ..
-        } = found.info();
-        let prompt = &summary.ok().filter(|prompt| !prompt.is_unedited_draft)?;
-        if !filter.as_ref().is_none_or(|filter| matches(filter, prompt)) {
-            return None;
-        }
-        Some(mcp::Prompt {
-            name: found.name.to_string(),
-            title: prompt.title.clone(),
-            description: listed_description(found, prompt.description.as_deref()),
-            arguments: arguments(prompt),
-            meta: meta(prompt, revision),
-        })
-    };
-    let (prompts, next_cursor) = page.fill(&entries, |found| &found.name, listed);
+    let (prompts, next_cursor) = page.fill(
+        &entries,
+        |found| &found.name,
+        |found| listed(found, filter.as_ref()),
+    );
     Ok(mcp::ListPromptsResult {
         prompts,
         next_cursor,
     })
 }
 
-/// Whether a prompt has the category and the tags of a filter. Letter case makes no difference.
-fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
-    let folded = |text: &str| text.trim().to_lowercase();
-    let is_category =
-        |category: &str| prompt.metadata.category.as_deref().map(folded) == Some(folded(category));
-    filter.category.is_none_or(is_category)
-        && filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
+/// Returns what a client sees of a prompt in the list, or `None` if the list leaves the prompt out.
+fn listed(found: &Found, filter: Option<&mcp::PromptFilter<'_>>) -> Option<mcp::Prompt> {
+    let info = found.info();
+    let summary = info.summary.ok()?;
+    if summary.is_unedited_draft || filter.is_some_and(|filter| !matches(filter, &summary)) {
+        return None;
+    }
+    Some(mcp::Prompt {
+        name: found.name.to_string(),
+        title: summary.title.clone(),
+        description: listed_description(found, summary.description.as_deref()),
+        arguments: arguments(&summary),
+        meta: meta(&summary, info.revision),
+    })
 }
 
-/// What a prompt says about itself, and its revision.
+/// Returns whether a prompt has the category and the tags of a filter. Letter case makes no
+/// difference.
+fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
+    if let Some(category) = filter.category {
+        let own = prompt.metadata.category.as_deref().map(fold_category);
+        if own != Some(fold_category(category)) {
+            return false;
+        }
+    }
+    filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
+}
+
+fn fold_category(category: &str) -> String {
+    category.trim().to_lowercase()
+}
+
+/// Returns the metadata in the frontmatter of a prompt, and its revision.
 fn meta(prompt: &Summary, revision: Option<Revision>) -> mcp::PromptMeta {
     let Metadata {
         author,
         version,
         category,
     } = prompt.metadata.clone();
-    let revision = revision.map(|revision| revision.to_string());
     mcp::PromptMeta {
         tags: prompt.tags.clone(),
         category,
         author,
         version,
-        revision,
+        revision: revision.map(|revision| revision.to_string()),
     }
 }
 
-/// The first protocol versions with blocks of audio, and with links to resources.
-const WITH_AUDIO: &str = "2025-03-26";
-const WITH_LINKS: &str = "2025-06-18";
-
-/// Whether a protocol version has what came with the version `since`; `None` is the newest.
-fn has(version: Option<&str>, since: &str) -> bool {
-    version.is_none_or(|version| version >= since)
-}
-
-/// The declared arguments, and `input` if the prompt uses it.
+/// Returns the declared arguments of a prompt, and `input` if the prompt uses it.
 ///
-/// Without declared arguments `input` is the only one. It is then marked as required, because
+/// Without declared arguments, `input` is the only one. It is then marked as required, because
 /// otherwise Gemini CLI does not pass on all words of a command; a call may still leave it out.
 fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
-    let of = |name: &str| match prompt
-        .arguments
-        .iter()
-        .find(|argument| argument.name == name)
-    {
-        Some(argument) => mcp::PromptArgument {
-            name: name.to_owned(),
-            title: argument.title.clone(),
-            description: argument.description.clone(),
-            required: argument.required,
-        },
-        None => mcp::PromptArgument {
-            name: INPUT.to_owned(),
-            title: None,
-            description: Some("The text for the prompt".to_owned()),
-            required: prompt.arguments.is_empty(),
-        },
-    };
-    prompt.value_names().into_iter().map(of).collect()
+    let mut arguments = Vec::new();
+    for name in prompt.value_names() {
+        let declared = prompt
+            .arguments
+            .iter()
+            .find(|argument| argument.name == name);
+        arguments.push(match declared {
+            Some(argument) => mcp::PromptArgument {
+                name: name.to_owned(),
+                title: argument.title.clone(),
+                description: argument.description.clone(),
+                required: argument.required,
+            },
+            None => mcp::PromptArgument {
+                name: INPUT.to_owned(),
+                title: None,
+                description: Some("The text for the prompt".to_owned()),
+                required: prompt.arguments.is_empty(),
+            },
+        });
+    }
+    arguments
 }
 
-/// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or
-/// their roles, one user message whose text is the same, byte for byte, as that of `expand_prompt`.
-/// Only for an agent that would run it, the text is changed.
+/// `prompts/get`: gives the messages of a prompt. An agent that would lose some of them, or their
+/// roles, gets one user message with the text that `expand_prompt` returns. That text is changed
+/// only for an agent that would run commands in it.
 ///
 /// # Errors
-/// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an
-/// attachment that cannot be used.
+/// The prompt does not exist, is broken, or cannot be expanded with these arguments.
 pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Outcome, Failure> {
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
-    let values = params
-        .arguments
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    let values: BTreeMap<String, String> = values.collect();
-    let view = context.view();
-    let (found, context) = (find(&view, params.name)?, context.clone());
+    let mut values = BTreeMap::new();
+    for (name, value) in params.arguments.unwrap_or_default() {
+        if let Some(value) = value {
+            values.insert(name, value);
+        }
+    }
+    let found = find(&context.view(), params.name)?;
+    let context = context.clone();
     Outcome::now_or_later(found.layer, move || {
-        let mut prompt = found
-            .prompt()
-            .map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+        let mut prompt = found.prompt().map_err(Failure::unavailable)?;
         if let Some(template) = context.menu_template() {
             prompt = Arc::new((template.without_strict_marks)(&prompt, &values));
         }
-        messages(&context, &found, &prompt, &values)
+        expanded(&context, &found, &prompt, &values)
     })
 }
 
-/// The result with the messages of a prompt.
-fn messages(
+/// Returns the result of `prompts/get`: the description and the messages of a prompt.
+fn expanded(
     context: &Context,
     found: &Found,
     prompt: &Prompt,
     values: &BTreeMap<String, String>,
 ) -> Result<Json, Failure> {
-    let agent = context.agent;
     let join = match context.menu_template() {
         Some(template) => template.join,
         None => joined,
@@ -181,40 +175,50 @@ fn messages(
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
         Failure::new(FailureKind::of_expansion(&error), text)
     })?;
-    let messages = expansion.messages;
-    let attached =
-        |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
-    let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
-    // What the agent would lose is part of the text form.
-    let of_user_text = |text| Message {
-        role: Role::User,
-        text,
-    };
-    let (texts, mut attachments) = match menu {
-        MenuMessages::All => (messages.messages, messages.attachments),
-        MenuMessages::OneText => (
-            vec![of_user_text(messages.to_text_with(attached))],
-            Vec::new(),
-        ),
-        MenuMessages::WithoutRoles => (
-            vec![of_user_text(messages.to_text_with(attached))],
-            messages.attachments,
-        ),
-    };
-    if menu == MenuMessages::WithoutRoles {
-        attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
+    let menu = context.agent.map_or(MenuMessages::All, |agent| agent.menu);
+    let Messages {
+        messages,
+        attachments,
+    } = for_menu(expansion.messages, menu, join);
+    let mut entries = Vec::new();
+    for Message { role, text } in messages {
+        entries.push(message(role, text_block(text)));
     }
-    let texts = texts
-        .into_iter()
-        .map(|Message { role, text }| message(role, text_block(text)));
-    let blocks = attachments
-        .into_iter()
-        .map(|it| message(Role::User, block(prompt, it, context.version, attached)));
+    for attachment in &attachments {
+        let block = attachment_block(&prompt.name, attachment, context.version, join);
+        entries.push(message(Role::User, block));
+    }
     let result = json!({
         "description": description(&prompt.name, prompt.description.clone()),
-        "messages": texts.chain(blocks).collect::<Vec<_>>(),
+        "messages": entries,
     });
     Ok(context.era.result(Json::of(&result)?, None))
+}
+
+/// Makes a text from its pieces.
+type JoinFunction = fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
+
+/// Returns the messages that reach the model of an agent from its menu. The text form, in one
+/// message of the user, has what the agent would lose.
+fn for_menu(messages: Messages, menu: MenuMessages, join: JoinFunction) -> Messages {
+    if menu == MenuMessages::All {
+        return messages;
+    }
+    let text = messages.to_text_with(|attachment| attachment_text(attachment, join));
+    let mut attachments = messages.attachments;
+    let keeps_images = menu == MenuMessages::WithoutRoles;
+    attachments.retain(|it| keeps_images && matches!(it.content, Content::Image(_)));
+    Messages {
+        messages: vec![Message {
+            role: Role::User,
+            text,
+        }],
+        attachments,
+    }
+}
+
+fn attachment_text(attachment: &Attachment, join: JoinFunction) -> String {
+    join(&mut [Piece::Text(&attachment.to_text())].into_iter())
 }
 
 fn message(role: Role, content: Value) -> Value {
@@ -225,68 +229,71 @@ fn text_block(text: String) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// An attachment as a block, or as a line of text if the protocol version has no such block.
-fn block(
-    prompt: &Prompt,
-    attachment: Attachment,
+/// The first protocol versions with blocks of audio, and with links to resources.
+const WITH_AUDIO: &str = "2025-03-26";
+const WITH_LINKS: &str = "2025-06-18";
+
+/// Returns an attachment as a block of a message, or as a text if the protocol version has no such
+/// block. `version` is `None` for the newest version.
+fn attachment_block(
+    prompt: &Name,
+    attachment: &Attachment,
     version: Option<&str>,
-    as_text: impl Fn(&Attachment) -> String,
+    join: JoinFunction,
 ) -> Value {
     let name = &attachment.name;
     match &attachment.content {
-        Content::Image(Media {
-            mime_type, bytes, ..
-        }) => {
-            json!({ "type": "image", "data": BASE64.encode(bytes), "mimeType": mime_type })
-        }
-        Content::Audio(Media {
-            mime_type, bytes, ..
-        }) if has(version, WITH_AUDIO) => {
-            json!({ "type": "audio", "data": BASE64.encode(bytes), "mimeType": mime_type })
-        }
-        Content::Address if has(version, WITH_LINKS) => {
+        Content::Image(image) => media_block("image", image),
+        Content::Audio(audio) if is_since(version, WITH_AUDIO) => media_block("audio", audio),
+        Content::Address if is_since(version, WITH_LINKS) => {
             json!({ "type": "resource_link", "uri": name, "name": name })
         }
         Content::Text(text) => {
-            let uri = uri_of_attachment(&prompt.name, name);
-            let resource =
-                json!({ "uri": uri, "mimeType": attachment.text_mime_type(), "text": text });
+            let resource = json!({
+                "uri": uri_of_attachment(prompt, name),
+                "mimeType": attachment.text_mime_type(),
+                "text": text,
+            });
             json!({ "type": "resource", "resource": resource })
         }
-        Content::Audio(_) | Content::Address => text_block(as_text(&attachment)),
+        Content::Audio(_) | Content::Address => text_block(attachment_text(attachment, join)),
     }
 }
 
-/// The prompt that a client names, found as tolerantly as by `expand_prompt`.
+fn media_block(kind: &str, media: &Media) -> Value {
+    json!({ "type": kind, "data": BASE64.encode(&media.bytes), "mimeType": media.mime_type })
+}
+
+/// Returns whether a protocol version is the version `since`, or a later one. `None` is the newest.
+fn is_since(version: Option<&str>, since: &str) -> bool {
+    version.is_none_or(|version| version >= since)
+}
+
+/// Returns the prompt that a client names, found as tolerantly as by `expand_prompt`.
 ///
 /// # Errors
-/// The prompt is unknown.
+/// The prompt does not exist.
 pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
-    view.find(name).map_err(|why| {
-        let why = without_drafts(why, view).to_string();
-        let unreadable: String = view
-            .unreadable()
-            .iter()
-            .map(|problem| format!("; cannot be read: {problem}"))
-            .collect();
-        let next = if why.ends_with('?') {
-            ""
-        } else {
-            "; prompts/list shows all"
-        };
-        Failure::invalid_params(format!("{why}{next}{unreadable}"))
+    view.find(name).map_err(|error| {
+        let mut text = without_drafts(error, view).to_string();
+        if !text.ends_with('?') {
+            text += "; prompts/list shows all";
+        }
+        for problem in view.unreadable() {
+            text += &format!("; cannot be read: {problem}");
+        }
+        Failure::invalid_params(text)
     })
 }
 
-/// The same error without a suggestion of a template that was not changed, for a model.
-pub(super) fn without_drafts(why: Diagnostic, view: &View) -> Diagnostic {
-    let Kind::NoSuchPrompt { mut closest } = why.kind else {
-        return why;
+/// Returns the error for an unknown prompt without suggestions of drafts that nobody has edited.
+pub(super) fn without_drafts(error: Diagnostic, view: &View) -> Diagnostic {
+    let Kind::NoSuchPrompt { mut closest } = error.kind else {
+        return error;
     };
-    closest.retain(|name| {
-        !view
-            .get(name)
-            .is_some_and(|found| found.is_unedited_draft())
+    closest.retain(|name| match view.get(name) {
+        Some(found) => !found.is_unedited_draft(),
+        None => true,
     });
     let fix = if closest.is_empty() {
         String::new()
@@ -296,6 +303,6 @@ pub(super) fn without_drafts(why: Diagnostic, view: &View) -> Diagnostic {
     Diagnostic {
         kind: Kind::NoSuchPrompt { closest },
         fix,
-        ..why
+        ..error
     }
 }

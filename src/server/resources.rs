@@ -11,7 +11,7 @@ use super::failure::{Failure, FailureKind};
 use super::pagination::{self, Page};
 use super::reply::Outcome;
 use crate::jsonrpc::Json;
-use crate::library::{Found, Info};
+use crate::library::{Found, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name, Revision};
 use crate::wording::{encoded_path, named, quoted, shortened};
@@ -27,7 +27,7 @@ pub(super) const VARIABLE: &str = "name";
 
 const MIME_TYPE: &str = "text/markdown";
 
-/// `resources/list`.
+/// `resources/list`. Broken files, and drafts that nobody has edited, are left out.
 ///
 /// # Errors
 /// The cursor is invalid.
@@ -35,43 +35,40 @@ pub(super) fn list(
     context: &Context,
     params: mcp::PaginatedParams<'_>,
 ) -> Result<mcp::ListResourcesResult, Failure> {
-    let page = Page::requested(
-        "resources",
-        context.shared.settings.page_size,
-        params.cursor,
-    )?;
-    let view = context.view();
-    let (resources, next_cursor) = page.fill(&view.list().found, |found| &found.name, resource);
+    let size = context.shared.settings.page_size;
+    let page = Page::requested("resources", size, params.cursor)?;
+    let found = context.view().list().found;
+    let (resources, next_cursor) = page.fill(&found, |found| &found.name, resource);
     Ok(mcp::ListResourcesResult {
         resources,
         next_cursor,
     })
 }
 
-/// `None` for a broken file, and for a template that was not changed.
+/// Returns what a client sees of a prompt in the list, or `None` if the list leaves the prompt out.
 fn resource(found: &Found) -> Option<mcp::Resource> {
-    let Info {
-        summary,
-        revision,
-        size,
-        modified,
-    } = found.info();
-    let (name, summary) = (
-        &found.name,
-        summary.ok().filter(|summary| !summary.is_unedited_draft)?,
-    );
-    let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
+    let info = found.info();
+    let summary = info.summary.ok()?;
+    if summary.is_unedited_draft {
+        return None;
+    }
+    let modified = info
+        .modified
+        .and_then(|time| Timestamp::try_from(time).ok());
     Some(mcp::Resource {
-        uri: uri(name),
-        name: name.to_string(),
+        uri: uri(&found.name),
+        name: found.name.to_string(),
         title: summary.title.clone(),
         description: listed_description(found, summary.description.as_deref()),
         mime_type: MIME_TYPE,
-        size: size as usize,
-        annotations: modified
-            .map(|time| json!({ "lastModified": time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() })),
-        meta: revision.map(meta),
+        size: info.size as usize,
+        annotations: modified.map(last_modified),
+        meta: info.revision.map(meta),
     })
+}
+
+fn last_modified(time: Timestamp) -> Value {
+    json!({ "lastModified": time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() })
 }
 
 /// `resources/templates/list`.
@@ -93,24 +90,32 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
 /// fixed.
 ///
 /// # Errors
-/// Those of [`not_found`]; the file cannot be read as text.
+/// No prompt has this URI; the file cannot be read as text.
 pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Outcome, Failure> {
-    let (uri, view, era) = (params.uri.to_owned(), context.view(), context.era);
-    let found = names(&uri)
-        .into_iter()
-        .find_map(|name| view.get(&Name::new(&name).ok()?));
-    let found = found.ok_or_else(|| not_found(&uri))?;
+    let uri = params.uri.to_owned();
+    let era = context.era;
+    let found = find(&context.view(), &uri).ok_or_else(|| not_found(&uri))?;
     Outcome::now_or_later(found.layer, move || {
-        let text = found
-            .text()
-            .map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
+        let text = found.text().map_err(Failure::unavailable)?;
         let meta = meta(Revision::of(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
         Ok(era.result(Json::written(contents.to_string()), Some(FRESH)))
     })
 }
 
-/// Which content the file of a prompt has (2025-06-18).
+/// Returns the prompt that has a URI.
+fn find(view: &View, uri: &str) -> Option<Found> {
+    for name in names(uri) {
+        if let Ok(name) = Name::new(&name)
+            && let Some(found) = view.get(&name)
+        {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Returns the metadata that says which content the file of a prompt has (2025-06-18).
 fn meta(revision: Revision) -> Value {
     json!({ "io.github.prompt-expander/revision": revision })
 }
@@ -119,8 +124,8 @@ fn meta(revision: Revision) -> Value {
 /// several thousand, and the model gets the list whole.
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
-/// The description of a prompt in a list, which [marks](crate::library::Layer::mark) a project's
-/// prompt and a remote one.
+/// Returns the description of a prompt in a list. It begins with the
+/// [mark](crate::library::Layer::mark) of a layer whose prompts the user did not write.
 pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> String {
     let of_prompt =
         of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
@@ -128,9 +133,10 @@ pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> Stri
     format!("{}{description}", found.layer.mark)
 }
 
-/// The description of a prompt, never empty, because some clients do not show a prompt without one.
-pub(super) fn description(name: &str, description: Option<String>) -> String {
-    description.unwrap_or_else(|| format!("The prompt {}", named(name)))
+/// Returns the description of a prompt, never empty, because some clients do not show a prompt
+/// without one.
+pub(super) fn description(name: &str, of_prompt: Option<String>) -> String {
+    of_prompt.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
 const SCHEME: &str = "prompt://";
@@ -138,40 +144,39 @@ const SCHEME: &str = "prompt://";
 /// The longest URI of a prompt, in bytes: each byte of its name may be encoded as three.
 const MAX_URI: usize = SCHEME.len() + 3 * MAX_NAME;
 
-/// The failure for a URI of no prompt.
+/// Returns the failure for a URI that no prompt has.
 pub(super) fn not_found(uri: &str) -> Failure {
     let text = format!("no resource {}; resources/list shows all", quoted(uri));
     Failure::new(FailureKind::UnknownResource, text).with_data(json!({ "uri": uri }))
 }
 
-/// The URI of the prompt with this name.
+/// Returns the URI of the prompt with this name: `git/a b` → `prompt://git/a%20b`.
 pub(super) fn uri(name: &str) -> String {
     format!("{SCHEME}{}", encoded_path(name))
 }
 
-/// The URI of an attachment, in a message; it cannot be read by itself.
+/// Returns the URI of an attachment, in a message; it cannot be read by itself.
 pub(super) fn uri_of_attachment(prompt: &str, attachment: &str) -> String {
     format!("{}?file={}", uri(prompt), encoded_path(attachment))
 }
 
-/// The names that a URI may identify: the decoded text, and the text itself, because a client that
-/// fills in the template does not encode what already looks encoded (`a%20b` in the name of a
-/// file). None for a URI of another scheme.
+/// Returns the names that a URI may identify: the decoded text, and the text itself, because a
+/// client that fills in the template does not encode what already looks encoded (`a%20b` in the
+/// name of a file). A URI of another scheme identifies no name.
+///
+/// `prompt://a%20b` → `a b`, `a%20b`
 pub(super) fn names(uri: &str) -> Vec<String> {
-    let is_valid = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
-    let Some(scheme) = uri.get(..SCHEME.len()).filter(is_valid) else {
+    let Some(scheme) = uri.get(..SCHEME.len()) else {
         return Vec::new();
     };
-    let text = &uri[scheme.len()..];
-    let mut names: Vec<String> = percent_decode_str(text)
-        .decode_utf8()
-        .map(Into::into)
-        .into_iter()
-        .collect();
-    if !names.iter().any(|name| name == text) {
-        names.push(text.to_owned());
+    if !scheme.eq_ignore_ascii_case(SCHEME) || uri.len() > MAX_URI {
+        return Vec::new();
     }
-    names
+    let text = &uri[SCHEME.len()..];
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) if decoded != text => vec![decoded.into_owned(), text.to_owned()],
+        _ => vec![text.to_owned()],
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub const MAX_LISTENS: usize = 1_000;
 /// How many resources may be subscribed to at once, in all.
 pub const MAX_SUBSCRIBED: usize = 10_000;
 
-/// The notifications of lists.
+/// The notifications of changed lists: of tools, prompts and resources.
 const LISTS: [&str; 3] = [
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
@@ -32,7 +32,26 @@ pub(super) struct Subscriptions {
     pub(super) is_initialized: bool,
     /// The URIs that a legacy client subscribed to, as it wrote them.
     resources: BTreeSet<String>,
-    listens: Vec<(Id, SubscriptionFilter)>,
+    listens: Vec<Listen>,
+}
+
+/// An open `subscriptions/listen`.
+#[derive(Debug)]
+struct Listen {
+    id: Id,
+    /// What the client is notified of.
+    filter: SubscriptionFilter,
+}
+
+impl Listen {
+    /// Returns which of the [`LISTS`] the client wants to be notified of.
+    fn wants_lists(&self) -> [bool; 3] {
+        [
+            self.filter.tools_list_changed,
+            self.filter.prompts_list_changed,
+            self.filter.resources_list_changed,
+        ]
+    }
 }
 
 impl Subscriptions {
@@ -45,7 +64,7 @@ impl Subscriptions {
     /// `resources/subscribe`. The prompt may be created later.
     ///
     /// # Errors
-    /// No prompt can have this URI; too many subscriptions.
+    /// No prompt can have this URI; there are too many subscriptions.
     pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Failure> {
         if resources::names(uri).is_empty() {
             return Err(resources::not_found(uri));
@@ -57,30 +76,28 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// `resources/unsubscribe`, even from a resource that was never subscribed to.
+    /// `resources/unsubscribe`. The client need not have subscribed to the resource.
     pub(super) fn unsubscribe(&mut self, uri: &str) {
         self.resources.remove(uri);
     }
 
+    /// Checks that `more` resources can be subscribed to.
     fn check_limit(&self, more: usize) -> Result<(), Failure> {
-        let of_listens = self
-            .listens
-            .iter()
-            .filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
-        if self.resources.len() + of_listens.map(BTreeSet::len).sum::<usize>() + more
-            > MAX_SUBSCRIBED
-        {
-            let message =
-                format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
-            return Err(Failure::new(FailureKind::InvalidRequest, message));
+        let mut count = self.resources.len() + more;
+        for listen in &self.listens {
+            count += count_resources(&listen.filter);
         }
-        Ok(())
+        if count <= MAX_SUBSCRIBED {
+            return Ok(());
+        }
+        let text = format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
+        Err(Failure::new(FailureKind::InvalidRequest, text))
     }
 
     /// `subscriptions/listen`: opens a subscription, and returns its acknowledgement.
     ///
     /// # Errors
-    /// Invalid params; one with this id is open; too many are open.
+    /// The params are invalid; one with this id is open; too many are open.
     pub(super) fn listen(
         &mut self,
         shared: &Shared,
@@ -88,104 +105,103 @@ impl Subscriptions {
         params: &Object,
     ) -> Result<Notification, Failure> {
         let ListenParams {
-            notifications: mut honored,
+            notifications: mut filter,
         } = read(params)?;
         // Only URIs that can be prompts, now or later.
-        if let Some(uris) = &mut honored.resource_subscriptions {
+        if let Some(uris) = &mut filter.resource_subscriptions {
             uris.retain(|uri| !resources::names(uri).is_empty());
         }
-        let refused = |message: &str| Err(Failure::new(FailureKind::InvalidRequest, message));
-        if self.listens.iter().any(|(listen, _)| listen == id) {
-            return refused(
-                "a subscriptions/listen with this id is open; cancel it, or use another id",
-            );
+        if self.listens.iter().any(|listen| listen.id == *id) {
+            let text = "a subscriptions/listen with this id is open; cancel it, or use another id";
+            return Err(Failure::new(FailureKind::InvalidRequest, text));
         }
         if self.listens.len() == MAX_LISTENS {
-            return refused(&format!(
-                "more than {MAX_LISTENS} subscriptions/listen; cancel some"
-            ));
+            let text = format!("more than {MAX_LISTENS} subscriptions/listen; cancel some");
+            return Err(Failure::new(FailureKind::InvalidRequest, text));
         }
-        self.check_limit(
-            honored
-                .resource_subscriptions
-                .as_ref()
-                .map_or(0, BTreeSet::len),
-        )?;
+        self.check_limit(count_resources(&filter))?;
         shared.watch();
-        self.listens.push((id.clone(), honored.clone()));
-        let params = json!({ "_meta": meta(id), "notifications": honored });
-        Ok(Notification::new(
-            "notifications/subscriptions/acknowledged",
-            Some(params),
-        ))
+        let params = json!({ "_meta": meta(id), "notifications": filter });
+        self.listens.push(Listen {
+            id: id.clone(),
+            filter,
+        });
+        let method = "notifications/subscriptions/acknowledged";
+        Ok(Notification::new(method, Some(params)))
     }
 
-    /// Ends the listen with this id; returns `false` if there is none.
+    /// Ends the `subscriptions/listen` with this id, and returns whether there was one.
     pub(super) fn cancel(&mut self, id: &Id) -> bool {
-        let before = self.listens.len();
-        self.listens.retain(|(listen, _)| listen != id);
-        self.listens.len() < before
+        let count = self.listens.len();
+        self.listens.retain(|listen| listen.id != *id);
+        self.listens.len() < count
     }
 
-    /// The notifications of a change, for a client that sees only what has this prefix.
+    /// Returns the notifications of a change, for a client for whom only the prompts with this
+    /// prefix exist.
     pub(super) fn notifications(
         &self,
         change: &Change,
         prefix: Option<&Prefix>,
     ) -> Vec<Notification> {
+        let mut notifications = Vec::new();
         if !change.concerns(prefix) {
-            return Vec::new();
+            return notifications;
         }
-        let updated =
-            |params: Value| Notification::new("notifications/resources/updated", Some(params));
-        let mut notifications = if self.is_initialized {
-            all_lists_changed()
-        } else {
-            Vec::new()
-        };
-        let subscribed = self
-            .resources
-            .iter()
-            .filter(|uri| self.is_initialized && may_be_of(change, uri, prefix));
-        notifications.extend(subscribed.map(|uri| updated(json!({ "uri": uri }))));
-        for (id, filter) in &self.listens {
-            let wanted = [
-                filter.tools_list_changed,
-                filter.prompts_list_changed,
-                filter.resources_list_changed,
-            ];
-            let lists = LISTS.iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted);
-            notifications.extend(
-                lists.map(|(list, _)| Notification::new(list, Some(json!({ "_meta": meta(id) })))),
-            );
-            let uris = filter
-                .resource_subscriptions
-                .iter()
-                .flatten()
-                .filter(|uri| may_be_of(change, uri, prefix));
-            notifications.extend(uris.map(|uri| updated(json!({ "_meta": meta(id), "uri": uri }))));
+        if self.is_initialized {
+            notifications = all_lists_changed();
+            for uri in &self.resources {
+                if may_concern(change, uri, prefix) {
+                    notifications.push(resource_updated(json!({ "uri": uri })));
+                }
+            }
+        }
+        for listen in &self.listens {
+            let meta = meta(&listen.id);
+            for (list, is_wanted) in LISTS.into_iter().zip(listen.wants_lists()) {
+                if is_wanted {
+                    notifications.push(Notification::new(list, Some(json!({ "_meta": meta }))));
+                }
+            }
+            for uri in listen.filter.resource_subscriptions.iter().flatten() {
+                if may_concern(change, uri, prefix) {
+                    notifications.push(resource_updated(json!({ "_meta": meta, "uri": uri })));
+                }
+            }
         }
         notifications
     }
 }
 
+fn count_resources(filter: &SubscriptionFilter) -> usize {
+    filter
+        .resource_subscriptions
+        .as_ref()
+        .map_or(0, BTreeSet::len)
+}
+
 /// Returns whether a prompt that has this URI exists for the client, and may have changed.
-fn may_be_of(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
+fn may_concern(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
     let names = resources::names(uri);
     names.iter().any(|name| change.may_be_of(name, prefix))
 }
 
-/// `_meta` of a notification: the `subscriptions/listen` to which it belongs.
+fn resource_updated(params: Value) -> Notification {
+    Notification::new("notifications/resources/updated", Some(params))
+}
+
+/// Returns the `_meta` of a notification: the `subscriptions/listen` to which it belongs.
 fn meta(id: &Id) -> Value {
     json!({ "io.modelcontextprotocol/subscriptionId": id })
 }
 
-/// The notifications for a legacy client that may have missed some.
+/// Returns the notifications for a legacy client that may have missed some.
 pub fn all_lists_changed() -> Vec<Notification> {
     LISTS.map(|method| Notification::new(method, None)).to_vec()
 }
 
-/// The end of a `subscriptions/listen` by the server: the result of its request.
+/// Returns the message with which the server ends a `subscriptions/listen`: the result of that
+/// request.
 pub fn end_of_listen(id: &Id) -> Response {
     let result = json!({ "resultType": "complete", "_meta": meta(id) });
     Response::result(id, Json::written(result.to_string()))
