@@ -5,7 +5,6 @@ mod build;
 mod call;
 mod check;
 mod explain;
-mod tokens;
 mod types;
 
 pub use build::{BUILT_IN, file, list, list_json, listed, show};

@@ -2,7 +2,6 @@
 
 use super::build::{format, is_seen, units};
 use super::call::with_unused;
-use super::tokens::tokens;
 use super::types::{
     CallRequest, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Preview, Range, Shadowed,
 };
@@ -265,7 +264,6 @@ fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> Lengths {
     Lengths {
         bytes: expansion.len(),
         characters: expansion.chars().count(),
-        tokens: tokens(expansion),
         limits,
     }
 }
@@ -298,13 +296,6 @@ fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
         is_whole: length <= limit,
         when_exceeded: "the hook asks the model to call the tool",
     })
-}
-
-impl MeasuredLimit {
-    /// Returns whether the length is at least 80 % of the limit.
-    pub fn is_near(&self) -> bool {
-        self.length.saturating_mul(5) >= self.limit.saturating_mul(4)
-    }
 }
 
 /// Returns whether what follows the name begins with another command, or has a line that does. A

@@ -206,8 +206,6 @@ pub struct Placeholder {
 pub struct Lengths {
     pub bytes: usize,
     pub characters: usize,
-    /// An estimate.
-    pub tokens: usize,
     pub limits: Vec<MeasuredLimit>,
 }
 

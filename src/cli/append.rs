@@ -9,29 +9,54 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for appending; a new one can be read by its owner only. `None`: `doctor` has
-/// started the server, and the file was only tested.
+/// Opens a file for appending; a new one can be read by its owner only. Returns `None` if `doctor`
+/// has started the server: then, the file is only tested.
 ///
 /// # Errors
-/// Why it cannot be opened, and what to do.
+/// Why the file cannot be opened, and what to do.
 pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
+    let absolute_path = absolute(path); // a settings file may have `~/`
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
-    // A settings file may have `~/`.
-    match open_or_test(&absolute(path), is_examined) {
-        Ok(_) if is_examined => Ok(None),
-        Ok(file) => Ok(Some(file)),
-        Err(error) => {
-            let path = named_path(path);
-            Err(format!(
-                "{path} cannot be written to: {error}; choose a file in a folder of yours"
-            ))
+    let opened = if is_examined {
+        test(&absolute_path).map(|()| None)
+    } else {
+        create(&absolute_path).map(Some)
+    };
+    opened.map_err(|error| {
+        format!(
+            "{} cannot be written to: {error}; choose a file in a folder of yours",
+            named_path(path)
+        )
+    })
+}
+
+/// Tests whether a file could be opened for appending. If it does not exist, tries whether its
+/// folder takes a new file.
+fn test(path: &Path) -> io::Result<()> {
+    match append_options(path)?.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            };
+            // The name of the temporary file would be part of the error.
+            tempfile::tempfile_in(folder).map_err(|error| error.kind())?;
+            Ok(())
         }
+        opened => opened.map(drop),
     }
 }
 
-/// Opens a file for appending. If it does not exist and is only tested, a temporary file in its
-/// folder is opened in its place.
-fn open_or_test(path: &Path, is_tested: bool) -> io::Result<File> {
+/// Opens a file for appending, or creates it.
+fn create(path: &Path) -> io::Result<File> {
+    append_options(path)?.create(true).open(path)
+}
+
+/// Returns the options to append to a file.
+///
+/// # Errors
+/// The file is a pipe.
+fn append_options(path: &Path) -> io::Result<OpenOptions> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {
@@ -41,14 +66,6 @@ fn open_or_test(path: &Path, is_tested: bool) -> io::Result<File> {
         }
         options.mode(0o600);
     }
-    match options.append(true).create(!is_tested).open(path) {
-        Err(error) if is_tested && error.kind() == io::ErrorKind::NotFound => {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            tempfile::tempfile_in(folder).map_err(|error| error.kind().into()) // without the temporary name
-        }
-        opened => opened,
-    }
+    options.append(true);
+    Ok(options)
 }

@@ -3,13 +3,12 @@
 use super::output::Reporter;
 use super::source::{PromptSource, absolute, without_parents};
 use super::stdin;
-use crate::api;
+use crate::api::CallRequest;
 use crate::library::{Found, Library, View, is_prompt_file};
 use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
 use crate::wording::{named, quoted};
 use anyhow::bail;
 use clap::{Args, Command};
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
@@ -42,39 +41,20 @@ impl Call {
         self.words.first().map_or("", String::as_str)
     }
 
-    /// Warns of words after the name that would be options before it.
-    fn warn_of_options(&self, reporter: &Reporter) {
-        let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
-        let is_option = |name: &str| {
-            name == "json"
-                || options
-                    .get_arguments()
-                    .any(|option| option.get_long() == Some(name))
-        };
-        for word in self.words.iter().skip(1) {
-            let name = word
-                .strip_prefix("--")
-                .map(|name| name.split('=').next().unwrap_or_default());
-            if name.is_some_and(is_option) {
-                reporter.warn(&format!(
-                    "{} is part of the input; an option comes before the name of the prompt",
-                    quoted(word)
-                ));
-            }
-        }
-    }
-
-    /// The file, if the name is a path.
+    /// Returns the file, if the name is a path.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let path = Path::new(self.name());
+        if !is_path(path) {
+            return None;
+        }
         let file = without_parents(absolute(path));
-        (is_path(path) && (file.is_file() || is_prompt_file(&file))).then_some(file)
+        (file.is_file() || is_prompt_file(&file)).then_some(file)
     }
 
-    /// Finds the prompt, and reads standard input, unless it is a terminal.
+    /// Finds the prompt, and reads standard input, unless that is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`api::CallRequest::check_names`];
+    /// There is no prompt of this name, or its file is broken; it has no argument of a given name;
     /// standard input is not text.
     pub(super) fn prepare(
         self,
@@ -83,90 +63,111 @@ impl Call {
     ) -> anyhow::Result<Prepared> {
         self.warn_of_options(reporter);
         let view = library.view();
-        let found = match self.file() {
-            Some(file) => view.at(&file),
-            None => view
-                .find(self.name())
-                .map_err(|why| with_path(why, self.name())),
+        let file = self.file();
+        let found = match &file {
+            Some(file) => view.at(file),
+            None => self.find_by_name(&view),
         };
         if found.is_err() {
             reporter.note_if_any(view.untrusted_hint());
         }
         let found = found.map_err(reporter.failure(&view, "expand"))?;
         let prompt = found.prompt().map_err(reporter.failure(&view, "expand"))?;
-        if self.file().is_none() {
+        if file.is_none() {
             reporter.warn_all(view.problems());
         }
         let mut call = self.without_stdin()?;
+        // Before standard input is read, which may take long.
         call.check_names(&prompt)?;
         call.piped = piped(reporter)?;
         Ok(Prepared { view, found, call })
     }
 
-    /// The values and the words of the call.
+    /// Warns of words after the name that would be options before it.
+    fn warn_of_options(&self, reporter: &Reporter) {
+        let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
+        for word in self.words.iter().skip(1) {
+            let Some(option) = word.strip_prefix("--") else {
+                continue;
+            };
+            let name = option.split('=').next().unwrap_or(option);
+            if name == "json" || has_option(&options, name) {
+                reporter.warn(&format!(
+                    "{} is part of the input; an option comes before the name of the prompt",
+                    quoted(word)
+                ));
+            }
+        }
+    }
+
+    /// Finds the prompt by its name. If the name is that of a file in the working directory, the
+    /// error says how to name the file.
+    fn find_by_name(&self, view: &View) -> Result<Found, Diagnostic> {
+        let name = self.name();
+        view.find(name).map_err(|mut error| {
+            let path = Path::new(name);
+            if is_prompt_file(&absolute(path)) && path.is_file() {
+                error.kind = Kind::Missing;
+                error.fix = format!(
+                    "for the file in the working directory, write {}",
+                    named(&format!("./{name}"))
+                );
+            }
+            error
+        })
+    }
+
+    /// Returns the values and the words of the call. If standard input is to be read, the first `-`
+    /// among the words says where its text belongs.
     ///
     /// # Errors
     /// A value is given twice.
-    fn without_stdin(self) -> anyhow::Result<api::CallRequest> {
-        let mut arguments = BTreeMap::new();
+    fn without_stdin(self) -> anyhow::Result<CallRequest> {
+        let mut request = CallRequest::default();
         for (name, value) in self.arguments {
-            if arguments.insert(name.clone(), value).is_some() {
+            if request.arguments.insert(name.clone(), value).is_some() {
                 bail!("--arg {name}=… is given twice");
             }
         }
         let mut words = self.words.into_iter();
-        let command = words.next().unwrap_or_default();
-        let mut input: Vec<String> = words.collect();
-        let at = input
-            .iter()
-            .position(|word| word == "-")
-            .filter(|_| !io::stdin().is_terminal());
-        if let Some(at) = at {
-            input.remove(at);
+        request.command = words.next().unwrap_or_default();
+        request.input = words.collect();
+        if !io::stdin().is_terminal() {
+            request.at = request.input.iter().position(|word| word == "-");
         }
-        Ok(api::CallRequest {
-            command,
-            input,
-            arguments,
-            piped: String::new(),
-            at,
-        })
+        if let Some(index) = request.at {
+            request.input.remove(index);
+        }
+        Ok(request)
     }
+}
+
+fn has_option(command: &Command, name: &str) -> bool {
+    let mut options = command.get_arguments();
+    options.any(|option| option.get_long() == Some(name))
 }
 
 /// A call of a prompt of the library.
 pub(super) struct Prepared {
     pub(super) view: View,
     pub(super) found: Found,
-    pub(super) call: api::CallRequest,
+    pub(super) call: CallRequest,
 }
 
-/// The text on standard input, unless it is a terminal.
+/// Returns the text on standard input; an empty one if that is a terminal.
 pub(super) fn piped(reporter: &Reporter) -> anyhow::Result<String> {
-    match io::stdin().is_terminal() {
-        true => Ok(String::new()),
-        false => stdin::text(MAX_EXPANSION, "an expansion", reporter),
+    if io::stdin().is_terminal() {
+        return Ok(String::new());
     }
+    stdin::text(MAX_EXPANSION, "an expansion", reporter)
 }
 
-/// Whether this is a path rather than a name: absolute, or with `./`, `../` or `~/`.
-pub(super) fn is_path(path: &Path) -> bool {
-    !matches!(path.components().next(), None | Some(Component::Normal(_))) || path.starts_with("~")
-}
-
-/// Says of the name of a file in the working directory how to name that.
-fn with_path(why: Diagnostic, typed: &str) -> Diagnostic {
-    let path = Path::new(typed);
-    if !is_prompt_file(&absolute(path)) || !path.is_file() {
-        return why;
-    }
-    let fix = format!(
-        "for the file in the working directory, write {}",
-        named(&format!("./{typed}"))
-    );
-    Diagnostic {
-        kind: Kind::Missing,
-        fix,
-        ..why
+/// Returns whether what was typed is a path rather than a name: it is absolute, or begins with
+/// `./`, `../` or `~/`.
+pub(super) fn is_path(typed: &Path) -> bool {
+    match typed.components().next() {
+        None => false,
+        Some(Component::Normal(folder)) => folder == "~",
+        Some(_) => true,
     }
 }

@@ -1,13 +1,15 @@
 //! `prompt-expander check`: all errors and warnings in prompt files.
 
+pub(super) mod finding;
+
 use super::agent::agent_parser;
 use super::call::is_path;
 use super::output::{self, FAINT, Reporter, Styled};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
-use crate::agents::Agent;
-use crate::library::{Found, Report, View};
-use crate::prompt::{Diagnostic, Format, Kind, LONG, Severity};
+use crate::agents::{Agent, PartLimit};
+use crate::library::{Found, Report, TestFile, View};
+use crate::prompt::{Diagnostic, Format, Kind, LONG, Prompt, Severity};
 use crate::wording::{all_of, count, thousands};
 use anyhow::bail;
 use clap::Args;
@@ -47,222 +49,269 @@ impl Check {
         source: &PromptSource,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        if let Some(agent) = self.client.filter(|agent| agent.part.is_none()) {
-            bail!(
-                "no limit of {} is known, so it gets every prompt in one part",
-                agent.title
-            );
-        }
         let mut checks = Checks {
-            client: self.client,
-            report: Report::default(),
-            long: BTreeMap::new(),
+            part_limit: self.part_limit()?,
+            ..Checks::default()
         };
-        let mut folders = Vec::new();
         if self.paths.is_empty() {
-            let view = source.library_with_warnings(reporter).view();
-            checks.add_folders(&view, None);
-            folders.extend(view.paths());
-            let working = std::env::current_dir().unwrap_or_default();
-            if working.join(".git").exists() && !source.has_agents() {
-                checks.name_others(&working);
-            }
+            checks.add_own_folders(source, reporter);
         }
         for path in &self.paths {
-            let (format, folder) = folder(path);
-            let folder = without_parents(folder);
-            if format.is_none()
-                && !folder.exists()
-                && checks.add_prompt(&source.library().view(), path)
-            {
-                continue;
-            }
-            folders.push(folder.clone());
-            // A subfolder is read as part of the folder of its program.
-            let root = folder
-                .ancestors()
-                .find(|folder| !Format::of_folder(folder).is_own());
-            if !folder.is_dir() && format.is_none() {
-                checks.add_file(source, folder);
-            } else if let (None, Some(root)) = (format, root) {
-                let library = source.library_of(Some(Format::of_folder(root)), root.to_owned());
-                checks.add_folders(&library.view(), Some(&folder));
-            } else {
-                checks.name_others(&folder);
-                checks.add_folders(&source.library_of(format, folder).view(), None);
-            }
+            checks.add_path(source, path);
         }
-        let report = checks.finish();
-        let has = |severity: Severity| severity.count_in(&report.problems) > 0;
-        let has_failed = has(Severity::Error) || (self.strict && has(Severity::Warning));
+        checks.add_hints_about_length();
+        let report = &checks.report;
         if self.json {
             let Report { files, problems } = report;
             output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
-            output::print_lines(&text(&report, &folders))?;
+            output::print_lines(&checks.text())?;
         }
-        Ok(if has_failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
-    }
-}
-
-/// What is found.
-struct Checks {
-    client: Option<&'static Agent>,
-    report: Report,
-    /// How many prompts of each folder are long.
-    long: BTreeMap<PathBuf, usize>,
-}
-
-impl Checks {
-    /// Checks the folders of a library or, of all of them, only what is below one folder.
-    fn add_folders(&mut self, view: &View, below: Option<&Path>) {
-        let Report { files, problems } =
-            view.check_also(below, &mut |found, folder| self.too_long(found, folder));
-        self.report.files += files;
-        self.report.problems.extend(problems);
-        let mut tests = view.list().tests;
-        tests.retain(|tests| below.is_none_or(|below| tests.path.starts_with(below)));
-        self.report.files += tests.len();
-        self.report
-            .problems
-            .extend(tests.iter().filter_map(test::problem));
+        let errors = Severity::Error.count_in(&report.problems);
+        let warnings = Severity::Warning.count_in(&report.problems);
+        if errors > 0 || (self.strict && warnings > 0) {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
-    /// Checks the prompt of this name and its tests. Returns whether it is a name rather than a
-    /// path.
-    fn add_prompt(&mut self, view: &View, typed: &Path) -> bool {
-        let found = match view.find(&typed.to_string_lossy()) {
-            Ok(found) => found,
-            Err(_) if typed.extension().is_some() || is_path(typed) => return false,
-            Err(why) => {
-                let message = format!("there is no such file, and {}", why.message);
-                let fix = if why.fix.is_empty() {
-                    "correct the name or the path".to_owned()
-                } else {
-                    why.fix
-                };
-                self.report.problems.push(
-                    Diagnostic {
-                        message,
-                        fix,
-                        ..why
-                    }
-                    .in_file(typed),
-                );
-                return true;
-            }
+    /// Returns the limit of the agent that --client names.
+    ///
+    /// # Errors
+    /// The agent has no known limit.
+    fn part_limit(&self) -> anyhow::Result<Option<AgentLimit>> {
+        let Some(agent) = self.client else {
+            return Ok(None);
         };
-        let tests = view.test_file(&found);
-        self.report.files += 1 + usize::from(tests.is_some());
-        self.report.problems.extend(found.check());
-        let too_long = self.too_long(&found, None);
-        self.report.problems.extend(too_long);
-        self.report
-            .problems
-            .extend(tests.as_ref().and_then(test::problem));
-        true
+        let Some(part) = agent.part else {
+            bail!(
+                "no limit of {} is known, so it gets every prompt in one part",
+                agent.title
+            );
+        };
+        Ok(Some(AgentLimit {
+            title: agent.title,
+            part,
+        }))
     }
+}
 
-    fn add_file(&mut self, source: &PromptSource, path: PathBuf) {
-        self.report.files += 1;
-        if let Some(tests) = test::file(source, &path) {
-            return self
-                .report
-                .problems
-                .extend(tests.iter().filter_map(test::problem));
-        }
-        let view = source.library().view();
-        self.report.problems.extend(view.check_file(&path));
-        let too_long = view
-            .at(&path)
-            .ok()
-            .and_then(|found| self.too_long(&found, path.parent()));
-        self.report.problems.extend(too_long);
-    }
+/// How much of a prompt an agent gets in one part.
+struct AgentLimit {
+    title: &'static str,
+    part: PartLimit,
+}
 
-    /// Counts a long prompt, or warns of one that the agent does not get in one part.
-    fn too_long(&mut self, found: &Found, folder: Option<&Path>) -> Option<Diagnostic> {
-        let (prompt, file) = (found.prompt().ok()?, found.place().file?);
-        let Some((agent, part)) = self.client.and_then(|agent| Some((agent, agent.part?))) else {
-            if prompt.is_long() {
-                let folder = folder.or(file.parent()).unwrap_or(&file).to_owned();
-                *self.long.entry(folder).or_default() += 1;
-            }
+impl AgentLimit {
+    /// Warns of a prompt that is longer.
+    fn warning(&self, prompt: &Prompt, file: PathBuf) -> Option<Diagnostic> {
+        let length = self.part.length(&prompt.template_text());
+        if length <= self.part.max {
             return None;
-        };
-        let length = part.length(&prompt.template_text());
-        let (length, max, unit) = (thousands(length), thousands(part.max), part.unit.name());
+        }
         let message = format!(
-            "{} gets at most {max} {unit} in one part, and the prompt takes {length}",
-            agent.title
+            "{} gets at most {} {} in one part, and the prompt takes {}",
+            self.title,
+            thousands(self.part.max),
+            self.part.unit.name(),
+            thousands(length)
         );
         let fix =
             "keep the instructions here, and give the path of the material for the agent to read";
-        (part.length(&prompt.template_text()) > part.max)
-            .then(|| Diagnostic::warning(None, message, fix).in_file(file))
-    }
-
-    /// Names the folders of other programs below a folder, which is not one itself.
-    fn name_others(&mut self, folder: &Path) {
-        for (format, end) in Format::of_agents().filter(|(_, end)| folder.join(end).is_dir()) {
-            let path = folder.join(end);
-            let message = format!(
-                "the folder has files of {}, which are not checked with this one",
-                format.title
-            );
-            let fix = format!(
-                "check them with `prompt-expander check {}`",
-                output::shown(&path)
-            );
-            self.report
-                .problems
-                .push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
-        }
-    }
-
-    fn finish(mut self) -> Report {
-        self.report
-            .problems
-            .extend(self.long.into_iter().map(|(folder, number)| {
-                let (prompts, limit) = (count(number, "prompt"), thousands(LONG));
-                let message = format!(
-                    "{prompts} of {limit} characters or more, which some agents get in parts"
-                );
-                Diagnostic::new(
-                    Kind::Hint,
-                    message,
-                    "find those that are too long for an agent with `--client AGENT`",
-                )
-                .in_file(folder)
-            }));
-        self.report
+        Some(Diagnostic::warning(None, message, fix).in_file(file))
     }
 }
 
-/// What is printed; if no file was checked, with the folders that were looked in.
-fn text(report: &Report, folders: &[PathBuf]) -> Styled {
-    let mut text: Styled = report
-        .problems
-        .iter()
-        .map(output::problem_in_two_lines)
-        .collect();
-    if report.files == 0 && !folders.is_empty() {
-        let folders: Vec<String> = folders.iter().map(|folder| output::shown(folder)).collect();
-        let folders = all_of(&folders);
-        text = text.with(FAINT, "note:").plain(format!(
-            " there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
-        ));
+/// What was checked, and what was found.
+#[derive(Default)]
+struct Checks {
+    /// Prompts that are longer get a warning. Without a limit, long prompts are only counted.
+    part_limit: Option<AgentLimit>,
+    report: Report,
+    /// The folders that were looked in.
+    folders: Vec<PathBuf>,
+    /// How many prompts of each folder are long.
+    long_prompts: BTreeMap<PathBuf, usize>,
+}
+
+impl Checks {
+    /// Checks the folders of the user's own prompts. In a repository, names the folders of other
+    /// programs.
+    fn add_own_folders(&mut self, source: &PromptSource, reporter: &Reporter) {
+        let view = source.library_with_warnings(reporter).view();
+        self.add_view(&view, None);
+        self.folders.extend(view.paths());
+        let working_folder = std::env::current_dir().unwrap_or_default();
+        if working_folder.join(".git").exists() && !source.has_agents() {
+            self.name_folders_of_programs(&working_folder);
+        }
     }
-    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
-    let counts = counts
-        .map(|(severity, what)| count(severity.count_in(&report.problems), what))
-        .join(", ");
-    text.plain(format!(
-        "{} checked: {counts}\n",
-        count(report.files, "file")
-    ))
+
+    /// Checks what the user has named: a prompt, a file or a folder.
+    fn add_path(&mut self, source: &PromptSource, path: &Path) {
+        let (format, folder) = folder(path);
+        let folder = without_parents(folder);
+        if format.is_none() && !folder.exists() {
+            let view = source.library().view();
+            match view.find(&path.to_string_lossy()) {
+                Ok(found) => return self.add_prompt(&view, &found),
+                Err(diagnostic) if can_be_name(path) => {
+                    return self.add_unknown_name(path, diagnostic);
+                }
+                Err(_) => {}
+            }
+        }
+        self.folders.push(folder.clone());
+        if format.is_none() && !folder.is_dir() {
+            return self.add_file(source, &folder);
+        }
+        if format.is_none()
+            && let Some(root) = program_folder(&folder)
+        {
+            let format = Format::of_folder(root);
+            let library = source.library_of(Some(format), root.to_owned());
+            return self.add_view(&library.view(), Some(&folder));
+        }
+        self.name_folders_of_programs(&folder);
+        self.add_view(&source.library_of(format, folder).view(), None);
+    }
+
+    /// Checks the prompts and the test files of a view or, of all of them, those below one folder.
+    fn add_view(&mut self, view: &View, below: Option<&Path>) {
+        let Report { files, problems } =
+            view.check_also(below, &mut |found, folder| self.check_length(found, folder));
+        self.report.files += files;
+        self.report.problems.extend(problems);
+        for tests in view.list().tests {
+            if below.is_none_or(|below| tests.path.starts_with(below)) {
+                self.add_tests(&tests);
+            }
+        }
+    }
+
+    /// Checks a prompt and its test file.
+    fn add_prompt(&mut self, view: &View, found: &Found) {
+        self.report.files += 1;
+        self.report.problems.extend(found.check());
+        let length_warning = self.check_length(found, None);
+        self.report.problems.extend(length_warning);
+        if let Some(tests) = view.test_file(found) {
+            self.add_tests(&tests);
+        }
+    }
+
+    fn add_tests(&mut self, tests: &TestFile) {
+        self.report.files += 1;
+        self.report.problems.extend(test::problem(tests));
+    }
+
+    /// Reports that there is neither a prompt nor a file of this name.
+    fn add_unknown_name(&mut self, typed: &Path, mut diagnostic: Diagnostic) {
+        diagnostic.message = format!("there is no such file, and {}", diagnostic.message);
+        if diagnostic.fix.is_empty() {
+            diagnostic.fix = "correct the name or the path".to_owned();
+        }
+        self.report.problems.push(diagnostic.in_file(typed));
+    }
+
+    /// Checks a file of tests or of a prompt.
+    fn add_file(&mut self, source: &PromptSource, path: &Path) {
+        if let Some(tests) = test::tests_in_file(source, path) {
+            return tests.iter().for_each(|tests| self.add_tests(tests));
+        }
+        self.report.files += 1;
+        let view = source.library().view();
+        self.report.problems.extend(view.check_file(path));
+        if let Ok(found) = view.at(path) {
+            let length_warning = self.check_length(&found, path.parent());
+            self.report.problems.extend(length_warning);
+        }
+    }
+
+    /// Warns of a prompt that is longer than the limit of the agent. Without a limit, counts the
+    /// prompt for its folder if it is long.
+    fn check_length(&mut self, found: &Found, folder: Option<&Path>) -> Option<Diagnostic> {
+        let prompt = found.prompt().ok()?;
+        let file = found.place().file?;
+        if let Some(limit) = &self.part_limit {
+            return limit.warning(&prompt, file);
+        }
+        if prompt.is_long() {
+            let folder = folder.or(file.parent()).unwrap_or(&file);
+            *self.long_prompts.entry(folder.to_owned()).or_default() += 1;
+        }
+        None
+    }
+
+    /// Adds a hint for each folder of the programs below this one, which are not checked with it.
+    fn name_folders_of_programs(&mut self, folder: &Path) {
+        for (format, path) in Format::of_agents() {
+            let path = folder.join(path);
+            if !path.is_dir() {
+                continue;
+            }
+            let title = format.title;
+            let shown = output::shown(&path);
+            self.add_hint(
+                format!("the folder has files of {title}, which are not checked with this one"),
+                format!("check them with `prompt-expander check {shown}`"),
+                path,
+            );
+        }
+    }
+
+    fn add_hints_about_length(&mut self) {
+        for (folder, number) in std::mem::take(&mut self.long_prompts) {
+            let prompts = count(number, "prompt");
+            let limit = thousands(LONG);
+            self.add_hint(
+                format!("{prompts} of {limit} characters or more, which some agents get in parts"),
+                "find those that are too long for an agent with `--client AGENT`".to_owned(),
+                folder,
+            );
+        }
+    }
+
+    fn add_hint(&mut self, message: String, fix: String, file: PathBuf) {
+        let hint = Diagnostic::new(Kind::Hint, message, fix).in_file(file);
+        self.report.problems.push(hint);
+    }
+
+    /// Returns what is printed: the findings, a note if there is no file, and the counts.
+    fn text(&self) -> Styled {
+        let problems = &self.report.problems;
+        let mut text = match output::terminal_width() {
+            Some(columns) => finding::findings(problems, columns),
+            None => problems.iter().map(output::problem_in_two_lines).collect(),
+        };
+        if self.report.files == 0 && !self.folders.is_empty() {
+            let mut folders = Vec::new();
+            for folder in &self.folders {
+                folders.push(output::shown(folder));
+            }
+            let folders = all_of(&folders);
+            text = text.with(FAINT, "note:").plain(format!(
+                " there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
+            ));
+        }
+        text.plain(format!(
+            "{} checked: {}, {}\n",
+            count(self.report.files, "file"),
+            count(Severity::Error.count_in(problems), "error"),
+            count(Severity::Warning.count_in(problems), "warning")
+        ))
+    }
+}
+
+/// Returns whether a path that does not exist may be meant as the name of a prompt.
+fn can_be_name(path: &Path) -> bool {
+    path.extension().is_none() && !is_path(path)
+}
+
+/// Returns the folder of another program's prompts that has this folder, such as `.claude/commands`
+/// for `.claude/commands/git`.
+fn program_folder(folder: &Path) -> Option<&Path> {
+    folder
+        .ancestors()
+        .find(|folder| !Format::of_folder(folder).is_own())
 }

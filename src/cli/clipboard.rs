@@ -1,6 +1,7 @@
 //! The clipboard, by the system's own command.
 
-use super::output::{self, Reporter};
+use super::output;
+use crate::wording::count;
 use anyhow::{Context, bail, ensure};
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -18,66 +19,88 @@ const WINDOWS: CopyCommand = &[
     "[Console]::InputEncoding = [Text.UTF8Encoding]::new($false); Set-Clipboard -Value ([Console]::In.ReadToEnd())",
 ];
 
-/// The commands that may reach the clipboard, the best first. Where a variable is named, it must be
-/// set.
-const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
-    &[("", WINDOWS)]
+/// A command that may reach the clipboard.
+struct Tool {
+    /// The tool is only tried if this variable is set; empty: always.
+    variable: &'static str,
+    command: CopyCommand,
+}
+
+const fn tool(variable: &'static str, command: CopyCommand) -> Tool {
+    Tool { variable, command }
+}
+
+/// The commands that are tried, the best first.
+const TOOLS: &[Tool] = if cfg!(windows) {
+    &[tool("", WINDOWS)]
 } else if cfg!(target_os = "macos") {
-    &[("", &["pbcopy"])]
+    &[tool("", &["pbcopy"])]
 } else {
     &[
-        ("TERMUX_VERSION", &["termux-clipboard-set"]),
-        ("WSL_DISTRO_NAME", WINDOWS),
-        ("WAYLAND_DISPLAY", &["wl-copy"]),
-        ("DISPLAY", &["xclip", "-selection", "clipboard"]),
-        ("DISPLAY", &["xsel", "--clipboard", "--input"]),
+        tool("TERMUX_VERSION", &["termux-clipboard-set"]),
+        tool("WSL_DISTRO_NAME", WINDOWS),
+        tool("WAYLAND_DISPLAY", &["wl-copy"]),
+        tool("DISPLAY", &["xclip", "-selection", "clipboard"]),
+        tool("DISPLAY", &["xsel", "--clipboard", "--input"]),
     ]
 };
 
-/// Copies the text with the first command that works; if there is none, through the terminal.
+/// Copies a text with the first command that works, else through the terminal. Returns a line that
+/// says what was done.
 ///
 /// # Errors
 /// There is no clipboard, or no way to reach it that works.
-pub(super) fn copy(text: &str, reporter: &Reporter) -> anyhow::Result<()> {
+pub(super) fn copy(text: &str) -> anyhow::Result<String> {
+    let length = count(text.chars().count(), "character");
     let mut failures = Vec::new();
-    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    for (_, command) in COMMANDS
-        .iter()
-        .filter(|(variable, _)| variable.is_empty() || is_set(variable))
-    {
-        match run(command, text) {
-            Ok(()) => return Ok(()),
-            Err(why) => failures.push(format!("{}: {why:#}", command[0])),
+    for tool in TOOLS {
+        if !tool.variable.is_empty() && !is_set(tool.variable) {
+            continue;
+        }
+        match run(tool.command, text) {
+            Ok(()) => return Ok(format!("copied {length}")),
+            Err(error) => failures.push(format!("{}: {error:#}", tool.command[0])),
         }
     }
     // A dumb terminal would show the sequence.
-    if io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|terminal| terminal != "dumb") {
-        return copy_by_terminal(text, reporter);
+    let is_dumb = env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    if io::stderr().is_terminal() && !is_dumb {
+        copy_by_terminal(text)?;
+        return Ok(format!(
+            "sent {length} to your terminal's clipboard (OSC 52)"
+        ));
     }
     if failures.is_empty() {
         failures.push("neither WAYLAND_DISPLAY nor DISPLAY is set".to_owned());
     }
-    let why = failures.join("; ");
-    bail!("the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead")
+    bail!(
+        "the clipboard cannot be reached: {}; use `prompt-expander expand NAME | …` instead",
+        failures.join("; ")
+    )
 }
 
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// Runs a command whose standard input is the text.
 fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
-    let mut child = Command::new(command[0]);
     // xclip, xsel and wl-copy leave a process that would keep standard error open for as long as it
     // has the clipboard.
-    child
+    let spawned = Command::new(command[0])
         .args(&command[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = match child.spawn() {
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match spawned {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!("not installed"),
         spawned => spawned?,
     };
-    let written = child
-        .stdin
-        .take()
-        .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+    let mut written = Ok(());
+    if let Some(mut stdin) = child.stdin.take() {
+        written = stdin.write_all(text.as_bytes());
+    }
     let status = child.wait()?;
     ensure!(status.success(), "{status}");
     written.context("it did not read the whole text")
@@ -87,16 +110,13 @@ fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
 const MAX_SEQUENCE: usize = 100_000;
 
 /// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the
-/// escape sequence OSC 52.
-fn copy_by_terminal(text: &str, reporter: &Reporter) -> anyhow::Result<()> {
+/// escape sequence OSC 52. Terminals that do not support the sequence ignore it.
+fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
     if output::clipboard_sequence(text).len() > MAX_SEQUENCE {
         bail!(
             "the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`"
         );
     }
     output::ask_terminal_to_copy(text)?;
-    reporter.note(
-        "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
-    );
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! `prompt-expander copy`: copies the expansion to the clipboard.
 
 use super::call::Call;
-use super::expand::expansion;
-use super::output::Reporter;
+use super::clipboard;
+use super::expand::expand;
+use super::output::{self, Reporter};
 use super::source::PromptSource;
-use super::{clipboard, output};
-use crate::wording::count;
 use clap::Args;
 use serde_json::json;
 
@@ -25,14 +24,14 @@ pub(super) struct Copy {
 
 impl Copy {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
-        let (text, note) = expansion(self.call, &source.library_with_warnings(reporter), reporter)?;
-        clipboard::copy(&text, reporter)?;
-        let characters = text.chars().count();
+        let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
+        let result = clipboard::copy(&expansion.text)?;
         if self.json {
+            let characters = expansion.text.chars().count();
             return output::print_json(&json!({ "copied": characters }));
         }
-        output::print(&format!("copied {}\n", count(characters, "character")).into())?;
-        reporter.note_if_any(note);
+        output::print(&format!("{result}\n").into())?;
+        reporter.note_if_any(expansion.note);
         Ok(())
     }
 }

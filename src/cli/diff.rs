@@ -1,10 +1,9 @@
 //! `prompt-expander diff`: what has changed in a prompt since a version of it.
 
-use super::history::{editor_for, revision};
+use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source::PromptSource;
-use crate::library::difference;
-use crate::prompt::Revision;
+use crate::library::{VersionText, difference};
 use crate::wording::{named, visible};
 use anstyle::Style;
 use clap::Args;
@@ -31,33 +30,31 @@ pub(super) struct Diff {
 impl Diff {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
-        let editor = editor_for(&library, source.project, &self.name)?;
-        let versions = editor.history(&self.name)?;
+        let editor = editor_for(&library, source, &self.name)?;
         let name = editor.resolve(&self.name)?;
-        let current = versions
-            .first()
-            .filter(|first| first.is_current)
-            .map(|first| first.revision);
-        let text = |revision: Revision| editor.version(&name, revision);
-        let (from, old) = match &self.revision {
+        let versions = editor.history(&name)?;
+        let current = current_revision(&versions);
+        let old = match &self.revision {
             Some(typed) => {
-                let from = revision(&versions, typed)?;
-                (from, text(from)?)
+                let revision = revision(&name, &versions, typed)?;
+                let text = editor.version(&name, revision)?;
+                VersionText { revision, text }
             }
-            None => {
-                let version = editor.version_before(&name, current)?;
-                (version.revision, version.text)
-            }
+            None => editor.version_before(&name, current)?,
         };
-        let new = current.map(text).transpose()?;
-        let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());
+        let mut new_label = "deleted".to_owned();
+        let mut new_text = String::new();
+        if let Some(revision) = current {
+            new_label = revision.to_string();
+            new_text = editor.version(&name, revision)?;
+        }
         let diff = difference(
-            (&from.to_string(), &old),
-            (&to, new.as_deref().unwrap_or_default()),
+            (&old.revision.to_string(), &old.text),
+            (&new_label, &new_text),
         );
         if self.json {
             output::print_json(
-                &json!({ "name": name, "from": from, "to": current, "diff": diff }),
+                &json!({ "name": name, "from": old.revision, "to": current, "diff": diff }),
             )?;
         } else {
             print_diff(&diff)?;
@@ -72,7 +69,7 @@ impl Diff {
     }
 }
 
-/// Prints a diff: in colors on a terminal, as it is elsewhere.
+/// Prints a diff: in colors on a terminal, else byte for byte.
 pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
     if output::terminal_width().is_none() {
         return output::print_verbatim(diff.as_bytes());
@@ -80,14 +77,15 @@ pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
     output::print(&diff.lines().map(colored).collect())
 }
 
-/// A line of a diff for a terminal.
+/// Returns a line of a diff in its color, visible also where it is not printed on a terminal, such
+/// as in the log of a test.
 pub(super) fn colored(line: &str) -> Styled {
     let is_head = line.starts_with("--- ") || line.starts_with("+++ ");
     let style = if is_head { FAINT } else { style_of(line) };
-    styled(style, visible(line)).plain("\n") // also in the log of a test
+    styled(style, visible(line)).plain("\n")
 }
 
-/// How a line below the head of a diff is shown.
+/// Returns the color of a line below the head of a diff.
 pub(super) fn style_of(line: &str) -> Style {
     match line.as_bytes().first() {
         Some(b'@') => FAINT,

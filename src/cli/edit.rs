@@ -1,17 +1,17 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
-use super::history::editor;
 use super::output::{Reporter, full_path};
 use super::source::PromptSource;
-use super::stored;
+use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
+use super::{path, rm};
 use crate::library::{Caller, Found, Layer, Library, create_prompt_file, delete_unchanged};
 use crate::prompt::{Diagnostic, Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -36,94 +36,149 @@ impl Edit {
         let found = view
             .find(&self.name)
             .map_err(reporter.failure(&view, "edit"))?;
-        let place = found.place();
-        let is_here = !source.project || found.layer == Layer::PROJECT;
         if let Some(pack) = found.pack_version() {
             let name = &found.name;
             bail!(
-                "{} is of the pack {pack}; `prompt-expander show {name} | prompt-expander new NAME` copies it",
+                "{} comes from the pack {pack}; `prompt-expander show {name} | prompt-expander new NAME` makes a copy that you can edit",
                 named(name)
             );
         }
-        match &place.file {
-            _ if source.has_store || (found.layer == Layer::TEAM && !source.project) => {
-                let layer = if source.has_store {
-                    Layer::USER
-                } else {
-                    Layer::TEAM
-                };
-                let (editor, text) = (library.editor_of(layer, &Caller::local())?, found.text()?);
-                let expected = editor
-                    .in_store(&found.name)
-                    .map(|_| Revision::of(text.as_bytes()));
-                stored::write(
-                    &editor,
-                    (&found.name, expected),
-                    &text,
-                    (true, false),
-                    reporter,
-                )
-            }
-            Some(file) if is_here && place.is_editable && file.is_file() => {
-                edit_file(&library, file, &found, reporter)
-            }
-            Some(file)
-                if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here =>
-            {
-                found.text()?;
-                let (name, file) = (named(&found.name), full_path(file));
+        match edit_target(source, &found) {
+            EditTarget::Store(layer) => edit_in_store(&library, layer, &found, reporter),
+            EditTarget::File(file) => edit_file(&library, &file, &found, reporter),
+            EditTarget::Copy => edit_copy(&library, source, &found, reporter),
+            EditTarget::ForeignFile(file) => {
+                found.text()?; // if it cannot be read, that is the error
                 bail!(
-                    "{name} is in {file}, and cannot be edited or copied from here; change that file yourself"
+                    "{} is in {}, which this program does not change; edit that file yourself",
+                    named(&found.name),
+                    full_path(&file)
                 )
             }
-            _ => edit_copy(&library, source, &found, reporter),
         }
     }
 }
 
-/// Opens the file of a prompt. The old text stays in the history, as after `rm`.
+/// Where an edit of a prompt goes.
+enum EditTarget {
+    /// The database, or the team's server.
+    Store(Layer),
+    /// The prompt's own file.
+    File(PathBuf),
+    /// A new file of the user's, which then takes the place of the prompt.
+    Copy,
+    /// A file that this program does not change.
+    ForeignFile(PathBuf),
+}
+
+/// Decides where an edit of a prompt goes.
+fn edit_target(source: &PromptSource, found: &Found) -> EditTarget {
+    if source.has_store {
+        return EditTarget::Store(Layer::USER);
+    }
+    if found.layer == Layer::TEAM && !source.project {
+        return EditTarget::Store(Layer::TEAM);
+    }
+    let place = found.place();
+    let Some(file) = place.file else {
+        return EditTarget::Copy;
+    };
+    // With --project, the prompts of all other layers are only copied.
+    let is_in_scope = !source.project || found.layer == Layer::PROJECT;
+    if is_in_scope && place.is_editable && file.is_file() {
+        return EditTarget::File(file);
+    }
+    let can_be_copied = found.layer != Layer::SERVICE && found.format == Format::OWN;
+    if can_be_copied && !is_in_scope {
+        return EditTarget::Copy;
+    }
+    EditTarget::ForeignFile(file)
+}
+
+/// Opens the text of a prompt in a store, and writes it there.
+fn edit_in_store(
+    library: &Library,
+    layer: Layer,
+    found: &Found,
+    reporter: &Reporter,
+) -> anyhow::Result<ExitCode> {
+    let editor = library.editor_of(layer, &Caller::local())?;
+    let text = found.text()?;
+    let is_in_store = editor.in_store(&found.name).is_some();
+    let new = NewText {
+        name: &found.name,
+        expected: is_in_store.then(|| Revision::of(text.as_bytes())),
+        text: &text,
+    };
+    if let Some(place) = stored::edit(&editor, new, reporter)? {
+        path::print(&place)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the file of a prompt, and checks it afterwards. The old text stays in the history.
 fn edit_file(
     library: &Library,
     file: &Path,
     found: &Found,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
-    if let Ok(editor) = editor(library, found.layer == Layer::PROJECT)
-        && editor
-            .in_store(&found.name)
-            .is_some_and(|own| own.is_in(file))
-        && let Err(why) = editor.record_current(found)
-    {
-        reporter.warn(&format!("the old text is not kept in the history: {why}"));
+    if let Err(diagnostic) = keep_in_history(library, file, found) {
+        reporter.warn(&format!(
+            "the old text is not kept in the history: {diagnostic}"
+        ));
     }
     let ended = text_editor::open(file, reporter)
         .with_context(|| format!("{} cannot be opened", full_path(file)))?;
-    checked(library, file, ended, reporter)
+    check_edited(library, file, ended, reporter)
 }
 
-/// Checks a file after an editor has ended, and opens it again while it is broken and the user
-/// wants to; returns the exit status of `check`.
-pub(super) fn checked(
+/// Keeps the text of a prompt in the history, if its file is in the folder that has one.
+fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), Diagnostic> {
+    let layer = if found.layer == Layer::PROJECT {
+        Layer::PROJECT
+    } else {
+        Layer::USER
+    };
+    let Ok(editor) = library.editor_of(layer, &Caller::local()) else {
+        return Ok(());
+    };
+    let Some(own) = editor.in_store(&found.name) else {
+        return Ok(());
+    };
+    if own.is_in(file) {
+        editor.record_current(found)?;
+    }
+    Ok(())
+}
+
+/// Checks a file after an editor has ended. While the file is broken and the user wants to, opens
+/// it again. Returns the exit status of `check`.
+///
+/// # Errors
+/// The editor has failed.
+pub(super) fn check_edited(
     library: &Library,
     file: &Path,
     mut ended: Ended,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     loop {
-        let checked = check(library, file, reporter);
-        ended.check().map_err(|why| {
+        let status = check(library, file, reporter);
+        ended.check().map_err(|error| {
             anyhow!(
-                "{why}; {} may have been changed by the editor",
+                "{error}; {} may have been changed by the editor",
                 full_path(file)
             )
         })?;
-        let is_broken = checked != ExitCode::SUCCESS;
-        if !is_broken
+        let is_sound = status == ExitCode::SUCCESS;
+        // Nobody can be asked if standard input is not a terminal.
+        if is_sound
             || !reporter
                 .confirm("It is broken. Edit it again?", "")
                 .unwrap_or(false)
         {
-            return Ok(checked);
+            return Ok(status);
         }
         ended = text_editor::open(file, reporter)?;
     }
@@ -137,58 +192,53 @@ fn edit_copy(
     found: &Found,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
-    let original = found.place().file.map(|file| full_path(&file));
-    let original =
-        original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
+    let original = path::location(found);
     let text = found.text()?;
     let file = create_prompt_file(&source.folder_of_new(library)?, &found.name, &text)?;
-    let checked = text_editor::open(&file, reporter)
-        .and_then(|ended| checked(library, &file, ended, reporter));
+    let status = text_editor::open(&file, reporter)
+        .and_then(|ended| check_edited(library, &file, ended, reporter));
     let is_unchanged = delete_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {
-        checked?;
+        status?;
         reporter.note(&format!(
             "nothing was changed, and {original} stays in use; {}",
             text_editor::WAIT
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let file = full_path(&file);
+    let copy = library.view().at(&file)?;
     reporter.note(&format!(
-        "{file} overrides {original}; delete the file to restore that prompt"
+        "`:{}` now replaces {original}; `{}` brings that back",
+        found.name,
+        rm::command(&copy)
     ));
-    checked
+    status
 }
 
 fn is_deleted(file: &Path) -> bool {
     fs::symlink_metadata(file).is_err()
 }
 
-/// Warns of what `check` finds in a file, or that the file is gone; returns the exit status of
+/// Checks a file, and prints what is wrong, or that the file is gone. Returns the exit status of
 /// `check`.
 pub(super) fn check(library: &Library, file: &Path, reporter: &Reporter) -> ExitCode {
     if is_deleted(file) {
         reporter.warn(&format!("{} was deleted", full_path(file)));
     }
-    say(&library.view().check(Some(file)).problems, reporter)
+    print_problems(&library.view().check(Some(file)).problems, reporter)
 }
 
-/// Warns of problems; returns the exit status of `check`.
-pub(super) fn say(problems: &[Diagnostic], reporter: &Reporter) -> ExitCode {
+/// Prints problems as errors and warnings. Returns the exit status of `check`.
+pub(super) fn print_problems(problems: &[Diagnostic], reporter: &Reporter) -> ExitCode {
+    let mut status = ExitCode::SUCCESS;
     for problem in problems {
         if problem.severity() == Severity::Error {
             reporter.error(&problem.to_string());
+            status = ExitCode::FAILURE;
         } else {
             reporter.warn(&problem.to_string());
         }
     }
-    let has_errors = problems
-        .iter()
-        .any(|problem| problem.severity() == Severity::Error);
-    if has_errors {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    status
 }

@@ -3,8 +3,8 @@
 use super::call::{Call, Prepared};
 use super::output::{self, Reporter};
 use super::source::PromptSource;
-use crate::api::{self, ExpandedPrompt};
-use crate::library::Library;
+use crate::api;
+use crate::library::{Found, Library};
 use crate::prompt::Severity;
 use crate::wording::count;
 use clap::Args;
@@ -30,46 +30,62 @@ pub(super) struct Expand {
 
 impl Expand {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
-        let (mut text, note) =
-            expansion(self.call, &source.library_with_warnings(reporter), reporter)?;
+        let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
         if self.json {
-            return output::print_json(&json!({ "prompt": text }));
+            return output::print_json(&json!({ "prompt": expansion.text }));
         }
-        if !text.ends_with('\n') {
-            text.push('\n'); // for the terminal or the next command; nothing else is added
-        }
-        output::print_verbatim(text.as_bytes())?;
-        reporter.note_if_any(note);
+        print_expansion(&expansion.text)?;
+        reporter.note_if_any(expansion.note);
         Ok(())
     }
 }
 
-/// The expansion, and what to say after it to a person at a terminal. Warnings of the call are
-/// printed.
-pub(super) fn expansion(
+/// Prints the text of an expansion and, if it does not end with one, a line break for the terminal
+/// or the next command. Nothing else is added.
+pub(super) fn print_expansion(text: &str) -> anyhow::Result<()> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    output::print_verbatim(format!("{text}{end}").as_bytes())
+}
+
+/// What an agent would get.
+pub(super) struct Expansion {
+    pub(super) text: String,
+    /// What to tell a person afterwards.
+    pub(super) note: Option<String>,
+}
+
+/// Expands a call, and prints its warnings.
+pub(super) fn expand(
     call: Call,
     library: &Library,
     reporter: &Reporter,
-) -> anyhow::Result<(String, Option<String>)> {
+) -> anyhow::Result<Expansion> {
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library, reporter)?;
-    let ExpandedPrompt { prompt, warnings } =
-        api::expand(&found, &call).map_err(reporter.failure(&view, "expand"))?;
-    reporter.warn_all(warnings);
-    let note = output::terminal_width().and_then(|_| {
-        let warnings = found
-            .check()
-            .iter()
-            .filter(|problem| problem.severity() != Severity::Hint)
-            .count();
+    let expanded = api::expand(&found, &call).map_err(reporter.failure(&view, "expand"))?;
+    reporter.warn_all(expanded.warnings);
+    let mut note = None;
+    if output::terminal_width().is_some() {
         let typed = path.unwrap_or_else(|| format!(":{}", found.name));
-        let command = shlex::try_join(["prompt-expander", "check", &typed]).ok()?;
-        (warnings > 0).then(|| {
-            format!(
-                "`check` has {} for this file: `{command}`",
-                count(warnings, "warning")
-            )
-        })
-    });
-    Ok((prompt, note))
+        note = check_note(&found, &typed);
+    }
+    Ok(Expansion {
+        text: expanded.prompt,
+        note,
+    })
+}
+
+/// Names the command that shows the warnings of a prompt's file, if it has any.
+fn check_note(found: &Found, typed: &str) -> Option<String> {
+    let problems = found.check();
+    let hints = Severity::Hint.count_in(&problems);
+    let warnings = problems.len() - hints;
+    if warnings == 0 {
+        return None;
+    }
+    let command = shlex::try_join(["prompt-expander", "check", typed]).ok()?;
+    Some(format!(
+        "`check` has {} for this file: `{command}`",
+        count(warnings, "warning")
+    ))
 }

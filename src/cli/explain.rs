@@ -1,4 +1,4 @@
-//! `prompt-expander explain`: where an expansion comes from, and which agents show all of it.
+//! `prompt-expander explain`: where an expansion comes from, and what each argument gets.
 //!
 //! `explain/page.rs` prints the explanation for people.
 
@@ -9,6 +9,7 @@ use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
 use clap::Args;
+use page::page;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +42,6 @@ impl Explain {
             return output::print_json(&explanation);
         }
         let columns = output::terminal_width().unwrap_or(usize::MAX);
-        output::print(&page::of(&explanation, columns))
+        output::print(&page(&explanation, columns))
     }
 }

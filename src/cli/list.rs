@@ -1,15 +1,16 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
 //! JSON.
 
-use super::output::{self, FAINT, NAME, Reporter, Row, Styled, WARNING, one_line};
+use super::output::{self, FAINT, NAME, Reporter, Row, Styled, WARNING, one_line, styled};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
+use crate::library::Library;
 use crate::prompt::Diagnostic;
 use crate::wording::visible;
 use anstyle::Style;
 use clap::Args;
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) const EXAMPLES: &str = "\
@@ -58,20 +59,10 @@ impl List {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let view = library.view();
-        let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
-        let is_filtered = query.is_some() || self.tag.is_some();
-        let mut list = api::list(
-            &view,
-            &Filter {
-                query,
-                tag: self.tag.clone(),
-                mine: self.mine,
-            },
-        );
+        let mut list = api::list(&view, &self.filter());
         if self.json {
-            return output::print_json(&RawValue::from_string(String::from_utf8(
-                api::list_json(&mut list)?,
-            )?)?);
+            let json = String::from_utf8(api::list_json(&mut list)?)?;
+            return output::print_json(&RawValue::from_string(json)?);
         }
         let prompts: Vec<Listed> = api::listed(&mut list).collect();
         let problems = list.problems;
@@ -82,145 +73,164 @@ impl List {
             }
             Some(columns) => {
                 output::print(&self.page(&prompts, &problems, columns))?;
-                #[cfg(feature = "openapi")]
-                if let Some(team) = &source.settings.team {
-                    reporter.note_if_any(team.why_absent());
-                }
+                note_absent_team(source, reporter);
             }
         }
         if prompts.is_empty() && problems.is_empty() {
-            let whose = if self.mine { " of your own" } else { "" };
-            let folder = source
-                .folder_of_new(&library)
-                .map(|folder| format!(" in {}", output::full_path(&folder)));
-            reporter.warn(&match is_filtered {
-                true => format!("no prompt{whose} matches; `prompt-expander list` shows all"),
-                false => format!(
-                    "there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{}",
-                    folder.unwrap_or_default()
-                ),
-            });
+            self.warn_of_empty_list(source, &library, reporter);
         }
         reporter.note_if_any(view.untrusted_hint());
         reporter.note_if_any(view.changed_hint());
         Ok(())
     }
 
-    /// For scripts: one line for each prompt, with tabs between name, description, layer, tags,
-    /// usage and, with --long, the file.
+    fn filter(&self) -> Filter {
+        let query = self.query.join(" ");
+        Filter {
+            query: (!query.trim().is_empty()).then_some(query),
+            tag: self.tag.clone(),
+            mine: self.mine,
+        }
+    }
+
+    /// Says how to list other prompts, or how to make one.
+    fn warn_of_empty_list(&self, source: &PromptSource, library: &Library, reporter: &Reporter) {
+        let of_own = if self.mine { " of your own" } else { "" };
+        let filter = self.filter();
+        if filter.query.is_some() || filter.tag.is_some() {
+            reporter.warn(&format!(
+                "no prompt{of_own} matches; `prompt-expander list` shows all"
+            ));
+            return;
+        }
+        let folder = match source.folder_of_new(library) {
+            Ok(folder) => format!(" in {}", output::full_path(&folder)),
+            Err(_) => String::new(),
+        };
+        reporter.warn(&format!(
+            "there are no prompts{of_own}; `prompt-expander new NAME --edit` makes one{folder}"
+        ));
+    }
+
+    /// Returns one line for each prompt, for scripts, with tabs between name, description, layer,
+    /// tags, usage and, with --long, the file.
     fn lines(&self, prompts: &[Listed]) -> String {
         let mut text = String::new();
         for prompt in prompts {
-            let Listed {
-                name,
-                layer,
-                description,
-                tags,
-                usage,
-                source,
-                ..
-            } = prompt;
-            let format = group(prompt);
-            let layer = layer.name;
-            let tags: Vec<String> = tags.iter().map(|tag| one_line(tag)).collect();
-            let [description, usage] =
-                [description, usage.as_deref().unwrap_or_default()].map(one_line);
-            let source = if self.long {
-                format!("\t{}", output::shown(Path::new(source)))
-            } else {
-                String::new()
-            };
+            let tags: Vec<String> = prompt.tags.iter().map(|tag| one_line(tag)).collect();
             text += &format!(
-                "{name}\t{description}\t{layer}{format}\t{}\t{usage}{source}\n",
-                tags.join(",")
+                "{}\t{}\t{}{}\t{}\t{}",
+                prompt.name,
+                one_line(&prompt.description),
+                prompt.layer.name,
+                group(prompt),
+                tags.join(","),
+                one_line(prompt.usage.as_deref().unwrap_or_default())
             );
+            if self.long {
+                text.push('\t');
+                text += &output::shown(Path::new(&prompt.source));
+            }
+            text.push('\n');
         }
         text
     }
 
-    /// For people: the prompts of each layer and format, the user's own first, and below them the
-    /// problems. Nothing is cut off.
+    /// Returns the page for people: the prompts of each layer and group, the user's own first, and
+    /// below them the problems. Nothing is cut off.
     fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> Styled {
-        let mut text = Styled::default();
+        let mut page = Styled::default();
         for (layer, heading) in HEADINGS {
-            let below = || prompts.iter().filter(|prompt| prompt.layer.name == layer);
-            let formats: BTreeSet<String> = below().map(group).collect();
-            for format in formats {
-                let gap = if text.is_empty() { "" } else { "\n" };
-                text.push(format!("{gap}{heading}{format}\n"));
-                let rows = below()
-                    .filter(|prompt| group(prompt) == format)
-                    .map(|prompt| self.row(prompt));
-                text.append(output::in_columns(&rows.collect::<Vec<_>>(), columns));
+            let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+            for prompt in prompts {
+                if prompt.layer.name == layer {
+                    let rows = groups.entry(group(prompt)).or_default();
+                    rows.push(self.row(prompt));
+                }
+            }
+            for (group, rows) in groups {
+                let gap = if page.is_empty() { "" } else { "\n" };
+                page.push(format!("{gap}{heading}{group}\n"));
+                page.append(output::in_columns(&rows, columns));
             }
         }
         if !prompts.is_empty() && !problems.is_empty() {
-            text.push("\n");
+            page.push("\n");
         }
         for problem in problems {
-            let file = problem
-                .file
-                .as_ref()
-                .map(|file| Path::new(&output::shown(file)).into());
-            let problem = Diagnostic {
-                file,
-                ..problem.clone()
-            };
-            let line = output::wrapped(
-                &format!("warning: {}", visible(&problem.to_string())),
-                columns,
-            );
-            let rest = line.trim_start_matches("warning:");
-            text = text.with(WARNING, "warning:").plain(format!("{rest}\n"));
+            page.append(problem_line(problem, columns));
         }
-        text
+        page
     }
 
-    /// The name; title and description, usage, tags and file.
+    /// Returns the row of a prompt: its name; title and description, usage, tags and file.
     fn row(&self, prompt: &Listed) -> Row {
-        let texts = [
-            prompt.title.as_deref().unwrap_or_default(),
-            &prompt.description,
-        ]
-        .map(one_line);
-        let is_said =
-            |text: &String| !text.is_empty() && text.to_lowercase() != prompt.name.to_lowercase();
-        let about: Vec<String> = texts.into_iter().filter(is_said).collect();
-        let tags: Vec<String> = prompt
-            .tags
-            .iter()
-            .map(|tag| format!("#{}", one_line(tag)))
-            .collect();
-        let source = if self.long {
-            output::shown(Path::new(&prompt.source))
-        } else {
-            String::new()
-        };
-        let texts = vec![
-            (Style::new(), about.join(" — ")),
-            (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
-            (FAINT, tags.join(" ")),
-            (FAINT, source),
-        ];
+        let title = prompt.title.as_deref();
+        let about = without_name(&prompt.name, [title, Some(&*prompt.description)]);
+        let mut tags = Vec::new();
+        for tag in &prompt.tags {
+            tags.push(format!("#{}", one_line(tag)));
+        }
+        let mut file = String::new();
+        if self.long {
+            file = output::shown(Path::new(&prompt.source));
+        }
         Row {
             label: format!(":{}", prompt.name),
             style: NAME,
-            texts,
+            texts: vec![
+                (Style::new(), one_line(&about)),
+                (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
+                (FAINT, tags.join(" ")),
+                (FAINT, file),
+            ],
         }
     }
 }
 
-/// The pack and the format of a prompt, after its layer.
-fn group(prompt: &Listed) -> String {
-    let of: Vec<&str> = prompt
-        .pack
-        .as_deref()
-        .into_iter()
-        .chain(prompt.format)
-        .collect();
-    if of.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", of.join(", "))
+/// Says why the prompts of the team's server are missing, if they are.
+fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
+    #[cfg(feature = "openapi")]
+    if let Some(team) = &source.settings.team {
+        reporter.note_if_any(team.why_absent());
     }
+    #[cfg(not(feature = "openapi"))]
+    let _ = source;
+}
+
+/// Returns a warning for a problem, in lines of at most this many columns.
+fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
+    let mut problem = problem.clone();
+    if let Some(file) = &problem.file {
+        problem.file = Some(Path::new(&output::shown(file)).into());
+    }
+    let message = format!("warning: {}", visible(&problem.to_string()));
+    let lines = output::wrapped(&message, columns);
+    let text = lines.trim_start_matches("warning:").to_owned();
+    styled(WARNING, "warning:").plain(text + "\n")
+}
+
+/// Returns the title and the description of a prompt as one text, without those that only repeat
+/// the name.
+pub(super) fn without_name(name: &str, texts: [Option<&str>; 2]) -> String {
+    let name = name.to_lowercase();
+    let mut parts = Vec::new();
+    for text in texts.into_iter().flatten() {
+        let text = text.trim();
+        if !text.is_empty() && text.to_lowercase() != name {
+            parts.push(text);
+        }
+    }
+    parts.join(" — ")
+}
+
+/// Returns the pack and the format of a prompt, as they follow its layer: ` (claude)`.
+fn group(prompt: &Listed) -> String {
+    let mut parts = Vec::new();
+    parts.extend(prompt.pack.as_deref());
+    parts.extend(prompt.format);
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", parts.join(", "))
 }

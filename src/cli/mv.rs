@@ -4,12 +4,13 @@ use super::history::editor_for;
 use super::output::{self, Reporter, full_path};
 use super::source::PromptSource;
 use super::{edit, new, path, rm};
-use crate::library::Editor;
+use crate::library::{Editor, TestFile};
 use crate::prompt::Name;
 use crate::wording::named;
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,48 +40,58 @@ impl Mv {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings(reporter);
-        let editor = editor_for(&library, source.project, &self.old)?;
+        let editor = editor_for(&library, source, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
-        let (from, tests) = (found.place().path(), editor.view().test_file(&found));
-        let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
+        let name = Name::for_new_file(&self.new).map_err(|error| anyhow!(error))?;
         let name = editor.view().stored_spelling(name);
-        let before = found.check();
-        let broken = editor.broken_by_rename(&found, &name);
-        reporter.warn_all(&broken);
-        if !broken.is_empty() && !self.yes && !is_confirmed(&found.name, &name, reporter)? {
+        let had_tests = editor.view().test_file(&found).is_some();
+        let old_problems = found.check();
+        let broken_users = editor.broken_by_rename(&found, &name);
+        reporter.warn_all(&broken_users);
+        if !broken_users.is_empty() && !self.yes && !is_confirmed(&found.name, &name, reporter)? {
             reporter.note("nothing is renamed");
             return Ok(ExitCode::SUCCESS);
         }
+        let from = found.place().path();
         let renamed = editor.rename(&found, &name)?;
-        let to = renamed.place().path();
-        let tests = tests
-            .and_then(|_| editor.view().test_file(&renamed))
-            .map(|tests| tests.path);
-        if self.json {
-            let [from, to] = [&from, &to].map(|path| path.display().to_string());
-            let mut renamed = json!({ "from": from, "to": to });
-            if let Some(tests) = &tests {
-                renamed["tests"] = tests.display().to_string().into();
-            }
-            output::print_json(&renamed)?;
-        } else {
-            path::print("renamed to ", &to)?;
-            if let Some(tests) = &tests {
-                reporter.note(&format!("its test file is now {}", full_path(tests)));
-            }
-        }
+        let tests = editor.view().test_file(&renamed).filter(|_| had_tests);
+        self.print(&from, &renamed.place().path(), tests, reporter)?;
         let problems = renamed.check();
-        if broken.is_empty() {
-            edit::say(&problems, reporter); // else they were shown before
+        if broken_users.is_empty() {
+            edit::print_problems(&problems, reporter); // otherwise, they were shown before
         }
         rm::note_what_is_used_now(editor.view(), &found.name, reporter);
-        new::warn_of_the_same_name(&library, &name, &to, reporter);
-        let is_broken = !broken.is_empty() || !Editor::new_errors(&before, problems).is_empty();
-        Ok(if is_broken {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        new::warn_of_the_same_name(&library, &name, &renamed.place().path(), reporter);
+        let new_errors = Editor::new_errors(&old_problems, problems);
+        if !broken_users.is_empty() || !new_errors.is_empty() {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print(
+        &self,
+        from: &Path,
+        to: &Path,
+        tests: Option<TestFile>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<()> {
+        if self.json {
+            let mut paths = json!({
+                "from": from.display().to_string(),
+                "to": to.display().to_string(),
+            });
+            if let Some(tests) = &tests {
+                paths["tests"] = tests.path.display().to_string().into();
+            }
+            return output::print_json(&paths);
+        }
+        path::print_done("renamed to ", to)?;
+        if let Some(tests) = &tests {
+            let file = full_path(&tests.path);
+            reporter.note(&format!("its test file is now {file}"));
+        }
+        Ok(())
     }
 }
 

@@ -1,20 +1,25 @@
 //! `prompt-expander new`: creates a prompt file.
 
-use super::history::editor;
+use super::edit::{self, check_edited};
 use super::output::{self, Reporter, full_path};
+use super::path::{self, location};
 use super::source::{PromptSource, absolute};
-use super::{edit, path, stdin, stored, test, text_editor};
+use super::stored::{self, NewText};
+use super::test::{self, Mode};
+use super::text_editor::{self, Ended};
+use super::{rm, stdin};
 use crate::library::{
     Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create_prompt_file, create_with_folders,
     delete_unchanged,
 };
-use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
+use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::whole_file::FileAccess;
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,113 +70,17 @@ impl New {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let library = source.library();
-        let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
+        let name = Name::for_new_file(&self.name).map_err(|error| anyhow!(error))?;
         let name = library.view().stored_spelling(name);
         if self.team {
-            return self.create_in_store(
-                &library.editor_of(Layer::TEAM, &Caller::local())?,
-                &name,
-                reporter,
-            );
+            let editor = library.editor_of(Layer::TEAM, &Caller::local())?;
+            return self.create_in_store(&editor, &name, reporter);
         }
         if source.has_store && self.dir.is_none() {
-            return self.create_in_store(&editor(&library, false)?, &name, reporter);
+            let editor = library.editor_of(Layer::USER, &Caller::local())?;
+            return self.create_in_store(&editor, &name, reporter);
         }
-        let folder = match &self.dir {
-            Some(_) if source.project => {
-                bail!("--dir and --project each choose a folder; leave out one of them")
-            }
-            Some(dir) => absolute(dir),
-            None => source.folder_of_new(&library)?,
-        };
-        let own = Library::named([folder.clone()]);
-        let (text, is_template) = self.text(&name, reporter)?;
-        let edit_command = format!("prompt-expander edit {name}{}", source.project_option());
-        if is_template && !self.empty {
-            match (own.view().get(&name), library.view().get(&name)) {
-                (Some(found), _) if self.test && self.description.is_none() => {
-                    return self.create_tests_only(&found, source.project_option(), reporter);
-                }
-                // It would override another prompt or be overridden by one: what the user wants
-                // then is a copy.
-                (None, Some(other)) => bail!(
-                    "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
-                    what(&other),
-                    named(&name)
-                ),
-                _ => {}
-            }
-        }
-        let file = create_prompt_file(&folder, &name, &text).map_err(|error| match error.kind {
-            Kind::Exists => anyhow!("{}; `{edit_command}` opens it", error.message),
-            _ => anyhow!("{error}"),
-        })?;
-        let is_served = warn_of_the_same_name(&library, &name, &file, reporter);
-        if !is_served {
-            warn_of_unserved(&folder, reporter);
-        }
-        if source.project {
-            reporter.note_if_any(source.untrusted_hint());
-        }
-        let ended = self
-            .edit
-            .then(|| text_editor::open(&file, reporter))
-            .transpose();
-        if self.edit && is_template && delete_unchanged(&file, &text)? {
-            if self.json {
-                output::print_json(&json!({ "removed": file.display().to_string() }))?;
-            }
-            let (file, wait) = (full_path(&file), text_editor::WAIT);
-            let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check()));
-            ended.with_context(|| format!("{file} is removed"))?;
-            reporter.note(&format!(
-                "the template was not changed, so {file} is removed; {wait}"
-            ));
-            return Ok(ExitCode::SUCCESS);
-        }
-        let tests = own
-            .view()
-            .get(&name)
-            .filter(|_| self.test)
-            .map(|found| create_tests(&found))
-            .transpose();
-        let tests = tests.unwrap_or_else(|why| {
-            reporter.warn(&format!("the prompt is created without tests: {why:#}"));
-            None
-        });
-        if self.json {
-            let mut created = json!({ "path": file.display().to_string() });
-            if let Some(tests) = &tests {
-                created["tests"] = tests.display().to_string().into();
-            }
-            output::print_json(&created)?;
-        } else {
-            path::print("", &file)?;
-            tests.iter().try_for_each(|tests| path::print("", tests))?;
-        }
-        let is_used = library
-            .view()
-            .get(&name)
-            .is_some_and(|found| found.is_in(&file));
-        let ended = ended.with_context(|| {
-            format!("{} was created, but could not be opened", full_path(&file))
-        })?;
-        let served = if is_served { &library } else { &own };
-        let checked = match ended {
-            Some(ended) => edit::checked(served, &file, ended, reporter)?,
-            None if is_template => ExitCode::SUCCESS,
-            None => edit::check(served, &file, reporter),
-        };
-        if is_template && !self.edit {
-            reporter.note(&format!(
-                "the file is a template; write the prompt with `{edit_command}`"
-            ));
-        } else if is_used && is_served && checked == ExitCode::SUCCESS {
-            reporter.note(&format!(
-                "type `:{name} …` in a chat; `{edit_command}` opens the file"
-            ));
-        }
-        Ok(checked)
+        self.create_in_folder(source, &library, &name, reporter)
     }
 
     /// Creates a prompt that is in no folder of this machine. A template is edited first.
@@ -186,32 +95,189 @@ impl New {
                 "--test needs a folder; write the test file there, and `prompt-expander store push` it"
             );
         }
-        let (text, is_template) = self.text(name, reporter)?;
-        stored::write(
-            editor,
-            (name, None),
-            &text,
-            (is_template || self.edit, self.json),
-            reporter,
-        )
+        let draft = self.draft(name, reporter)?;
+        let new = NewText {
+            name,
+            expected: None,
+            text: &draft.text,
+        };
+        let place = if draft.is_template || self.edit {
+            stored::edit(editor, new, reporter)?
+        } else {
+            Some(stored::write(editor, new, reporter)?)
+        };
+        if let Some(place) = place {
+            self.print_result("path", &place)?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
-    /// The text from a pipe, else a template; and whether it is one.
-    fn text(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<(String, bool)> {
-        let piped = if io::stdin().is_terminal() {
-            String::new()
-        } else {
-            stdin::text(MAX_FILE, "a prompt file", reporter)?
+    /// Creates a prompt file, or only the test file of a prompt that exists.
+    fn create_in_folder(
+        &self,
+        source: &PromptSource,
+        library: &Library,
+        name: &Name,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        let option = source.project_option();
+        let folder = self.folder(source, library)?;
+        let folder_library = Library::named([folder.clone()]);
+        let draft = self.draft(name, reporter)?;
+        let edit_command = format!("prompt-expander edit {name}{option}");
+        if draft.is_template && !self.empty {
+            match folder_library.view().get(name) {
+                Some(found) if self.test && self.description.is_none() => {
+                    return self.create_tests_only(&found, option, reporter);
+                }
+                Some(_) => {} // the error of the file that exists follows
+                None => refuse_taken_name(library, name, &edit_command)?,
+            }
+        }
+        let path = create_prompt_file(&folder, name, &draft.text)
+            .map_err(|error| creation_error(error, &format!("`{edit_command}` opens it")))?;
+        let is_served = warn_of_the_same_name(library, name, &path, reporter);
+        if !is_served {
+            warn_of_unserved(&folder, reporter);
+        }
+        if source.project {
+            reporter.note_if_any(source.untrusted_hint());
+        }
+        let new_file = NewFile {
+            name,
+            path,
+            draft,
+            library: if is_served { library } else { &folder_library },
+            is_served,
+            edit_command,
         };
+        if self.edit {
+            self.edit_file(&new_file, reporter)
+        } else {
+            self.finish_file(&new_file, reporter)
+        }
+    }
+
+    /// Returns the folder to create the file in.
+    fn folder(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
+        match &self.dir {
+            Some(_) if source.project => {
+                bail!("--dir and --project each choose a folder; leave out one of them")
+            }
+            Some(dir) => Ok(absolute(dir)),
+            None => source.folder_of_new(library),
+        }
+    }
+
+    /// Returns the text from a pipe with the description or, without such a text, a template.
+    fn draft(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<Draft> {
+        let mut piped = String::new();
+        if !io::stdin().is_terminal() {
+            piped = stdin::text(MAX_FILE, "a prompt file", reporter)?;
+        }
         let description = self.description.as_deref();
         if piped.trim().is_empty() {
-            return Ok((draft(name, description), true));
+            return Ok(Draft {
+                text: draft(name, description),
+                is_template: true,
+            });
         }
-        let text = draft_around(name, &piped, description);
-        Ok((
-            text.map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?,
-            false,
-        ))
+        let text = draft_around(name, &piped, description)
+            .map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?;
+        Ok(Draft {
+            text,
+            is_template: false,
+        })
+    }
+
+    /// Opens the new file in the user's editor, and checks it. A template that stays as it is is
+    /// deleted.
+    fn edit_file(&self, new_file: &NewFile<'_>, reporter: &Reporter) -> anyhow::Result<ExitCode> {
+        let path = &new_file.path;
+        let ended = text_editor::open(path, reporter);
+        if new_file.draft.is_template && delete_unchanged(path, &new_file.draft.text)? {
+            return self.report_unchanged_template(path, ended, reporter);
+        }
+        self.create_tests_and_print(new_file, reporter)?;
+        let ended = ended
+            .with_context(|| format!("{} was created, but could not be opened", full_path(path)))?;
+        let status = check_edited(new_file.library, path, ended, reporter)?;
+        if status == ExitCode::SUCCESS {
+            new_file.note_how_to_use_it(reporter);
+        }
+        Ok(status)
+    }
+
+    /// Says that an unchanged template is removed.
+    ///
+    /// # Errors
+    /// The editor has failed.
+    fn report_unchanged_template(
+        &self,
+        path: &Path,
+        ended: anyhow::Result<Ended>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        if self.json {
+            output::print_json(&json!({ "removed": path.display().to_string() }))?;
+        }
+        let file = full_path(path);
+        ended
+            .and_then(|ended| ended.check())
+            .with_context(|| format!("{file} is removed"))?;
+        reporter.note(&format!(
+            "the template was not changed, so {file} is removed; {}",
+            text_editor::WAIT
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints the path of a file that is not edited now, and checks its text.
+    fn finish_file(&self, new_file: &NewFile<'_>, reporter: &Reporter) -> anyhow::Result<ExitCode> {
+        self.create_tests_and_print(new_file, reporter)?;
+        if new_file.draft.is_template {
+            reporter.note(&format!(
+                "the file is a template; write the prompt with `{}`",
+                new_file.edit_command
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let status = edit::check(new_file.library, &new_file.path, reporter);
+        if status == ExitCode::SUCCESS {
+            new_file.note_how_to_use_it(reporter);
+        }
+        Ok(status)
+    }
+
+    /// With --test, creates the first tests of the new prompt. Prints the paths of the new files.
+    fn create_tests_and_print(
+        &self,
+        new_file: &NewFile<'_>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<()> {
+        let mut tests = None;
+        if self.test
+            && let Some(found) = new_file.library.view().get(new_file.name)
+        {
+            match create_tests(&found) {
+                Ok(path) => tests = Some(path),
+                Err(error) => {
+                    reporter.warn(&format!("the prompt is created without tests: {error:#}"))
+                }
+            }
+        }
+        if self.json {
+            let mut created = json!({ "path": new_file.path.display().to_string() });
+            if let Some(tests) = &tests {
+                created["tests"] = tests.display().to_string().into();
+            }
+            return output::print_json(&created);
+        }
+        path::print(&new_file.path)?;
+        if let Some(tests) = &tests {
+            path::print(tests)?;
+        }
+        Ok(())
     }
 
     /// Creates the first tests of a prompt that exists.
@@ -225,79 +291,133 @@ impl New {
         if self.edit {
             text_editor::open(&tests, reporter)?;
         }
-        path::print_as("tests", &tests, self.json)?;
+        self.print_result("tests", &tests)?;
         reporter.note(&format!(
             "`prompt-expander test{option} {}` runs the tests",
             found.name
         ));
         Ok(ExitCode::SUCCESS)
     }
+
+    /// Prints a path or, with --json, an object that has it under this key.
+    fn print_result(&self, key: &str, path: &Path) -> anyhow::Result<()> {
+        if self.json {
+            return output::print_json(&json!({ key: path.display().to_string() }));
+        }
+        path::print(path)
+    }
 }
 
-/// Creates the test file of a prompt, and returns its path.
+/// The text of a new file.
+struct Draft {
+    text: String,
+    /// Whether the user has to fill it in first.
+    is_template: bool,
+}
+
+/// A prompt file that was just created.
+struct NewFile<'l> {
+    name: &'l Name,
+    path: PathBuf,
+    draft: Draft,
+    /// The user's library, if it serves the folder of the file; else one that has only that folder.
+    library: &'l Library,
+    is_served: bool,
+    /// The command that opens the file.
+    edit_command: String,
+}
+
+impl NewFile<'_> {
+    /// Says what to type in a chat, if the prompt is the one that is used there.
+    fn note_how_to_use_it(&self, reporter: &Reporter) {
+        let NewFile {
+            name, edit_command, ..
+        } = self;
+        let found = self.library.view().get(name);
+        if self.is_served && found.is_some_and(|found| found.is_in(&self.path)) {
+            reporter.note(&format!(
+                "type `:{name} …` in a chat; `{edit_command}` opens the file"
+            ));
+        }
+    }
+}
+
+/// Refuses to create a template under the name of another prompt. One of them would override the
+/// other; what the user wants then is a copy.
+fn refuse_taken_name(library: &Library, name: &Name, edit_command: &str) -> anyhow::Result<()> {
+    let Some(other) = library.view().get(name) else {
+        return Ok(());
+    };
+    bail!(
+        "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
+        location(&other),
+        named(name)
+    )
+}
+
+/// Creates the test file of a prompt, with the texts that it expands to now. Returns its path.
 fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
-    let tests = found.test_file().filter(|tests| !tests.is_read_only);
-    let tests =
-        tests.with_context(|| format!("no test file is created for {}", named(&found.name)))?;
+    let name = &found.name;
+    let tests = found
+        .test_file()
+        .filter(|tests| !tests.is_read_only)
+        .with_context(|| format!("no test file is created for {}", named(name)))?;
     let prompt = found
         .prompt()
-        .map_err(|why| anyhow!("no test file is created: {why}"))?;
+        .map_err(|diagnostic| anyhow!("no test file is created: {diagnostic}"))?;
     create_with_folders(&tests.path, &draft_tests(&prompt), FileAccess::Shared).map_err(
-        |error| match error.kind {
-            Kind::Exists => anyhow!(
-                "{}; `prompt-expander test {}` runs its tests",
-                error.message,
-                found.name
-            ),
-            _ => anyhow!("{error}"),
+        |error| {
+            creation_error(
+                error,
+                &format!("`prompt-expander test {name}` runs its tests"),
+            )
         },
     )?;
-    test::run(&tests, true).map_err(|why| anyhow!("{why}"))?; // adds the text that is expected
+    test::run(&tests, Mode::Update).map_err(|diagnostic| anyhow!("{diagnostic}"))?;
     Ok(tests.path)
 }
 
-/// Warns of prompts that the new file overrides or that override it. Returns whether its folder is
-/// part of the library.
+/// Returns why a file could not be created. If it exists, `hint` says what to do with it.
+fn creation_error(error: Diagnostic, hint: &str) -> anyhow::Error {
+    if error.kind == Kind::Exists {
+        return anyhow!("{}; {hint}", error.message);
+    }
+    anyhow!("{error}")
+}
+
+/// Warns of a prompt that the new file replaces, or that is used instead of the file. Returns
+/// whether the library has the folder of the file.
 pub(super) fn warn_of_the_same_name(
     library: &Library,
     name: &Name,
     file: &Path,
     reporter: &Reporter,
 ) -> bool {
-    let all = library.view().all(name);
-    let Some(place) = all.iter().position(|found| found.is_in(file)) else {
+    let prompts = library.view().all(name);
+    let Some(rank) = prompts.iter().position(|found| found.is_in(file)) else {
         return false;
     };
-    if place > 0 {
+    if rank > 0 {
         reporter.warn(&format!(
-            "{} overrides the new file; choose another name",
-            what(&all[0])
+            "{} is used instead of the new file; choose another name",
+            location(&prompts[0])
         ));
-    } else if let Some(overridden) = all.get(1) {
-        let overridden = what(overridden);
+    } else if let Some(other) = prompts.get(1) {
+        let remove_command = rm::command(&prompts[0]);
         reporter.warn(&format!(
-            "the new file overrides {overridden}; delete the new file to restore that prompt"
+            "`:{name}` now replaces {}; `{remove_command}` brings that back",
+            location(other)
         ));
     }
     true
 }
 
 pub(super) fn warn_of_unserved(folder: &Path, reporter: &Reporter) {
-    let is_project = folder
-        .file_name()
-        .is_some_and(|folder| folder == PROJECT_FOLDER);
+    let is_project = folder.file_name() == Some(OsStr::new(PROJECT_FOLDER));
     let fix = if is_project {
         "run `prompt-expander trust`"
     } else {
         "add it to `prompts` in config.toml"
     };
     reporter.warn(&format!("{} is not served; {fix}", full_path(folder)));
-}
-
-fn what(found: &Found) -> String {
-    let place = found.place();
-    place.file.map_or_else(
-        || format!("the {} prompt", found.layer.name),
-        |file| full_path(&file),
-    )
 }

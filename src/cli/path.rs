@@ -1,12 +1,13 @@
 //! `prompt-expander path`: where prompts are.
 
-use super::output::{self, Reporter, shown};
+use super::output::{self, Reporter, full_path, shown};
 use super::source::PromptSource;
+use crate::library::Found;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,20 +26,14 @@ pub(super) struct PathOf {
 impl PathOf {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let path = match &self.name {
-            Some(name) => {
-                let view = source.library_with_warnings(reporter).view();
-                let found = view.find(name).map_err(reporter.failure(&view, "path"))?;
-                found.place().file.with_context(|| {
-                    format!(
-                        "the {} prompt {} has no file; `prompt-expander show {name}` prints it",
-                        found.layer.name,
-                        named(name)
-                    )
-                })?
-            }
+            Some(name) => file_of_prompt(source, name, reporter)?,
             None => source.folder_of_new(&source.library())?,
         };
-        print_as("path", &path, self.json)?;
+        if self.json {
+            output::print_json(&json!({ "path": path.display().to_string() }))?;
+        } else {
+            print(&path)?;
+        }
         if self.name.is_none() && !path.exists() {
             let option = source.project_option();
             reporter.note(&format!(
@@ -49,20 +44,43 @@ impl PathOf {
     }
 }
 
-/// Prints a path alone or, with --json, as an object with this key.
-pub(super) fn print_as(key: &str, path: &Path, is_json: bool) -> anyhow::Result<()> {
-    match is_json {
-        true => output::print_json(&json!({ key: path.display().to_string() })),
-        false => print("", path),
+/// Returns the path of a prompt's file.
+///
+/// # Errors
+/// There is no such prompt, or it has no file.
+fn file_of_prompt(
+    source: &PromptSource,
+    name: &str,
+    reporter: &Reporter,
+) -> anyhow::Result<PathBuf> {
+    let view = source.library_with_warnings(reporter).view();
+    let found = view.find(name).map_err(reporter.failure(&view, "path"))?;
+    found.place().file.with_context(|| {
+        format!(
+            "{} {} has no file; `prompt-expander show {name}` prints it",
+            location(&found),
+            named(name)
+        )
+    })
+}
+
+/// Returns the path of a prompt's file or, if it has none, `the built-in prompt`.
+pub(super) fn location(found: &Found) -> String {
+    match found.place().file {
+        Some(file) => full_path(&file),
+        None => format!("the {} prompt", found.layer.name),
     }
 }
 
-/// Prints a path: for a person what was done with it and how messages show it, for a script the
-/// path alone, byte for byte.
-pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
+/// Prints a path: to a person as messages show it, to a script byte for byte.
+pub(super) fn print(path: &Path) -> anyhow::Result<()> {
+    print_done("", path)
+}
+
+/// Prints a path, and to a person before it what was done: `removed `.
+pub(super) fn print_done(done: &str, path: &Path) -> anyhow::Result<()> {
     if output::terminal_width().is_some() {
-        output::print(&format!("{done}{}\n", shown(path)).into())
-    } else {
-        output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
+        return output::print(&format!("{done}{}\n", shown(path)).into());
     }
+    output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
 }

@@ -2,33 +2,34 @@
 //! expands to.
 //!
 //! `pick/state.rs` knows what each key does, `pick/frame.rs` what is shown, and `pick/terminal.rs`
-//! how it gets there; `pick/plain.rs` asks line by line instead. `compose` uses the same picker for
-//! the draft of a message.
+//! how it gets there. `compose` uses the same picker for the draft of a message.
 
+mod choices;
+mod form;
 mod frame;
 mod keys;
-mod plain;
 mod state;
 #[cfg_attr(windows, path = "pick/console.rs")]
 mod terminal;
 
-pub(super) use state::{Choice, Expand, Purpose};
-pub(super) use terminal::has_terminal;
+pub(super) use state::{Choice, Expander, Purpose};
+pub(super) use terminal::can_draw;
 
+use super::expand::print_expansion;
 use super::output::Reporter;
 use super::source::PromptSource;
-use super::{call, clipboard, output, text_editor};
-use crate::api;
+use super::{call, clipboard, text_editor};
+use crate::api::{self, CallRequest, ExpandedPrompt};
 use crate::library::{Found, View};
 use crate::prompt::Call;
-use crate::wording::count;
 use anyhow::{Context, bail};
+use choices::Choices;
 use clap::Args;
 use keys::Key;
-use state::{Action, Choices, Chosen, State, Step};
+use state::{Chosen, Effect, State, Step};
 use std::io;
 use std::process::ExitCode;
-use terminal::{Lines, Terminal};
+use terminal::Terminal;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -54,129 +55,134 @@ impl Pick {
         source: &PromptSource,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        if !has_terminal() {
+        if !can_draw() {
             bail!(
-                "`pick` needs a terminal; without one, use `prompt-expander list` and `prompt-expander expand NAME`"
+                "`pick` needs a terminal that it can draw on; use `prompt-expander list` and `prompt-expander expand NAME` instead"
             );
         }
-        let library = source.library_with_warnings(reporter);
-        let view = library.view();
+        let view = source.library_with_warnings(reporter).view();
         let purpose = Purpose {
             text: call::piped(reporter)?,
             ..Purpose::default()
         };
-        let expand: Expand<'_> = if self.print_command {
-            &command
+        let query = self.query.join(" ");
+        let expander: Expander<'_> = if self.print_command {
+            &command_to_type
         } else {
-            &expansion
+            &expand
         };
-        match choose(&view, &self.query.join(" "), purpose, expand, reporter)? {
-            Choice::Nothing | Choice::Edit(_) => return Ok(ExitCode::FAILURE),
-            Choice::Copy(text) => {
-                clipboard::copy(&text, reporter)?;
-                reporter.note(&format!(
-                    "copied {}",
-                    count(text.chars().count(), "character")
-                ));
-            }
-            Choice::Use(text) => {
-                let end = if text.ends_with('\n') { "" } else { "\n" };
-                output::print_verbatim(format!("{text}{end}").as_bytes())?;
-            }
+        match choose(&view, &query, purpose, expander, reporter)? {
+            Choice::Nothing | Choice::Edit(_) | Choice::EditDraft => return Ok(ExitCode::FAILURE),
+            Choice::Copy(text) => reporter.note(&clipboard::copy(&text)?),
+            Choice::Use(text) => print_expansion(&text)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// What an agent would get.
-pub(super) fn expansion(
-    found: &Found,
-    call: &api::CallRequest,
-) -> Result<(String, Vec<String>), String> {
-    let expansion = api::expand(found, call).map_err(|why| why.to_string())?;
-    Ok((expansion.prompt, expansion.warnings))
+/// Returns the text that an agent would get for a call.
+pub(super) fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
+    api::expand(found, request).map_err(|diagnostic| diagnostic.to_string())
 }
 
-/// What to type for it.
-fn command(found: &Found, call: &api::CallRequest) -> Result<(String, Vec<String>), String> {
-    let prompt = found.prompt().map_err(|why| why.to_string())?;
-    let input = call.input.join(" ");
-    let line = prompt.typed(&prompt.bind(Call::Named {
-        values: &call.arguments,
+/// Returns the command that makes this call if it is typed in a chat:
+/// `:compare Rust or Go criteria=speed`.
+fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
+    let prompt = found
+        .prompt()
+        .map_err(|diagnostic| diagnostic.to_string())?;
+    let input = request.input.join(" ");
+    let binding = prompt.bind(Call::Named {
+        values: &request.arguments,
         input: &input,
         is_strict: false,
-    }));
-    let line = line.ok_or(
+    });
+    let command = prompt.typed(&binding).ok_or(
         "no command gives these values; without --print-command, the expansion is printed",
     )?;
-    Ok((line, Vec::new()))
+    Ok(ExpandedPrompt {
+        prompt: command,
+        warnings: Vec::new(),
+    })
 }
 
-/// Lets a person choose a prompt on the terminal, and fill it in.
+/// Lets a person choose a prompt on the terminal and fill it in.
 ///
 /// # Errors
-/// The terminal or the editor fails.
+/// The terminal fails.
 pub(super) fn choose(
     view: &View,
     query: &str,
     purpose: Purpose,
-    expand: Expand<'_>,
+    expander: Expander<'_>,
     reporter: &Reporter,
 ) -> anyhow::Result<Choice> {
-    let Purpose {
-        is_draft, after, ..
-    } = purpose;
-    let mut state = State::new(Choices::of(view), query, purpose);
+    let is_draft = purpose.is_draft;
+    let mut state = State::new(Choices::new(view), query, purpose);
     loop {
-        let choice = match terminal::is_plain() {
-            true => Lines::new().and_then(|mut lines| lines.choose(&mut state, expand)),
-            false => Terminal::new(after).and_then(|terminal| drawn(terminal, &mut state, expand)),
-        };
-        match choice.context("the terminal cannot be used")? {
-            Choice::Edit(Some(text)) if !is_draft => match text_editor::edited(&text, reporter) {
-                Ok((text, _)) => {
-                    state.step = Step::Chosen(Chosen {
-                        text,
-                        notes: Vec::new(),
-                        top: 0,
-                    })
-                }
-                Err(why) => state.note = format!("{why:#}"),
-            },
-            choice => return Ok(choice),
+        let choice = draw(&mut state, expander).context("the terminal cannot be used")?;
+        match choice {
+            Choice::Edit(text) if !is_draft => edit(&mut state, &text, reporter),
+            _ => return Ok(choice),
         }
     }
 }
 
-/// Draws and reads keys until something is decided.
-fn drawn(mut terminal: Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Choice> {
+/// Draws the picker and reads keys until a person has decided.
+fn draw(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> {
+    let mut terminal = Terminal::new(state.purpose.after)?;
     loop {
         let key = terminal.key(|columns, rows| state.frame(columns, rows))?;
-        let mut action = state.key(&key);
-        if let Action::Expand(found, call) = &action {
-            if found
-                .prompt()
-                .is_ok_and(|prompt| prompt.is_rendered_by_service())
-            {
+        let mut effect = state.press(&key);
+        if let Effect::Expand(found, request) = &effect {
+            if is_rendered_by_service(found) {
                 state.note = "asking the service …".to_owned();
                 terminal.draw(|columns, rows| state.frame(columns, rows))?;
                 state.note.clear();
             }
-            action = state.expanded(expand(found, call));
+            effect = state.show_result(expander(found, request));
         }
-        if let Action::End(choice) = action {
+        if let Effect::End(choice) = effect {
             return Ok(choice);
         }
     }
 }
 
-/// Says something on the terminal, with what the keys do, and waits until the person has read it;
-/// returns `false` for Esc or Ctrl-C. `after` is written at the end.
-pub(super) fn tell(text: &str, keys: &str, after: &str) -> io::Result<bool> {
-    if terminal::is_plain() {
-        return Lines::new()?.tell(text);
+fn is_rendered_by_service(found: &Found) -> bool {
+    found
+        .prompt()
+        .is_ok_and(|prompt| prompt.is_rendered_by_service())
+}
+
+/// Opens the text in the editor, and shows what was saved.
+fn edit(state: &mut State, text: &str, reporter: &Reporter) {
+    match text_editor::edit_text(text, reporter) {
+        Ok(edited) => {
+            state.step = Step::Chosen(Chosen {
+                text: edited.text,
+                warnings: Vec::new(),
+                top: 0,
+            });
+        }
+        Err(error) => state.note = format!("{error:#}"),
     }
+}
+
+/// What a person answers to a message.
+#[derive(PartialEq)]
+pub(super) enum Answer {
+    GoOn,
+    Cancel,
+}
+
+/// Shows a message on the terminal, with a line that says what the keys do, until a key is pressed.
+/// Esc and Ctrl-C cancel, all other keys go on. `after` is written to the terminal at the end.
+pub(super) fn tell(message: &str, key_help: &str, after: &str) -> io::Result<Answer> {
+    let mut terminal = Terminal::new(after)?;
     let key =
-        Terminal::new(after)?.key(|columns, rows| frame::of_message(text, keys, columns, rows))?;
-    Ok(!matches!(key, Key::Escape | Key::Control('c')))
+        terminal.key(|columns, rows| frame::message_frame(message, key_help, columns, rows))?;
+    if matches!(key, Key::Escape | Key::Control('c')) {
+        return Ok(Answer::Cancel);
+    }
+    Ok(Answer::GoOn)
 }

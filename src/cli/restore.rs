@@ -1,10 +1,10 @@
 //! `prompt-expander restore`: writes an earlier version of a prompt again.
 
-use super::history::{editor_for, revision};
-use super::output::Reporter;
+use super::history::{current_revision, editor_for, revision};
+use super::output::{self, Reporter};
+use super::path;
 use super::source::PromptSource;
-use super::{output, path};
-use crate::library::Authorship;
+use crate::library::{Authorship, Found, Library};
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
@@ -30,50 +30,49 @@ pub(super) struct Restore {
 impl Restore {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
-        let editor = editor_for(&library, source.project, &self.name)?;
+        let editor = editor_for(&library, source, &self.name)?;
         let name = editor.resolve(&self.name)?;
         let versions = editor.history(&name)?;
-        let current = versions
-            .first()
-            .filter(|first| first.is_current)
-            .map(|first| first.revision);
-        let to = self
-            .revision
-            .map(|typed| revision(&versions, &typed))
-            .transpose()?;
-        let written = editor.restore(&name, current, to, &Authorship::default())?;
+        let current = current_revision(&versions);
+        let target = match &self.revision {
+            Some(typed) => Some(revision(&name, &versions, typed)?),
+            None => None,
+        };
+        let written = editor.restore(&name, current, target, &Authorship::default())?;
         let restored = editor
             .in_store(&name)
             .with_context(|| format!("{} was deleted just now", named(&name)))?;
+        let is_changed = current != Some(written.revision);
         let file = restored.place().path();
         if self.json {
             output::print_json(
                 &json!({ "path": file.display().to_string(), "revision": written.revision }),
             )?;
-        } else if current != Some(written.revision) {
-            path::print("restored ", &file)?;
+        } else if is_changed {
+            path::print_done("restored ", &file)?;
         }
         reporter.warn_all(&written.warnings);
-        let is_used = library
-            .view()
-            .get(&name)
-            .is_some_and(|found| found.place() == restored.place());
         match current {
-            Some(current) if current == written.revision => {
-                reporter.note(&format!(
-                    "{} has this text already; nothing is changed",
-                    named(&name)
-                ));
+            Some(_) if !is_changed => reporter.note(&format!(
+                "{} has this text already; nothing is changed",
+                named(&name)
+            )),
+            Some(current) => reporter.note(&format!(
+                "`prompt-expander restore {name} {}{}` undoes this",
+                current.short(),
+                source.project_option()
+            )),
+            None if is_used(&library, &restored) => {
+                reporter.note(&format!("type `:{name} …` in a chat"));
             }
-            Some(current) => {
-                let (revision, option) = (current.short(), source.project_option());
-                reporter.note(&format!(
-                    "`prompt-expander restore {name} {revision}{option}` undoes this"
-                ));
-            }
-            None if is_used => reporter.note(&format!("type `:{name} …` in a chat")),
             None => {}
         }
         Ok(())
     }
+}
+
+/// Returns whether a prompt is the one that its name means in a chat.
+fn is_used(library: &Library, prompt: &Found) -> bool {
+    let found = library.view().get(&prompt.name);
+    found.is_some_and(|found| found.place() == prompt.place())
 }

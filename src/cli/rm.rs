@@ -4,7 +4,7 @@ use super::history::editor_for;
 use super::output::{self, Reporter, full_path};
 use super::path;
 use super::source::PromptSource;
-use crate::library::{Authorship, Editor, Found, View};
+use crate::library::{Authorship, Editor, Found, Layer, Library, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
 use anyhow::Context;
@@ -39,112 +39,147 @@ impl Rm {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings(reporter);
-        let mut prompts: Vec<(Editor<'_>, Found)> = Vec::new();
-        for typed in &self.names {
-            let editor = editor_for(&library, source.project, typed)?;
-            let found = own(&editor, typed)?;
-            if prompts.iter().all(|(_, other)| other.name != found.name) {
-                prompts.push((editor, found));
-            }
-        }
-        let mut removed: Vec<PathBuf> = Vec::new();
+        let prompts = self.prompts(&library, source)?;
+        let mut removed = Vec::new();
         let mut result = Ok(());
         if self.yes || is_confirmed(&prompts, reporter)? {
-            result = prompts.iter().try_for_each(|(editor, found)| {
-                remove(
-                    editor,
-                    found,
-                    source.project_option(),
-                    &mut removed,
-                    reporter,
-                )
-            });
+            result = remove_all(&prompts, &mut removed, reporter);
         } else {
             reporter.note("nothing is removed");
         }
-        if self.json {
-            let paths: Vec<String> = removed
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            output::print_json(&json!({ "removed": paths }))?;
-        } else {
-            removed
-                .iter()
-                .try_for_each(|path| path::print("removed ", path))?;
-        }
+        // If one prompt could not be removed, those before it are gone all the same.
+        self.print(&removed)?;
         result.map(|()| ExitCode::SUCCESS)
+    }
+
+    /// Returns the prompts that were named, each once.
+    fn prompts<'l>(
+        &self,
+        library: &'l Library,
+        source: &PromptSource,
+    ) -> anyhow::Result<Vec<OwnPrompt<'l>>> {
+        let mut prompts: Vec<OwnPrompt<'l>> = Vec::new();
+        for typed in &self.names {
+            let editor = editor_for(library, source, typed)?;
+            let found = own(&editor, typed)?;
+            if prompts.iter().all(|other| other.found.name != found.name) {
+                prompts.push(OwnPrompt { editor, found });
+            }
+        }
+        Ok(prompts)
+    }
+
+    fn print(&self, removed: &[PathBuf]) -> anyhow::Result<()> {
+        if self.json {
+            let mut paths = Vec::new();
+            for path in removed {
+                paths.push(path.display().to_string());
+            }
+            return output::print_json(&json!({ "removed": paths }));
+        }
+        for path in removed {
+            path::print_done("removed ", path)?;
+        }
+        Ok(())
     }
 }
 
-/// Removes a prompt, whose text stays in the history, and its test file unless that belongs to
-/// another prompt now. `option` is needed to restore it.
-fn remove(
-    editor: &Editor<'_>,
-    found: &Found,
-    option: &str,
+/// A prompt to remove, and the editor that may do so.
+struct OwnPrompt<'l> {
+    editor: Editor<'l>,
+    found: Found,
+}
+
+impl OwnPrompt<'_> {
+    /// Returns the paths of the prompt and of its test file.
+    fn paths(&self) -> Vec<PathBuf> {
+        let mut paths = vec![self.found.place().path()];
+        if let Some(tests) = self.editor.view().test_file(&self.found) {
+            paths.push(tests.path);
+        }
+        paths
+    }
+
+    /// Removes the prompt, whose text stays in the history, and its test file, unless that belongs
+    /// to another prompt of this name now. Adds their paths to `removed`.
+    fn remove(&self, removed: &mut Vec<PathBuf>, reporter: &Reporter) -> anyhow::Result<()> {
+        let OwnPrompt { editor, found } = self;
+        let name = &found.name;
+        let revision = found
+            .info()
+            .revision
+            .with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
+        let tests = editor.view().test_file(found);
+        editor.delete(name, revision, &Authorship::default())?;
+        removed.push(found.place().path());
+        if editor.in_store(name).is_none() {
+            let restore = format!("prompt-expander restore {name}{}", project_option(found));
+            let mut result = "it back";
+            if let Some(tests) = tests {
+                editor.delete_tests(name, &tests)?;
+                removed.push(tests.path);
+                result = "the prompt back, not its test file";
+            }
+            reporter.note(&format!("`{restore}` brings {result}"));
+        }
+        note_what_is_used_now(editor.view(), name, reporter);
+        Ok(())
+    }
+}
+
+fn remove_all(
+    prompts: &[OwnPrompt<'_>],
     removed: &mut Vec<PathBuf>,
     reporter: &Reporter,
 ) -> anyhow::Result<()> {
-    let (name, info) = (&found.name, found.info());
-    let revision = info
-        .revision
-        .with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
-    let tests = editor.view().test_file(found);
-    editor.delete(name, revision, &Authorship::default())?;
-    removed.push(found.place().path());
-    if editor.in_store(name).is_none() {
-        let what = if tests.is_some() {
-            "the prompt back, not its test file"
-        } else {
-            "it back"
-        };
-        reporter.note(&format!(
-            "`prompt-expander restore {name}{option}` brings {what}"
-        ));
-        if let Some(tests) = tests {
-            editor.delete_tests(name, &tests)?;
-            removed.push(tests.path);
-        }
+    for prompt in prompts {
+        prompt.remove(removed, reporter)?;
     }
-    note_what_is_used_now(editor.view(), name, reporter);
     Ok(())
 }
 
-/// The prompt of exactly this name in the folder that is written to.
+/// Shows the files, and asks at the terminal whether to remove them.
+fn is_confirmed(prompts: &[OwnPrompt<'_>], reporter: &Reporter) -> anyhow::Result<bool> {
+    let mut files = Vec::new();
+    for prompt in prompts {
+        files.extend(prompt.paths().iter().map(|path| full_path(path)));
+    }
+    let question = format!(
+        "{}\nRemove {}? (`restore` brings prompts back)",
+        files.join("\n"),
+        count(files.len(), "file")
+    );
+    reporter.confirm(&question, &format!("remove {}", files.join(", ")))
+}
+
+/// Returns the command that removes a prompt.
+pub(super) fn command(found: &Found) -> String {
+    format!("prompt-expander rm {}{}", found.name, project_option(found))
+}
+
+/// Returns the option that a command needs to change this prompt.
+fn project_option(found: &Found) -> &'static str {
+    if found.layer == Layer::PROJECT {
+        " --project"
+    } else {
+        ""
+    }
+}
+
+/// Returns the prompt of exactly this name in the folder that is written to.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     let name = editor.resolve(typed)?;
-    editor
-        .in_store(&name)
-        .with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
+    editor.in_store(&name).with_context(|| {
+        format!(
+            "{} was deleted; `prompt-expander restore {name}` brings it back",
+            named(&name)
+        )
+    })
 }
 
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
 pub(super) fn note_what_is_used_now(view: &View, name: &Name, reporter: &Reporter) {
     if let Some(found) = view.get(name) {
-        let place = found
-            .place()
-            .file
-            .map_or(format!("the {} prompt", found.layer.name), |file| {
-                full_path(&file)
-            });
-        reporter.note(&format!("{} now refers to {place}", named(name)));
+        reporter.note(&format!("`:{name}` is now {}", path::location(&found)));
     }
-}
-
-/// Shows the files, and asks at the terminal whether to remove them.
-fn is_confirmed(prompts: &[(Editor<'_>, Found)], reporter: &Reporter) -> anyhow::Result<bool> {
-    let tests = |(editor, found): &(Editor<'_>, Found)| {
-        editor.view().test_file(found).map(|tests| tests.path)
-    };
-    let files = |prompt: &(Editor<'_>, Found)| [Some(prompt.1.place().path()), tests(prompt)];
-    let shown: Vec<String> = prompts
-        .iter()
-        .flat_map(files)
-        .flatten()
-        .map(|path| full_path(&path))
-        .collect();
-    let (files, number) = (shown.join("\n"), count(shown.len(), "file"));
-    let question = format!("{files}\nRemove {number}? (`restore` brings prompts back)");
-    reporter.confirm(&question, &format!("remove {}", shown.join(", ")))
 }

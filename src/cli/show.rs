@@ -3,6 +3,7 @@
 use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
+use crate::library::Found;
 use crate::whole_file;
 use anyhow::Context;
 use clap::Args;
@@ -26,23 +27,22 @@ impl Show {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let view = source.library_with_warnings(reporter).view();
         if self.json {
-            return output::print_json(
-                &api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?,
-            );
+            let shown = api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?;
+            return output::print_json(&shown);
         }
         let found = view
             .find(&self.name)
             .map_err(reporter.failure(&view, "show"))?;
-        let place = found.place();
-        // A file that cannot be a prompt is shown, too.
-        let bytes = match place
-            .file
-            .filter(|file| place.is_editable && file.is_file())
-        {
-            Some(file) => whole_file::read(&file)
-                .with_context(|| format!("{} cannot be read", output::shown(&file)))?,
-            None => found.text()?.into_bytes(),
-        };
-        output::print_verbatim(&bytes)
+        output::print_verbatim(&bytes(&found)?)
+    }
+}
+
+/// Returns the bytes of a prompt's file, even if that cannot be a prompt; else its text.
+fn bytes(found: &Found) -> anyhow::Result<Vec<u8>> {
+    let place = found.place();
+    match place.file {
+        Some(file) if place.is_editable && file.is_file() => whole_file::read(&file)
+            .with_context(|| format!("{} cannot be read", output::shown(&file))),
+        _ => Ok(found.text()?.into_bytes()),
     }
 }

@@ -1,50 +1,65 @@
-//! Prompts that are in no folder of this machine: commands write them as texts.
+//! Prompts in a database or on a team's server, and in no folder of this machine: commands write
+//! them as texts.
 
 use super::output::{Reporter, full_path};
-use super::{path, text_editor};
+use super::text_editor;
 use crate::library::{Authorship, Editor};
-use crate::prompt::{Name, Revision};
+use crate::prompt::{Diagnostic, Name, Revision};
 use anyhow::bail;
-use std::process::ExitCode;
+use std::path::PathBuf;
 
-/// Writes the text of a prompt, after the user has edited it if `is_edited`, and prints where it
-/// is. `expected` is `None` for a new one.
+/// A new text of a prompt.
+#[derive(Clone, Copy)]
+pub(super) struct NewText<'t> {
+    pub(super) name: &'t Name,
+    /// The revision that the text replaces; `None` for a new prompt.
+    pub(super) expected: Option<Revision>,
+    pub(super) text: &'t str,
+}
+
+/// Writes a text, and returns where it is.
 ///
 /// # Errors
-/// It cannot be written. What the user has edited stays in a file that the error names.
+/// The store does not take it, or the prompt has changed meanwhile.
 pub(super) fn write(
     editor: &Editor<'_>,
-    (name, expected): (&Name, Option<Revision>),
-    original: &str,
-    (is_edited, json): (bool, bool),
+    new: NewText<'_>,
     reporter: &Reporter,
-) -> anyhow::Result<ExitCode> {
-    let edited = is_edited
-        .then(|| text_editor::edited(original, reporter))
-        .transpose()?;
-    let text = edited.as_ref().map_or(original, |(text, _)| text);
-    let written = match expected {
-        _ if is_edited && text == original => {
-            reporter.note(&format!("nothing was changed; {}", text_editor::WAIT));
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(expected) => editor.update(name, expected, text, &Authorship::default()),
-        None => editor.create(name, text, &Authorship::default()),
+) -> Result<PathBuf, Diagnostic> {
+    let authorship = Authorship::default();
+    let written = match new.expected {
+        Some(expected) => editor.update(new.name, expected, new.text, &authorship)?,
+        None => editor.create(new.name, new.text, &authorship)?,
     };
-    match (written, edited) {
-        (Ok(written), _) => reporter.warn_all(written.warnings),
-        (Err(why), Some((_, file))) => {
+    reporter.warn_all(written.warnings);
+    let prompt = editor.in_store(new.name);
+    Ok(prompt.map(|found| found.place().path()).unwrap_or_default())
+}
+
+/// Opens a text in the user's editor, then writes it. Returns where it is; `None` if the user has
+/// not changed it.
+///
+/// # Errors
+/// The editor fails, or the text cannot be written. The text stays in a file that the error names.
+pub(super) fn edit(
+    editor: &Editor<'_>,
+    new: NewText<'_>,
+    reporter: &Reporter,
+) -> anyhow::Result<Option<PathBuf>> {
+    let edited = text_editor::edit_text(new.text, reporter)?;
+    if edited.text == new.text {
+        reporter.note(&format!("nothing was changed; {}", text_editor::WAIT));
+        return Ok(None);
+    }
+    let text = &edited.text;
+    match write(editor, NewText { text, ..new }, reporter) {
+        Ok(path) => Ok(Some(path)),
+        Err(diagnostic) => {
+            let file = edited.file.keep()?;
             bail!(
-                "{why}; it is not written, and your text is in {}",
-                full_path(&file.keep()?)
+                "{diagnostic}; it is not written, and your text is in {}",
+                full_path(&file)
             )
         }
-        (Err(why), None) => return Err(why.into()),
     }
-    let place = editor
-        .in_store(name)
-        .map(|found| found.place().path())
-        .unwrap_or_default();
-    path::print_as("path", &place, json)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,16 +1,17 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
-use super::diff;
+use super::check::finding::findings;
+use super::diff::colored;
 use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
-use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
+use crate::prompt::{Case, Diagnostic, Failure, MAX_FILE, Name};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,27 +40,28 @@ pub(super) struct Test {
     json: bool,
 }
 
-/// What was found, in the order of the files.
+/// The results of all test files, in their order.
 #[derive(Default)]
 struct Results {
-    cases: Vec<Tested>,
+    cases: Vec<CaseResult>,
+    /// The files that are broken.
     problems: Vec<Diagnostic>,
 }
 
 /// A case that was run.
 #[derive(Serialize)]
-pub(super) struct Tested {
+pub(super) struct CaseResult {
     prompt: String,
     title: String,
     file: String,
     line: usize,
-    status: Status,
+    status: CaseStatus,
     failures: Vec<ShownFailure>,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+enum CaseStatus {
     Passed,
     Failed,
     Updated,
@@ -81,271 +83,326 @@ impl Test {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let view = source.library_with_warnings(reporter).view();
-        let mut all = Results::default();
-        // All of them before the first is run, so that nothing is written if one is wrong.
-        let targets = self
-            .targets
-            .iter()
-            .map(|target| test_files(source, target, &view, reporter));
-        let mut files: Vec<TestFile> = targets
-            .collect::<anyhow::Result<Vec<_>>>()?
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut results = Results::default();
+        let mut files = Vec::new();
         if self.targets.is_empty() {
             let listing = view.list();
-            all.problems.extend(listing.unreadable().cloned());
+            results.problems.extend(listing.unreadable().cloned());
             files = listing.tests;
         }
+        // All targets are found before the first case is run, so that nothing is written if one of
+        // them is wrong.
+        for target in &self.targets {
+            files.extend(test_files(source, target, &view, reporter)?);
+        }
+        let mode = if self.update {
+            Mode::Update
+        } else {
+            Mode::Compare
+        };
         for file in &files {
-            match run(file, self.update) {
-                Ok(cases) => all.cases.extend(cases),
-                Err(problem) => all.problems.push(problem),
+            match run(file, mode) {
+                Ok(cases) => results.cases.extend(cases),
+                Err(problem) => results.problems.push(problem),
             }
         }
-        let [passed, failed, updated] =
-            [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
-        let has_failed = failed > 0 || !all.problems.is_empty();
         if self.json {
-            output::print_json(&json!({
-                "cases": all.cases, "problems": all.problems, "passed": passed, "failed": failed, "updated": updated
-            }))?;
+            output::print_json(&results.to_json())?;
         } else {
-            output::print(&all.text())?;
-            if files.is_empty() {
-                reporter
-                    .note("there are no test files; `prompt-expander new --test NAME` creates one");
-            } else if all
-                .cases
-                .iter()
-                .flat_map(|case| &case.failures)
-                .any(|failure| failure.diff.is_some())
-            {
-                reporter.note(
-                    "if the expansions are right, `prompt-expander test --update` writes them into the test files",
-                );
-            }
+            output::print_lines(&results.text())?;
+            results.note_next_step(!files.is_empty(), reporter);
         }
-        Ok(if has_failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        if results.has_failures() {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The test files that were named.
+/// Returns the test files of a target: the name of a prompt, a folder of prompts, or a test file.
+///
+/// # Errors
+/// There is no such prompt, or it has no tests.
 fn test_files(
     source: &PromptSource,
-    written: &Path,
+    target: &Path,
     view: &View,
     reporter: &Reporter,
 ) -> anyhow::Result<Vec<TestFile>> {
-    let path = absolute(written);
-    let name = written.to_str().and_then(|name| Name::new(name).ok());
-    if name.is_none_or(|name| view.get(&name).is_none()) {
+    if !is_name_of_prompt(target, view) {
+        let path = absolute(target);
         if path.is_dir() {
             return Ok(source.library_of(None, path).view().list().tests);
         }
-        if let Some(tests) = file(source, &path) {
+        if let Some(tests) = tests_in_file(source, &path) {
             return Ok(tests);
         }
     }
     let found = view
-        .find(&written.to_string_lossy())
+        .find(&target.to_string_lossy())
         .map_err(reporter.failure(view, "test"))?;
-    match view.test_file(&found) {
-        Some(tests) => Ok(vec![tests]),
-        None => {
-            bail!(
-                "{0} has no test file; `prompt-expander new --test {1}` creates one",
-                named(&found.name),
-                found.name
-            )
-        }
-    }
+    let Some(tests) = view.test_file(&found) else {
+        let name = &found.name;
+        bail!(
+            "{} has no test file; `prompt-expander new --test {name}` creates one",
+            named(name)
+        );
+    };
+    Ok(vec![tests])
 }
 
-/// The tests in this file, if it has the name of a test file.
-pub(super) fn file(source: &PromptSource, path: &Path) -> Option<Vec<TestFile>> {
-    let folder = path
-        .parent()
-        .filter(|_| is_test_file(path) && path.is_file())?;
-    let library = source.library_of(None, folder.to_owned());
-    let mut tests = library.view().list().tests;
+fn is_name_of_prompt(target: &Path, view: &View) -> bool {
+    let Some(Ok(name)) = target.to_str().map(Name::new) else {
+        return false;
+    };
+    view.get(&name).is_some()
+}
+
+/// Returns the tests in a file; `None` if it is not a test file.
+pub(super) fn tests_in_file(source: &PromptSource, path: &Path) -> Option<Vec<TestFile>> {
+    if !is_test_file(path) || !path.is_file() {
+        return None;
+    }
+    let folder = path.parent()?.to_owned();
+    let mut tests = source.library_of(None, folder).view().list().tests;
     tests.retain(|tests| tests.path == path);
     Some(tests)
 }
 
 impl Results {
-    fn count(&self, status: Status) -> usize {
-        self.cases
-            .iter()
-            .filter(|case| case.status == status)
-            .count()
+    fn count(&self, status: CaseStatus) -> usize {
+        let cases = self.cases.iter();
+        cases.filter(|case| case.status == status).count()
     }
 
+    fn has_failures(&self) -> bool {
+        self.count(CaseStatus::Failed) > 0 || !self.problems.is_empty()
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "cases": self.cases,
+            "problems": self.problems,
+            "passed": self.count(CaseStatus::Passed),
+            "failed": self.count(CaseStatus::Failed),
+            "updated": self.count(CaseStatus::Updated),
+        })
+    }
+
+    /// Returns a line for each case, the differences and the broken files, and the counts.
     fn text(&self) -> Styled {
-        let cases = self.cases.iter().map(Tested::text);
-        let mut text: Styled = cases
-            .chain(self.problems.iter().map(output::problem_in_two_lines))
-            .collect();
+        let mut text: Styled = self.cases.iter().map(CaseResult::text).collect();
+        text.append(match output::terminal_width() {
+            Some(columns) => findings(&self.problems, columns),
+            None => self
+                .problems
+                .iter()
+                .map(output::problem_in_two_lines)
+                .collect(),
+        });
         text.push(format!(
             "{} passed, {} failed",
-            self.count(Status::Passed),
-            self.count(Status::Failed)
+            self.count(CaseStatus::Passed),
+            self.count(CaseStatus::Failed)
         ));
-        if self.count(Status::Updated) > 0 {
-            text.push(format!(", {} updated", self.count(Status::Updated)));
+        let updated = self.count(CaseStatus::Updated);
+        if updated > 0 {
+            text.push(format!(", {updated} updated"));
         }
         if !self.problems.is_empty() {
             text.push(format!(", {}", count(self.problems.len(), "problem")));
         }
         text.plain("\n")
     }
+
+    /// Says how to create tests, or how to accept the texts that differ.
+    fn note_next_step(&self, has_files: bool, reporter: &Reporter) {
+        if !has_files {
+            reporter.note("there are no test files; `prompt-expander new --test NAME` creates one");
+            return;
+        }
+        let mut failures = self.cases.iter().flat_map(|case| &case.failures);
+        if failures.any(|failure| failure.diff.is_some()) {
+            reporter.note(
+                "if the expansions are right, `prompt-expander test --update` writes them into the test files",
+            );
+        }
+    }
 }
 
-/// Runs the tests in a file. With `update`, writes the expansions into it.
-pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
-    let LoadedTests {
-        prompt,
-        tests,
-        bytes,
-    } = file.read()?;
+/// What is done with a text that differs from what a case expects.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Mode {
+    /// The case fails.
+    Compare,
+    /// The case gets the text, and so does one that expects nothing yet.
+    Update,
+}
+
+/// Runs the tests in a file.
+///
+/// # Errors
+/// The prompt or the test file is broken, or the new texts cannot be written into the file.
+pub(super) fn run(file: &TestFile, mode: Mode) -> Result<Vec<CaseResult>, Diagnostic> {
+    let loaded = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
-    let error =
-        |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
-    let mut texts = BTreeMap::new();
-    let mut cases = Vec::new();
-    for (index, case) in tests.cases.iter().enumerate() {
-        let Outcome {
-            expansion,
-            mut failures,
-        } = case.run(&prompt, |call| Ok(found.expand(&prompt, call)?.messages));
-        let mut is_updated = false;
-        if let Some(expansion) = expansion {
-            failures.extend(
-                case.clients
-                    .iter()
-                    .filter_map(|agent| limit_failure(agent, &expansion)),
-            );
-            if update && case.takes_text() && !case.has_text(&expansion) {
+    let mut results = Vec::new();
+    let mut new_texts = BTreeMap::new();
+    for (index, case) in loaded.tests.cases.iter().enumerate() {
+        let prompt = &loaded.prompt;
+        let outcome = case.run(prompt, |call| Ok(found.expand(prompt, call)?.messages));
+        let mut failures = outcome.failures;
+        let mut passed = CaseStatus::Passed;
+        if let Some(expansion) = outcome.expansion {
+            failures.extend(limit_failures(case, &expansion));
+            let is_new = case.takes_text() && !case.has_text(&expansion);
+            if is_new && mode == Mode::Update {
                 failures.retain(|failure| failure.texts.is_none());
-                texts.insert(index, expansion);
-                is_updated = true;
+                new_texts.insert(index, expansion);
+                passed = CaseStatus::Updated;
             }
         }
-        let status = match (failures.is_empty(), is_updated) {
-            (false, _) => Status::Failed,
-            (true, true) => Status::Updated,
-            (true, false) => Status::Passed,
-        };
-        cases.push(Tested {
+        results.push(CaseResult {
             prompt: prompt.name.to_string(),
             title: case.title.clone(),
             file: file.path.display().to_string(),
             line: case.line,
-            status,
+            status: if failures.is_empty() {
+                passed
+            } else {
+                CaseStatus::Failed
+            },
             failures: failures.into_iter().map(ShownFailure::from).collect(),
         });
     }
-    if texts.is_empty() {
-        return Ok(cases);
+    if !new_texts.is_empty() {
+        write_texts(file, &loaded, &new_texts)?;
     }
-    let text = tests.with_texts(&texts);
+    Ok(results)
+}
+
+/// Writes the texts that cases expect into their file. The keys are the indices of the cases.
+fn write_texts(
+    file: &TestFile,
+    loaded: &LoadedTests,
+    texts: &BTreeMap<usize, String>,
+) -> Result<(), Diagnostic> {
     if file.is_read_only {
-        return error(
+        return Err(write_error(
+            file,
             "it is in another program's folder, and nothing is written there",
             "edit it yourself",
-        );
+        ));
     }
+    let text = loaded.tests.with_texts(texts);
     if text.len() > MAX_FILE {
-        return error(
+        return Err(write_error(
+            file,
             "it would become too long",
             "use `--- contains` instead of long texts",
-        );
+        ));
     }
-    match replace(&file.path, &bytes, &text) {
-        Ok(true) => Ok(cases),
-        Ok(false) => error(
+    match replace(&file.path, &loaded.bytes, &text) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(write_error(
+            file,
             "it has just been changed, and is not written",
             "run the command again",
-        ),
-        Err(why) => error(
-            &format!("it cannot be written: {why}"),
+        )),
+        Err(error) => Err(write_error(
+            file,
+            &format!("it cannot be written: {error}"),
             "correct the permissions of the file and its folder",
-        ),
+        )),
     }
 }
 
-/// What is wrong with a test file, as far as that shows without running it. A broken prompt is
-/// reported by its own check.
-pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
-    file.read()
-        .err()
-        .filter(|why| why.file.as_deref() == Some(&file.path))
+fn write_error(file: &TestFile, message: &str, fix: &str) -> Diagnostic {
+    Diagnostic::error(None, message, fix).in_file(&*file.path)
 }
 
-/// Why an agent would not get all of an expansion in one result of the tool.
-fn limit_failure(agent: &str, expansion: &str) -> Option<Failure> {
-    let message = match Agent::named(agent).and_then(|agent| agent.part) {
-        None => format!("no limit of an agent {} is known", quoted(agent)),
-        Some(part) if part.length(expansion) <= part.max => return None,
-        Some(part) => {
-            let [length, max] = [part.length(expansion), part.max].map(thousands);
-            format!(
-                "{agent} gets it in parts: it has {length} {}, a part has at most {max}",
-                part.unit.name()
-            )
+/// Returns what is wrong with a test file, as far as that shows without running it. A broken prompt
+/// is reported by its own check.
+pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
+    let diagnostic = file.read().err()?;
+    let is_of_file = diagnostic.file.as_deref() == Some(&file.path);
+    is_of_file.then_some(diagnostic)
+}
+
+/// Returns a failure for each agent of a case that would get the expansion in several parts.
+fn limit_failures(case: &Case, expansion: &str) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for agent in &case.clients {
+        if let Some(message) = limit_message(agent, expansion) {
+            failures.push(Failure {
+                check: "client",
+                message,
+                texts: None,
+            });
         }
+    }
+    failures
+}
+
+/// Returns why an agent would not get all of an expansion in one result of the tool.
+fn limit_message(agent: &str, expansion: &str) -> Option<String> {
+    let Some(part) = Agent::named(agent).and_then(|agent| agent.part) else {
+        return Some(format!("no limit of an agent {} is known", quoted(agent)));
     };
-    Some(Failure {
-        check: "client",
-        message,
-        texts: None,
-    })
+    let length = part.length(expansion);
+    if length <= part.max {
+        return None;
+    }
+    Some(format!(
+        "{agent} gets it in parts: it has {} {}, a part has at most {}",
+        thousands(length),
+        part.unit.name(),
+        thousands(part.max)
+    ))
 }
 
 impl From<Failure> for ShownFailure {
-    fn from(
-        Failure {
-            check,
-            message,
-            texts,
-        }: Failure,
-    ) -> ShownFailure {
-        let with_end = |text: String| if text.is_empty() { text } else { text + "\n" };
-        let diff = texts.map(|texts| texts.map(with_end));
-        let diff = diff
-            .map(|[expected, actual]| difference(("expected", &expected), ("expansion", &actual)));
+    fn from(failure: Failure) -> ShownFailure {
+        let diff = failure.texts.map(|[expected, actual]| {
+            let expected = with_line_end(expected);
+            let actual = with_line_end(actual);
+            difference(("expected", &expected), ("expansion", &actual))
+        });
         ShownFailure {
-            check,
-            message,
+            check: failure.check,
+            message: failure.message,
             diff,
         }
     }
 }
 
-impl Tested {
-    /// A line, and what differs.
+/// Ends a text with a line break, unless it is empty.
+fn with_line_end(mut text: String) -> String {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+impl CaseResult {
+    /// Returns a line with the status, and what differs.
     fn text(&self) -> Styled {
         let name = format!("{}: {}", self.prompt, printable(&self.title));
-        let place = format!("({}:{})", output::shown(Path::new(&self.file)), self.line);
+        let file = output::shown(Path::new(&self.file));
+        let place = format!("({file}:{})", self.line);
         let mut text = match self.status {
-            Status::Passed => styled(ADDED, "ok").plain(format!("    {name}\n")),
-            Status::Updated => styled(ADDED, "updated").plain(format!(" {name} {place}\n")),
-            Status::Failed => styled(ERROR, "FAIL").plain(format!("  {name} {place}\n")),
+            CaseStatus::Passed => styled(ADDED, "ok").plain(format!("    {name}\n")),
+            CaseStatus::Updated => styled(ADDED, "updated").plain(format!(" {name} {place}\n")),
+            CaseStatus::Failed => styled(ERROR, "FAIL").plain(format!("  {name} {place}\n")),
         };
-        for ShownFailure {
-            check,
-            message,
-            diff,
-        } in &self.failures
-        {
-            text.push(format!("  {check}: {}\n", printable(message)));
-            for line in diff.iter().flat_map(|diff| diff.lines()) {
-                text.push("  ");
-                text.append(diff::colored(line));
+        for failure in &self.failures {
+            let message = printable(&failure.message);
+            text.push(format!("  {}: {message}\n", failure.check));
+            if let Some(diff) = &failure.diff {
+                for line in diff.lines() {
+                    text.push("  ");
+                    text.append(colored(line));
+                }
             }
         }
         text

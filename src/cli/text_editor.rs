@@ -34,8 +34,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// # Errors
-    /// How it failed; the file may or may not have been saved.
+    /// Fails if the editor has failed: the file may or may not have been saved.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Ended { editor, status } = self;
         ensure!(status.success(), "the editor {editor} failed ({status})");
@@ -48,54 +47,72 @@ impl Ended {
 /// # Errors
 /// No editor could be started.
 pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
-    let is_chosen = |(_, value): &(&str, OsString)| !value.to_string_lossy().trim().is_empty();
-    let mut chosen = VARIABLES
-        .into_iter()
-        .filter_map(|variable| Some((variable, env::var_os(variable)?)));
-    match chosen.find(is_chosen) {
-        Some((variable, value)) => open_with(&value, file, &format!("correct or unset {variable}")),
-        None => default(file, reporter),
+    for variable in VARIABLES {
+        let command = env::var_os(variable).unwrap_or_default();
+        if !command.to_string_lossy().trim().is_empty() {
+            return open_with(&command, file, &format!("correct or unset {variable}"));
+        }
     }
+    open_default(file, reporter)
 }
 
 /// Opens a file with the command of an editor, and waits until that ends.
 ///
 /// # Errors
 /// It could not be started; `fix` says what to do.
-pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result<Ended> {
-    let words = words(value);
+pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<Ended> {
+    let words = words(command);
     let editor = named(&words[0].to_string_lossy());
-    let program = find(&words[0]).map_err(|why| anyhow!("the editor {editor} {why}; {fix}"))?;
+    let program =
+        find_program(&words[0]).map_err(|error| anyhow!("the editor {editor} {error}; {fix}"))?;
     let mut command = Command::new(program);
     command
         .args(&words[1..])
         .arg(file)
-        .stdin(terminal())
-        .stdout(terminal_output());
-    // Ctrl-C reaches all processes of the terminal; only the editor should react to it.
-    #[cfg(unix)]
-    let interrupts = {
-        let received = std::sync::Arc::default();
-        [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT]
-            .map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&received)))
-    };
-    let status = command.status();
-    #[cfg(unix)]
-    interrupts
-        .into_iter()
-        .flatten()
-        .for_each(|interrupt| _ = signal_hook::low_level::unregister(interrupt));
-    Ok(Ended {
-        status: status.with_context(|| format!("the editor {editor} cannot be started"))?,
-        editor,
-    })
+        .stdin(editor_input())
+        .stdout(editor_output());
+    let status = wait_without_interrupts(&mut command)
+        .with_context(|| format!("the editor {editor} cannot be started"))?;
+    Ok(Ended { editor, status })
 }
 
-/// A text after the user has changed it in the editor, and the temporary file that has it.
+/// Runs a command to its end. Ctrl-C reaches all processes of the terminal; only the editor should
+/// react to it, so this process ignores it meanwhile.
+#[cfg(unix)]
+fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
+    use signal_hook::consts::{SIGINT, SIGQUIT};
+    let received = std::sync::Arc::default();
+    let mut handlers = Vec::new();
+    for signal in [SIGINT, SIGQUIT] {
+        handlers.extend(signal_hook::flag::register(
+            signal,
+            std::sync::Arc::clone(&received),
+        ));
+    }
+    let status = command.status();
+    for handler in handlers {
+        signal_hook::low_level::unregister(handler);
+    }
+    status
+}
+
+#[cfg(not(unix))]
+fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
+    command.status()
+}
+
+/// A text that the user has edited.
+pub(super) struct EditedText {
+    pub(super) text: String,
+    /// The temporary file that has the text.
+    pub(super) file: TempPath,
+}
+
+/// Lets the user change a text in their editor.
 ///
 /// # Errors
 /// The editor failed, or what it has saved is no text.
-pub(super) fn edited(text: &str, reporter: &Reporter) -> anyhow::Result<(String, TempPath)> {
+pub(super) fn edit_text(text: &str, reporter: &Reporter) -> anyhow::Result<EditedText> {
     let file = tempfile::Builder::new()
         .prefix("prompt-expander-")
         .suffix(".md")
@@ -103,67 +120,63 @@ pub(super) fn edited(text: &str, reporter: &Reporter) -> anyhow::Result<(String,
         .into_temp_path();
     fs::write(&file, text)?;
     open(&file, reporter)?.check()?;
-    Ok((
-        fs::read_to_string(&file).context("what the editor has saved cannot be read")?,
-        file,
-    ))
+    let text = fs::read_to_string(&file).context("what the editor has saved cannot be read")?;
+    Ok(EditedText { text, file })
 }
 
-/// The file of a program, also of one with a suffix that Windows adds: `code` is `code.cmd` there.
-fn find(program: &OsStr) -> Result<PathBuf, String> {
+/// Returns the file of a program, also with a suffix that Windows adds: `code` is `code.cmd` there.
+fn find_program(program: &OsStr) -> Result<PathBuf, String> {
     let environment: Environment = env::vars_os().collect();
-    environment.find_program(
-        &program.to_string_lossy(),
-        &env::current_dir().unwrap_or_default(),
-    )
+    let working_folder = env::current_dir().unwrap_or_default();
+    environment.find_program(&program.to_string_lossy(), &working_folder)
 }
 
-/// Whether the command of an editor is `prompt-expander compose`.
-pub(super) fn is_compose(value: &OsStr) -> bool {
-    let words = words(value);
+/// Returns whether the command of an editor is `prompt-expander compose`.
+pub(super) fn is_compose(command: &OsStr) -> bool {
+    let words = words(command);
     let program = Path::new(&words[0]).file_stem().unwrap_or_default();
-    program
+    let is_this_program = program
         .to_string_lossy()
-        .starts_with(env!("CARGO_PKG_NAME"))
-        && words.iter().any(|word| word == "compose")
+        .starts_with(env!("CARGO_PKG_NAME"));
+    is_this_program && words.iter().any(|word| word == "compose")
 }
 
-/// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is
-/// the path of a file is one word, even with spaces, and so is one that a shell would not accept.
-pub(super) fn words(value: &OsStr) -> Vec<OsString> {
-    let text = value
-        .to_str()
-        .filter(|_| !Path::new(value).is_file())
-        .unwrap_or_default();
-    // On Windows, a backslash separates folders.
+/// Divides a command into the program and its arguments, as a shell does with quotes and
+/// backslashes: `code --wait` → `code`, `--wait`.
+///
+/// The path of a file is one word, even with spaces, and so is a command that a shell would not
+/// accept.
+pub(super) fn words(command: &OsStr) -> Vec<OsString> {
+    let whole = vec![command.to_owned()];
+    let Some(text) = command.to_str() else {
+        return whole;
+    };
+    if Path::new(text).is_file() {
+        return whole;
+    }
     let text = if cfg!(windows) {
-        text.replace('\\', r"\\")
+        text.replace('\\', r"\\") // a backslash separates folders there
     } else {
         text.to_owned()
     };
-    match shlex::split(&text).filter(|words| !words.is_empty()) {
-        Some(words) => words.into_iter().map(OsString::from).collect(),
-        None => vec![value.to_owned()],
+    match shlex::split(&text) {
+        Some(words) if !words.is_empty() => words.into_iter().map(OsString::from).collect(),
+        _ => whole,
     }
 }
 
-/// Starts one of the [`DEFAULTS`], and prints which.
-fn default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
+/// Opens a file with the first of the [`DEFAULTS`] that is installed, and says which it was.
+fn open_default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
     let fix = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
-    let has_terminal = io::stdout().is_terminal()
-        && (io::stdin().is_terminal() || controlling_terminal().is_some());
     ensure!(
-        cfg!(windows) || has_terminal,
+        cfg!(windows) || has_terminal(),
         "an editor needs a terminal, and none is available; {fix}"
     );
-    let editor = DEFAULTS.iter().find(|editor| find(editor.as_ref()).is_ok());
-    let ended = open_with(
-        editor
-            .with_context(|| format!("no editor was found; {fix}"))?
-            .as_ref(),
-        file,
-        fix,
-    )?;
+    let editor = DEFAULTS
+        .iter()
+        .find(|editor| find_program(editor.as_ref()).is_ok())
+        .with_context(|| format!("no editor was found; {fix}"))?;
+    let ended = open_with(editor.as_ref(), file, fix)?;
     reporter.note(&format!(
         "opened in {}, because neither VISUAL nor EDITOR is set",
         ended.editor
@@ -171,26 +184,34 @@ fn default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
     Ok(ended)
 }
 
-/// The standard input of an editor: the terminal, even if this program's own standard input is a
-/// pipe.
-fn terminal() -> Stdio {
+/// Returns whether an editor could show a text and read keys.
+fn has_terminal() -> bool {
+    io::stdout().is_terminal() && (io::stdin().is_terminal() || controlling_terminal().is_some())
+}
+
+/// Returns the standard input of an editor: the terminal, even if this program's own standard input
+/// is a pipe.
+fn editor_input() -> Stdio {
     match controlling_terminal() {
         Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
         _ => Stdio::inherit(),
     }
 }
 
-/// The standard output of an editor: this program's own is for its result.
-fn terminal_output() -> Stdio {
+/// Returns the standard output of an editor: the terminal, even if this program's own standard
+/// output is a pipe for its result.
+fn editor_output() -> Stdio {
+    if io::stdout().is_terminal() {
+        return Stdio::inherit();
+    }
     let path = if cfg!(windows) { "CONOUT$" } else { "/dev/tty" };
     match fs::File::options().write(true).open(path) {
-        _ if io::stdout().is_terminal() => Stdio::inherit(),
         Ok(terminal) => terminal.into(),
         Err(_) => io::stderr().into(),
     }
 }
 
-/// The terminal in which this process was started, even if its standard input is a pipe.
+/// Opens the terminal in which this process was started, to read from it.
 fn controlling_terminal() -> Option<fs::File> {
     fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }

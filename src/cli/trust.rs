@@ -61,7 +61,7 @@ impl Trust {
         }
         if self.list {
             for root in &trusted {
-                path::print("", Path::new(root))?;
+                path::print(Path::new(root))?;
             }
         }
         Ok(())

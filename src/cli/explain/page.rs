@@ -1,9 +1,8 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
-use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder};
+use crate::api::{BUILT_IN, Explanation, Given, MeasuredLimit, Placeholder};
 use crate::cli::output::{self, ERROR, FAINT, NAME, Row, Styled, WARNING, styled};
-use crate::library::ServiceRequest;
-use crate::prompt::{Format, INPUT, Origin, Position, Reason, Unexpanded};
+use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::path::Path;
@@ -14,99 +13,94 @@ const SHOWN: usize = 200;
 /// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
 
-/// The page, in this many columns.
-pub(super) fn of(explanation: &Explanation, columns: usize) -> Styled {
-    let mut text = styled(NAME, format!(":{}", explanation.name)).plain("\n");
+/// Returns the page for a terminal with this many columns.
+pub(super) fn page(explanation: &Explanation, columns: usize) -> Styled {
+    let mut page = styled(NAME, format!(":{}", explanation.name)).plain("\n");
     for (heading, mut rows) in [
         ("", about(explanation)),
         ("\nArguments\n", arguments(explanation)),
-        ("\nPlaceholders\n", braces(explanation)),
+        ("\nPlaceholders\n", placeholders(explanation)),
         ("\nRequest\n", request(explanation)),
-        ("\nExpansion\n", lengths(explanation)),
+        ("\nExpansion\n", expansion(explanation)),
         ("\nWarnings\n", warnings(explanation)),
     ] {
         rows.retain(|row| row.texts.iter().any(|(_, text)| !text.is_empty()));
         if !rows.is_empty() {
-            text.push(heading);
-            text.append(output::in_columns(&rows, columns));
+            page.push(heading);
+            page.append(output::in_columns(&rows, columns));
         }
     }
-    text
+    page
 }
 
-/// What the prompt is and where it comes from.
+/// Returns what the prompt is and where it comes from.
 fn about(explanation: &Explanation) -> Vec<Row> {
-    let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
-    let title = |format: &'static str| Format::named(format).map_or(format, |format| format.title);
+    let mut tags = Vec::new();
+    for tag in &explanation.tags {
+        tags.push(format!("#{}", output::one_line(tag)));
+    }
+    let mut attachments = Vec::new();
+    for path in &explanation.attachments {
+        attachments.push(output::one_line(path));
+    }
     let mut rows = vec![
         row("about", output::one_line(&explanation.description)),
-        row("title", one_line(&explanation.title)),
+        row("title", in_one_line(&explanation.title)),
         row("layer", explanation.layer.map_or("", |layer| layer.name)),
-        row("pack", one_line(&explanation.pack)),
-        row("format", explanation.format.map(title).unwrap_or_default()),
+        row("pack", in_one_line(&explanation.pack)),
+        row("format", format_title(explanation)),
     ];
     if explanation.source != BUILT_IN {
         rows.push(row("file", shown(&explanation.source)));
     }
-    rows.extend(
-        explanation
-            .includes
-            .iter()
-            .map(|file| row("includes", shown(file))),
-    );
-    rows.extend(
-        explanation
-            .shadows
-            .iter()
-            .map(|shadowed| match shadowed.source.as_str() {
-                BUILT_IN => row("overrides", "the built-in prompt"),
-                path => row("overrides", shown(path)),
-            }),
-    );
-    let tags: Vec<String> = explanation
-        .tags
-        .iter()
-        .map(|tag| format!("#{}", output::one_line(tag)))
-        .collect();
+    for file in &explanation.includes {
+        rows.push(row("includes", shown(file)));
+    }
+    for shadowed in &explanation.shadows {
+        if shadowed.source == BUILT_IN {
+            rows.push(row("overrides", "the built-in prompt"));
+        } else {
+            rows.push(row("overrides", shown(&shadowed.source)));
+        }
+    }
     rows.push(row("tags", tags.join(" ")));
     rows.push(row("usage", explanation.usage.clone().unwrap_or_default()));
-    let attachments = explanation
-        .attachments
-        .iter()
-        .map(|path| output::one_line(path));
-    rows.push(row("attached", attachments.collect::<Vec<_>>().join(", ")));
+    rows.push(row("attached", attachments.join(", ")));
     rows.push(row("messages", explanation.messages.join(", ")));
     rows
 }
 
-/// The value of each argument, and of the input.
+fn in_one_line(text: &Option<String>) -> String {
+    output::one_line(text.as_deref().unwrap_or_default())
+}
+
+/// Returns the name of the program that the file is written for; empty for a file of our own
+/// format.
+fn format_title(explanation: &Explanation) -> &'static str {
+    match explanation.format {
+        Some(name) => Format::named(name).map_or(name, |format| format.title),
+        None => "",
+    }
+}
+
+/// Returns the value of each argument, and of the input.
 fn arguments(explanation: &Explanation) -> Vec<Row> {
-    let origin = if explanation.is_input_rest {
-        "the rest of the input"
-    } else {
-        "as given"
-    };
-    let input = explanation
-        .input
-        .as_ref()
-        .map(|input| row(INPUT, with_origin(input, origin)));
-    explanation
-        .arguments
-        .iter()
-        .map(argument)
-        .chain(input)
-        .collect()
+    let mut rows: Vec<Row> = explanation.arguments.iter().map(argument).collect();
+    if let Some(input) = &explanation.input {
+        let origin = if explanation.is_input_rest {
+            "the rest of the input"
+        } else {
+            "as given"
+        };
+        rows.push(row(INPUT, with_origin(input, origin)));
+    }
+    rows
 }
 
 fn argument(given: &Given) -> Row {
     let origin = match given.from {
         Origin::Omitted => return row(&given.name, "(not given: empty)"),
-        Origin::Missing => {
-            return Row {
-                style: ERROR,
-                ..row(&given.name, "(missing)")
-            };
-        }
+        Origin::Missing => return styled_row(ERROR, &given.name, "(missing)"),
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
         Origin::Word => "by position",
@@ -116,165 +110,135 @@ fn argument(given: &Given) -> Row {
     row(&given.name, with_origin(&given.value, origin))
 }
 
-/// The placeholders: filled ones if there is an expansion, and unexpanded ones.
-fn braces(explanation: &Explanation) -> Vec<Row> {
-    let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) = explanation
-        .placeholders
-        .iter()
-        .partition(|placeholder| placeholder.is_empty);
-    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) = explanation
+/// Returns the placeholders that are filled in, if there is an expansion, and those that stay as
+/// they are written.
+fn placeholders(explanation: &Explanation) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(place) = &explanation.input_place {
+        rows.push(row("filled", format!("none: the input {place}")));
+    } else if explanation.expansion.is_some() {
+        let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) = explanation
+            .placeholders
+            .iter()
+            .partition(|placeholder| placeholder.is_empty);
+        rows.push(row("filled", list_placeholders(&filled)));
+        rows.push(row("empty", list_placeholders(&empty)));
+    }
+    let (unknown, known): (Vec<&Unexpanded>, Vec<&Unexpanded>) = explanation
         .unexpanded
         .iter()
-        .partition(|found| found.reason == Reason::Unknown);
-    let mut rows = vec![
-        row("filled", list_filled(&filled)),
-        row("empty", list_filled(&empty)),
-        row("unexpanded", list_unexpanded(&others)),
-        Row {
-            style: WARNING,
-            ..row("unknown", list_unexpanded(&unknown))
-        },
-    ];
-    if let Some(place) = &explanation.input_place {
-        rows[0] = row("filled", format!("none: the input {place}"));
-    } else if explanation.expansion.is_none() {
-        rows.drain(..2);
-    }
+        .partition(|unexpanded| unexpanded.reason == Reason::Unknown);
+    rows.push(row("unexpanded", list_unexpanded(&known)));
+    rows.push(styled_row(WARNING, "unknown", list_unexpanded(&unknown)));
     rows
 }
 
-fn list_filled(placeholders: &[&Placeholder]) -> String {
-    let shown = placeholders
-        .iter()
-        .map(|Placeholder { written, count, .. }| {
-            let written = cut(written);
-            if *count == 1 {
-                written
-            } else {
-                format!("{written} ({count} times)")
-            }
-        });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
-/// The first of them with their positions, and the number of the others.
-fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
-    let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
-    let mut texts: Vec<String> = shown
-        .map(|found| {
-            format!(
-                "{} ({})",
-                cut(&found.written),
-                place(found.file.as_deref(), found.position)
-            )
-        })
-        .collect();
-    if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
-        texts.push(format!(
-            "and {} more",
-            thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)
-        ));
+/// Returns placeholders as one text: `{{options}} (2 times), {{criteria}}`.
+fn list_placeholders(placeholders: &[&Placeholder]) -> String {
+    let mut texts = Vec::new();
+    for placeholder in placeholders {
+        let mut text = cut(&placeholder.written);
+        if placeholder.count > 1 {
+            text += &format!(" ({} times)", placeholder.count);
+        }
+        texts.push(text);
     }
     texts.join(", ")
 }
 
-/// Line and column, and before them the file, if it is an included one.
-fn place(file: Option<&Path>, position: Position) -> String {
-    let file = file
-        .map(|file| format!("{}:", output::shown(file)))
-        .unwrap_or_default();
-    format!("{file}{position}")
+/// Returns the first unexpanded placeholders with their positions, and the number of the others.
+fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
+    let mut texts = Vec::new();
+    for placeholder in unexpanded.iter().take(MAX_UNEXPANDED_SHOWN) {
+        let place = place(placeholder.file.as_deref(), placeholder.position);
+        texts.push(format!("{} ({place})", cut(&placeholder.written)));
+    }
+    if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
+        let others = thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN);
+        texts.push(format!("and {others} more"));
+    }
+    texts.join(", ")
 }
 
-/// What a service would be asked.
+/// Returns `LINE:COLUMN`, and before that the file, if it is an included one.
+fn place(included: Option<&Path>, position: Position) -> String {
+    match included {
+        Some(file) => format!("{}:{position}", output::shown(file)),
+        None => position.to_string(),
+    }
+}
+
+/// Returns the request that a service would get.
 fn request(explanation: &Explanation) -> Vec<Row> {
-    let Some(ServiceRequest {
-        method,
-        url,
-        headers,
-        body,
-    }) = &explanation.request
-    else {
+    let Some(request) = &explanation.request else {
         return Vec::new();
     };
-    let headers = headers.iter().map(|(name, value)| row(name, value));
-    let body = body.iter().map(|body| row("body", body));
-    [row(method, url)]
-        .into_iter()
-        .chain(headers)
-        .chain(body)
-        .collect()
-}
-
-/// The length of the expansion, or why it failed.
-fn lengths(explanation: &Explanation) -> Vec<Row> {
-    let Some(lengths) = &explanation.expansion else {
-        return explanation
-            .error
-            .iter()
-            .map(|error| Row {
-                style: ERROR,
-                ..row("error", error)
-            })
-            .collect();
-    };
-    let Lengths {
-        bytes,
-        characters,
-        tokens,
-        limits,
-    } = lengths;
-    let [bytes, characters, tokens] = [bytes, characters, tokens].map(|number| thousands(*number));
-    let length = format!("{bytes} bytes, {characters} characters, about {tokens} tokens");
-    let mut rows = vec![row("length", length)];
-    rows.extend(limits.iter().filter(|limit| limit.is_near()).map(limit_row));
-    match rows.len() - 1 {
-        0 => rows.push(row("limits", "within the known limits of all agents")),
-        near if near < limits.len() => rows.push(row("others", "within their known limits")),
-        _ => {}
+    let mut rows = vec![row(&request.method, &request.url)];
+    for (name, value) in &request.headers {
+        rows.push(row(name, value));
+    }
+    if let Some(body) = &request.body {
+        rows.push(row("body", body));
     }
     rows
 }
 
-fn limit_row(measured: &MeasuredLimit) -> Row {
-    let MeasuredLimit {
-        agent,
-        delivery,
-        length,
-        limit,
-        unit,
-        is_whole,
-        when_exceeded,
-    } = measured;
-    let label = format!("{agent} {delivery}");
-    let measured = format!("{} of {} {unit}", thousands(*length), thousands(*limit));
-    match is_whole {
-        true => row(label, measured),
-        false => Row {
-            style: WARNING,
-            ..row(label, format!("too long, {measured}: {when_exceeded}"))
-        },
+/// Returns the length of the expansion and the agents that do not get all of it at once, or why
+/// there is no expansion.
+fn expansion(explanation: &Explanation) -> Vec<Row> {
+    if let Some(error) = &explanation.error {
+        return vec![styled_row(ERROR, "error", error)];
     }
+    let Some(lengths) = &explanation.expansion else {
+        return Vec::new();
+    };
+    let mut rows = vec![row("length", count(lengths.characters, "character"))];
+    for limit in &lengths.limits {
+        if !limit.is_whole {
+            rows.push(exceeded_limit(limit));
+        }
+    }
+    rows
 }
 
+fn exceeded_limit(limit: &MeasuredLimit) -> Row {
+    styled_row(
+        WARNING,
+        format!("{} {}", limit.agent, limit.delivery),
+        format!(
+            "too long, {} of {} {}: {}",
+            thousands(limit.length),
+            thousands(limit.limit),
+            limit.unit,
+            limit.when_exceeded
+        ),
+    )
+}
+
+/// Returns the warnings about the call and the problems of the file, each with its place.
 fn warnings(explanation: &Explanation) -> Vec<Row> {
-    let of_call = explanation
-        .warnings
-        .iter()
-        .map(|warning| row("call", warning));
-    let fields = explanation.problems.iter().map(|problem| {
-        let is_other = |file: &&Path| {
-            explanation.source != BUILT_IN && *file != Path::new(&explanation.source)
+    let mut rows = Vec::new();
+    for warning in &explanation.warnings {
+        rows.push(row("call", warning));
+    }
+    for problem in &explanation.problems {
+        let label = match problem.position {
+            Some(position) => place(other_file(explanation, problem), position),
+            None => "file".to_owned(),
         };
-        let place = problem
-            .position
-            .map(|position| place(problem.file.as_deref().filter(is_other), position));
-        row(place.unwrap_or_else(|| "file".to_owned()), problem.text())
-    });
-    of_call.chain(fields).collect()
+        rows.push(row(label, problem.text()));
+    }
+    rows
 }
 
-/// A value in one line with where it comes from, and its length if it was cut off.
+/// Returns the file of a problem, if it is not the file of the prompt.
+fn other_file<'p>(explanation: &Explanation, problem: &'p Diagnostic) -> Option<&'p Path> {
+    let file = problem.file.as_deref()?;
+    let is_other = explanation.source != BUILT_IN && file != Path::new(&explanation.source);
+    is_other.then_some(file)
+}
+
+/// Returns a value in one line with where it comes from, and its length if it was cut off.
 fn with_origin(value: &str, origin: &str) -> String {
     match value.chars().count() {
         0 => format!("(empty, {origin})"),
@@ -287,7 +251,7 @@ fn with_origin(value: &str, origin: &str) -> String {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text, in one line.
 fn cut(text: &str) -> String {
     printable(&output::cut(text, SHOWN))
 }
@@ -297,9 +261,14 @@ fn shown(path: &str) -> String {
 }
 
 fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
+    styled_row(FAINT, label, value)
+}
+
+/// Returns a row with the label in this style.
+fn styled_row(style: Style, label: impl Into<String>, value: impl Into<String>) -> Row {
     Row {
         label: printable(&label.into()),
-        style: FAINT,
+        style,
         texts: vec![(Style::new(), value.into())],
     }
 }

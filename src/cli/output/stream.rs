@@ -57,7 +57,7 @@ impl Styled {
         for_terminal(&self.0)
     }
 
-    fn without_styles(&self) -> String {
+    pub(crate) fn without_styles(&self) -> String {
         self.0.iter().map(|(_, text)| text.as_str()).collect()
     }
 }

@@ -1,40 +1,21 @@
-//! The picker on Windows asks line by line, in the console of standard input and error: nothing is
-//! drawn there.
+//! The terminal of the picker on Windows, where nothing is drawn.
 
 use super::frame::Frame;
 use super::keys::Key;
 use std::convert::Infallible;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io;
 
-/// Whether a picker can be shown.
-pub(in crate::cli) fn has_terminal() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+pub(in crate::cli) fn can_draw() -> bool {
+    false
 }
 
-pub(super) fn is_plain() -> bool {
-    true
-}
+/// A terminal that does not exist.
+pub(super) struct NoTerminal(Infallible);
 
-/// The console, for questions and answers.
-pub(super) struct Lines {
-    pub(super) input: Box<dyn BufRead>,
-    pub(super) output: Box<dyn Write>,
-}
+pub(super) use self::NoTerminal as Terminal;
 
-impl Lines {
-    pub(super) fn new() -> io::Result<Lines> {
-        Ok(Lines {
-            input: Box::new(io::stdin().lock()),
-            output: Box::new(io::stderr()),
-        })
-    }
-}
-
-/// A terminal that does not exist here: nothing is drawn.
-pub(super) struct Terminal(Infallible);
-
-impl Terminal {
-    pub(super) fn new(_: &str) -> io::Result<Terminal> {
+impl NoTerminal {
+    pub(super) fn new(_: &str) -> io::Result<NoTerminal> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -1,13 +1,14 @@
 //! What a person types: keys, as terminals send them, and a line that is edited with them.
 
 use memchr::memmem;
+use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 /// What a person does with the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
     Character(char),
-    /// Several characters at once.
+    /// A text that is pasted.
     Pasted(String),
     /// A letter with Ctrl, or a key that does the same: Left is `b`, Right `f`, Home `a`, End `e`,
     /// Delete `d`.
@@ -25,28 +26,50 @@ pub(super) enum Key {
     PageDown,
 }
 
-/// What a terminal sends around a text that is pasted.
-const PASTE: [&[u8]; 2] = [b"\x1b[200~", b"\x1b[201~"];
+/// What a terminal sends before and after a text that is pasted.
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Takes the next key from the bytes that a terminal has sent; `None` if they are incomplete. What
-/// is no key is dropped. `is_all` says that nothing follows for now, so that a lone escape is a
-/// key.
+/// The first bytes of what a terminal has sent that belong together.
+struct Sequence {
+    length: usize,
+    /// `None` if the bytes are not a key, such as the report of a click.
+    key: Option<Key>,
+}
+
+impl Sequence {
+    fn key(length: usize, key: Key) -> Sequence {
+        Sequence {
+            length,
+            key: Some(key),
+        }
+    }
+
+    fn ignored(length: usize) -> Sequence {
+        Sequence { length, key: None }
+    }
+}
+
+/// Takes the next key from the bytes that a terminal has sent, and drops bytes that are not a key.
+/// Returns `None` if the bytes end before the end of a key.
+///
+/// `is_all` says that no more bytes follow for now. A single escape is a key only then: otherwise,
+/// it may be the beginning of one, as in `ESC [ A` for Up.
 pub(super) fn next(bytes: &mut Vec<u8>, is_all: bool) -> Option<Key> {
     while !bytes.is_empty() {
-        let (length, key) = first(bytes, is_all)?;
-        bytes.drain(..length);
-        if key.is_some() {
-            return key;
+        let sequence = first_sequence(bytes, is_all)?;
+        bytes.drain(..sequence.length);
+        if sequence.key.is_some() {
+            return sequence.key;
         }
     }
     None
 }
 
-/// The length of the first sequence of bytes, and its key if it is one.
-fn first(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
+/// Returns the first sequence of bytes that are not empty; `None` if its end is missing.
+fn first_sequence(bytes: &[u8], is_all: bool) -> Option<Sequence> {
     let key = match bytes[0] {
-        0x1b if bytes.len() == 1 => return is_all.then_some((1, Some(Key::Escape))),
-        0x1b => return sequence(bytes, is_all),
+        0x1b => return escape_sequence(bytes, is_all),
         b'\r' => Key::Enter,
         b'\n' => Key::NewLine,
         b'\t' => Key::Tab,
@@ -54,44 +77,72 @@ fn first(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
         byte @ 1..=0x1a => Key::Control(char::from(byte + 0x60)),
         _ => return character(bytes, is_all),
     };
-    Some((1, Some(key)))
+    Some(Sequence::key(1, key))
 }
 
-fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
-    let first = &bytes[..bytes.len().min(4)];
-    match first.utf8_chunks().next()?.valid().chars().next() {
-        Some(letter) => Some((
-            letter.len_utf8(),
-            (!letter.is_control()).then_some(Key::Character(letter)),
-        )),
-        None => (is_all || first.len() == 4).then_some((1, None)),
+/// Returns the first character of bytes as a key; `None` if its last byte is missing. A control
+/// character and a byte that is not UTF-8 are ignored.
+fn character(bytes: &[u8], is_all: bool) -> Option<Sequence> {
+    let bytes = &bytes[..bytes.len().min(4)];
+    let valid = bytes.utf8_chunks().next()?.valid();
+    let Some(character) = valid.chars().next() else {
+        let is_complete = is_all || bytes.len() == 4;
+        return is_complete.then_some(Sequence::ignored(1));
+    };
+    let length = character.len_utf8();
+    if character.is_control() {
+        return Some(Sequence::ignored(length));
     }
+    Some(Sequence::key(length, Key::Character(character)))
 }
 
-/// A sequence that begins with an escape.
-fn sequence(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
-    if bytes.starts_with(PASTE[0]) {
-        let start = PASTE[0].len();
-        let end = start + memmem::find(&bytes[start..], PASTE[1])?;
-        let text = String::from_utf8_lossy(&bytes[start..end])
-            .replace("\r\n", "\n")
-            .replace('\r', "\n");
-        return Some((end + PASTE[1].len(), Some(Key::Pasted(text))));
+/// Returns the sequence at the start of bytes that begin with an escape; `None` if its end is
+/// missing.
+fn escape_sequence(bytes: &[u8], is_all: bool) -> Option<Sequence> {
+    if bytes.len() == 1 {
+        return is_all.then_some(Sequence::key(1, Key::Escape));
     }
-    let end = match bytes[1] {
-        b'\r' | b'\n' => return Some((2, Some(Key::NewLine))),
+    if bytes.starts_with(PASTE_START) {
+        return pasted_text(bytes);
+    }
+    let last = match bytes[1] {
+        b'\r' | b'\n' => return Some(Sequence::key(2, Key::NewLine)), // Alt-Enter
         b'O' => 2,
-        b'[' => bytes
-            .iter()
-            .skip(2)
-            .position(|byte| (0x40..=0x7e).contains(byte))
-            .map_or(bytes.len(), |at| at + 2),
-        _ => return Some((1, Some(Key::Escape))), // Alt and a key, or an escape before it
+        b'[' => end_of_parameters(bytes),
+        // Alt and a key, or Esc before it.
+        _ => return Some(Sequence::key(1, Key::Escape)),
     };
-    let Some(last) = bytes.get(end) else {
-        return is_all.then_some((bytes.len(), None));
+    let Some(last_byte) = bytes.get(last) else {
+        return is_all.then_some(Sequence::ignored(bytes.len()));
     };
-    let key = match (last, &bytes[2..end]) {
+    Some(Sequence {
+        length: last + 1,
+        key: key_of_sequence(bytes[1], &bytes[2..last], *last_byte),
+    })
+}
+
+/// Returns the pasted text at the start of bytes; `None` if its end is missing.
+fn pasted_text(bytes: &[u8]) -> Option<Sequence> {
+    let start = PASTE_START.len();
+    let end = start + memmem::find(&bytes[start..], PASTE_END)?;
+    let text = String::from_utf8_lossy(&bytes[start..end]);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    Some(Sequence::key(end + PASTE_END.len(), Key::Pasted(text)))
+}
+
+/// Returns the index of the byte that ends a sequence `ESC [ PARAMETERS`: the first letter or `~`.
+fn end_of_parameters(bytes: &[u8]) -> usize {
+    let mut end = 2;
+    while end < bytes.len() && !(0x40..=0x7e).contains(&bytes[end]) {
+        end += 1;
+    }
+    end
+}
+
+/// Returns the key of a sequence such as `ESC [ 3 ~`: its introducer (`[` or `O`), the parameters
+/// and the last byte. `None` for other reports of a terminal.
+fn key_of_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
+    let key = match (last, parameters) {
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
         (b'C', _) => Key::Control('f'),
@@ -99,26 +150,26 @@ fn sequence(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
         (b'H', _) | (b'~', b"1" | b"7") => Key::Control('a'),
         (b'F', _) | (b'~', b"4" | b"8") => Key::Control('e'),
         (b'Z', _) => Key::BackTab,
-        (b'M', b"") if bytes[1] == b'O' => Key::Enter, // of the number pad
+        (b'M', b"") if introducer == b'O' => Key::Enter, // of the number pad
         (b'~', b"3") => Key::Control('d'),
         (b'~', b"5") => Key::PageUp,
         (b'~', b"6") => Key::PageDown,
-        _ => return Some((end + 1, None)),
+        _ => return None,
     };
-    Some((end + 1, Some(key)))
+    Some(key)
 }
 
 /// A text that is being typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Input {
     pub(super) text: String,
-    /// The byte that the cursor is before.
+    /// The index of the byte that the cursor is before.
     pub(super) cursor: usize,
 }
 
 impl Input {
-    /// A text with the cursor at its end.
-    pub(super) fn of(text: impl Into<String>) -> Input {
+    /// Returns a text with the cursor at its end.
+    pub(super) fn new(text: impl Into<String>) -> Input {
         let text = text.into();
         Input {
             cursor: text.len(),
@@ -126,47 +177,72 @@ impl Input {
         }
     }
 
-    /// Changes the text or moves the cursor, if the key does so; returns whether the text was
-    /// changed.
+    /// Edits the text or moves the cursor, as a shell does after this key. Returns whether the text
+    /// has changed.
     pub(super) fn edit(&mut self, key: &Key) -> bool {
-        let (at, end, mut buffer) = (self.cursor, self.text.len(), [0; 4]);
-        let (before, after) = self.text.split_at(at);
-        let is_base = |character: &char| character.width().unwrap_or(0) > 0; // others are shown with the one before them
-        let left = before
-            .char_indices()
-            .rev()
-            .find(|(_, character)| is_base(character))
-            .map_or(0, |(left, _)| left);
-        let right = after
-            .char_indices()
-            .skip(1)
-            .find(|(_, character)| is_base(character));
-        let right = right.map_or(end, |(right, _)| at + right);
-        let word = before
-            .trim_end()
-            .trim_end_matches(|character: char| !character.is_whitespace())
-            .len();
-        // A key that moves the cursor replaces nothing at another position.
-        let (range, text) = match key {
-            Key::Backspace => (left..at, ""),
-            Key::Control('d') => (at..right, ""),
-            Key::Control('u') => (0..at, ""),
-            Key::Control('k') => (at..end, ""),
-            Key::Control('w') => (word..at, ""),
-            Key::Character(character) => (at..at, &*character.encode_utf8(&mut buffer)),
-            Key::Pasted(text) => (at..at, text.as_str()),
-            Key::NewLine => (at..at, "\n"),
-            Key::Control('b') => (left..left, ""),
-            Key::Control('f') => (right..right, ""),
-            Key::Control('a') => (0..0, ""),
-            Key::Control('e') => (end..end, ""),
-            _ => return false,
-        };
-        let is_changed = !range.is_empty() || !text.is_empty();
-        self.cursor = range.start + text.len();
-        self.text.replace_range(range, text);
+        let cursor = self.cursor;
+        let end = self.text.len();
+        match key {
+            Key::Control('b') => self.move_to(self.left()),
+            Key::Control('f') => self.move_to(self.right()),
+            Key::Control('a') => self.move_to(0),
+            Key::Control('e') => self.move_to(end),
+            Key::Backspace => self.delete(self.left()..cursor),
+            Key::Control('d') => self.delete(cursor..self.right()),
+            Key::Control('u') => self.delete(0..cursor),
+            Key::Control('k') => self.delete(cursor..end),
+            Key::Control('w') => self.delete(self.start_of_word()..cursor),
+            Key::Character(character) => self.insert(character.encode_utf8(&mut [0; 4])),
+            Key::Pasted(text) => self.insert(text),
+            Key::NewLine => self.insert("\n"),
+            _ => false,
+        }
+    }
+
+    fn move_to(&mut self, position: usize) -> bool {
+        self.cursor = position;
+        false
+    }
+
+    fn delete(&mut self, range: Range<usize>) -> bool {
+        let is_changed = !range.is_empty();
+        self.cursor = range.start;
+        self.text.replace_range(range, "");
         is_changed
     }
+
+    fn insert(&mut self, text: &str) -> bool {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+        !text.is_empty()
+    }
+
+    /// Returns the position one shown character before the cursor. A character without a width,
+    /// such as an accent, belongs to the one before it.
+    fn left(&self) -> usize {
+        let mut characters = self.text[..self.cursor].char_indices().rev();
+        let character = characters.find(|(_, character)| has_width(*character));
+        character.map_or(0, |(position, _)| position)
+    }
+
+    /// Returns the position one shown character after the cursor.
+    fn right(&self) -> usize {
+        let mut characters = self.text[self.cursor..].char_indices().skip(1);
+        let character = characters.find(|(_, character)| has_width(*character));
+        character.map_or(self.text.len(), |(position, _)| self.cursor + position)
+    }
+
+    /// Returns the position at which the word before the cursor begins.
+    fn start_of_word(&self) -> usize {
+        let before = self.text[..self.cursor].trim_end();
+        before
+            .trim_end_matches(|letter: char| !letter.is_whitespace())
+            .len()
+    }
+}
+
+fn has_width(character: char) -> bool {
+    character.width().unwrap_or(0) > 0
 }
 
 #[cfg(test)]
@@ -240,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_line_is_edited_by_characters_as_they_are_shown() {
-        let mut input = Input::of("a e\u{301}要");
+        let mut input = Input::new("a e\u{301}要");
         for (key, text, cursor) in [
             (Key::Control('b'), "a e\u{301}要", 5),
             (Key::Backspace, "a 要", 2),

@@ -1,197 +1,27 @@
 //! What the picker shows, and what each key does to it. It knows no terminal.
 
+use super::choices::Choices;
+use super::form::Form;
 use super::keys::{Input, Key};
-use crate::api;
+use crate::api::{CallRequest, ExpandedPrompt};
 use crate::cli::output::one_line;
-use crate::library::{Found, View, matches, search_text};
-use crate::prompt::{Call, Diagnostic, INPUT, Prompt, Summary};
+use crate::library::Found;
+use crate::prompt::Call;
 use crate::wording::printable;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::mem;
 
-/// What is known of a prompt in the list.
-type Info = Result<Arc<Summary>, Box<Diagnostic>>;
+/// The rows that PageUp and PageDown scroll.
+const PAGE: usize = 10;
 
-/// The prompts to choose from: their names at once, titles and descriptions as they are read.
-pub(super) struct Choices {
-    pub(super) found: Arc<[Found]>,
-    /// Of the prompts that have been read so far.
-    pub(super) infos: Vec<Info>,
-    fields: Vec<String>,
-    read: Receiver<(String, Info)>,
-}
-
-impl Choices {
-    /// All prompts: the project's, the user's own, and so on to the built-in ones. Folders are read
-    /// at once, files by a thread.
-    pub(super) fn of(view: &View) -> Choices {
-        let mut found = view.list().found;
-        found.sort_by_key(|found| found.layer); // stable: those of a layer stay sorted by name
-        let fields = found
-            .iter()
-            .map(|found| search_text(&found.name, None))
-            .collect();
-        let (sender, read) = channel();
-        let found: Arc<[Found]> = found.into();
-        let unread = Arc::clone(&found);
-        // If the thread cannot be started, the names alone are searched.
-        let _ = thread::Builder::new().spawn(move || {
-            unread.iter().all(|found| {
-                let info = found.info().summary;
-                sender
-                    .send((search_text(&found.name, info.as_deref().ok()), info))
-                    .is_ok()
-            })
-        });
-        Choices {
-            infos: Vec::new(),
-            found,
-            fields,
-            read,
-        }
-    }
-
-    /// Takes what has been read meanwhile; returns whether there is any.
-    fn update(&mut self) -> bool {
-        let known = self.infos.len();
-        for (fields, info) in self.read.try_iter() {
-            self.fields[self.infos.len()] = fields;
-            self.infos.push(info);
-        }
-        self.infos.len() > known
-    }
-}
-
-/// A value of the form.
-#[derive(Debug, Clone)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) about: String,
-    pub(super) is_needed: bool,
-    pub(super) choices: Vec<String>,
-    pub(super) input: Input,
-}
-
-impl Field {
-    /// Whether it needs a value and has none.
-    pub(super) fn is_missing(&self) -> bool {
-        self.is_needed && self.input.text.trim().is_empty()
-    }
-}
-
-/// A prompt and the values to fill in, of which there is at least one.
-pub(super) struct Form {
-    pub(super) found: Found,
-    pub(super) prompt: Arc<Prompt>,
-    pub(super) fields: Vec<Field>,
-    pub(super) current: usize,
-}
-
-impl Form {
-    /// The fields of a prompt: its arguments, with what this text gives them and their defaults,
-    /// and the input.
-    ///
-    /// # Errors
-    /// The prompt is broken.
-    pub(super) fn new(found: Found, text: &str) -> Result<Form, Diagnostic> {
-        let prompt = found.prompt()?;
-        let bound = prompt.bind(Call::Text(text));
-        let of_argument =
-            |(argument, bound): (&crate::prompt::Argument, &crate::prompt::Bound<'_>)| Field {
-                name: argument.name.clone(),
-                about: argument.description.clone().unwrap_or_default(),
-                is_needed: argument.required,
-                choices: argument.choices.clone(),
-                input: Input::of(&*bound.value),
-            };
-        let mut fields: Vec<Field> = prompt
-            .arguments
-            .iter()
-            .zip(&bound.arguments)
-            .map(of_argument)
-            .collect();
-        if prompt.value_names().len() > fields.len() {
-            let input = Input::of(bound.input.as_deref().unwrap_or_default());
-            let about = "the text for the prompt".to_owned();
-            fields.push(Field {
-                name: INPUT.to_owned(),
-                about,
-                is_needed: false,
-                choices: Vec::new(),
-                input,
-            });
-        }
-        let current = fields
-            .iter()
-            .position(|field| field.input.text.is_empty())
-            .unwrap_or(0);
-        Ok(Form {
-            found,
-            fields,
-            current,
-            prompt: Arc::clone(&prompt),
-        })
-    }
-
-    /// The values by name; a text alone for a prompt that declares no arguments. Empty ones are
-    /// left out, for their defaults.
-    pub(super) fn call(&self) -> api::CallRequest {
-        let command = self.found.name.to_string();
-        let given = self
-            .fields
-            .iter()
-            .filter(|field| !field.input.text.is_empty());
-        let values: BTreeMap<String, String> = given
-            .map(|field| (field.name.clone(), field.input.text.clone()))
-            .collect();
-        match self.prompt.arguments.is_empty() {
-            true => api::CallRequest {
-                command,
-                input: values.into_values().collect(),
-                ..api::CallRequest::default()
-            },
-            false => api::CallRequest {
-                command,
-                arguments: values,
-                ..api::CallRequest::default()
-            },
-        }
-    }
-
-    fn move_by(&mut self, step: isize) {
-        let count = self.fields.len() as isize;
-        self.current = (self.current as isize + step).rem_euclid(count) as usize;
-    }
-
-    /// Selects the next of the choices, or the one before; without choices, the next field or the
-    /// one before.
-    fn choose_or_move(&mut self, step: isize) {
-        let field = &mut self.fields[self.current];
-        if field.choices.is_empty() {
-            return self.move_by(step);
-        }
-        let count = field.choices.len() as isize;
-        let at = field
-            .choices
-            .iter()
-            .position(|choice| *choice == field.input.text);
-        let next = at.map_or(if step > 0 { 0 } else { count - 1 }, |at| {
-            (at as isize + step).rem_euclid(count)
-        });
-        field.input = Input::of(&field.choices[next as usize]);
-    }
-}
-
-/// What is chosen: the text, and what to know of it.
+/// The text that a call of the chosen prompt gives, while it is shown.
 pub(super) struct Chosen {
     pub(super) text: String,
-    pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<String>,
     /// The first row that is shown.
     pub(super) top: usize,
 }
 
+/// What the picker shows.
 pub(super) enum Step {
     List,
     Form(Form),
@@ -203,256 +33,280 @@ pub(super) enum Step {
 pub(crate) struct Purpose {
     /// The text for the prompt that is chosen: that of a pipe, or the draft.
     pub(crate) text: String,
-    /// Whether it is for a draft, so that the agent shows what was chosen.
+    /// Whether the text is the draft of a message, so that the agent shows what was chosen.
     pub(crate) is_draft: bool,
     /// What is written to the terminal at the end.
     pub(crate) after: &'static str,
 }
 
-/// What is to be done after a key.
+/// What to do after a key.
 #[derive(Debug)]
-pub(super) enum Action {
+pub(super) enum Effect {
     None,
-    /// The caller expands a call of this prompt, and tells [`State::expanded`].
-    Expand(Found, api::CallRequest),
+    /// Expand a call of this prompt, and give the result to [`State::show_result`].
+    Expand(Found, CallRequest),
     End(Choice),
 }
 
-/// What a call gives: the text, and what to know of it; or why there is none.
-pub(crate) type Expand<'e> =
-    &'e dyn Fn(&Found, &api::CallRequest) -> Result<(String, Vec<String>), String>;
+/// Makes the text for a call of a prompt. The error says why there is none.
+pub(crate) type Expander<'e> = &'e dyn Fn(&Found, &CallRequest) -> Result<ExpandedPrompt, String>;
 
 /// What a person has decided.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// Nothing is chosen.
     Nothing,
     Use(String),
     Copy(String),
-    /// The caller opens the text in the editor; without a text, the draft as it is.
-    Edit(Option<String>),
+    /// Open this text in the editor.
+    Edit(String),
+    /// Open the draft in the editor as it is.
+    EditDraft,
 }
 
+/// The state of the picker.
 pub(super) struct State {
     pub(super) choices: Choices,
     pub(super) query: Input,
     /// Whether the query has changed since the last search.
-    is_edited: bool,
+    is_query_edited: bool,
     /// Indices of the prompts that match.
     pub(super) matching: Vec<usize>,
-    /// Which of these is selected.
+    /// The row of `matching` that is selected.
     pub(super) selected: usize,
     pub(super) step: Step,
-    /// Why the last key had no effect.
+    /// A message in the last rows until the next key.
     pub(super) note: String,
     pub(super) purpose: Purpose,
-    /// Where a person was before the text was chosen.
-    form: Option<Form>,
+    /// The form that a person has left, to come back to.
+    left_form: Option<Form>,
 }
 
 impl State {
     pub(super) fn new(choices: Choices, query: &str, purpose: Purpose) -> State {
-        let (matching, query, note) = (
-            matches(query, &choices.fields),
-            Input::of(query),
-            String::new(),
-        );
         State {
+            matching: choices.search(query),
             choices,
-            query,
-            is_edited: false,
-            matching,
+            query: Input::new(query),
+            is_query_edited: false,
             selected: 0,
             step: Step::List,
-            note,
+            note: String::new(),
             purpose,
-            form: None,
+            left_form: None,
         }
     }
 
-    /// The prompt that is selected.
+    /// Returns the prompt that is selected, unless none matches.
     pub(super) fn selected(&self) -> Option<&Found> {
-        self.matching
-            .get(self.selected)
-            .map(|index| &self.choices.found[*index])
+        let index = self.matching.get(self.selected)?;
+        Some(&self.choices.prompts[*index])
     }
 
-    /// Why nothing is listed.
-    pub(super) fn why_empty(&self) -> &'static str {
-        match self.choices.found.is_empty() {
-            true => "there are no prompts yet; `prompt-expander new NAME` creates one",
-            false => "no prompt matches",
+    /// Returns the line that is shown if no prompt is listed.
+    pub(super) fn empty_list_message(&self) -> &'static str {
+        if self.choices.prompts.is_empty() {
+            "there are no prompts yet; `prompt-expander new NAME` creates one"
+        } else {
+            "no prompt matches"
         }
     }
 
-    /// Takes what has been read meanwhile, and searches once if that or a key has changed anything.
-    /// What a person has selected stays selected.
+    /// Searches again if the query has changed or more files have been read since the last search.
+    /// What a person has selected stays selected, but the first row stays the first.
     pub(super) fn update(&mut self) {
-        if self.choices.update() | std::mem::take(&mut self.is_edited) {
-            let index = self
+        let has_new_summaries = self.choices.update();
+        let is_query_edited = mem::take(&mut self.is_query_edited);
+        if !has_new_summaries && !is_query_edited {
+            return;
+        }
+        let selected = self.matching.get(self.selected).copied();
+        self.matching = self.choices.search(&self.query.text);
+        if self.selected > 0 {
+            let row = self
                 .matching
-                .get(self.selected)
-                .copied()
-                .filter(|_| self.selected > 0);
-            self.matching = matches(&self.query.text, &self.choices.fields);
-            let at = index.and_then(|index| self.matching.iter().position(|other| *other == index));
-            self.selected = at.unwrap_or(0);
+                .iter()
+                .position(|index| Some(*index) == selected);
+            self.selected = row.unwrap_or(0);
         }
     }
 
-    pub(super) fn key(&mut self, key: &Key) -> Action {
+    /// Reacts to a key.
+    pub(super) fn press(&mut self, key: &Key) -> Effect {
         self.note.clear();
         if matches!(key, Key::Control('c' | 'g')) {
-            return Action::End(Choice::Nothing);
+            return Effect::End(Choice::Nothing);
         }
-        if self.purpose.is_draft
-            && *key == Key::Control('o')
-            && !matches!(self.step, Step::Chosen(_))
-        {
-            return Action::End(Choice::Edit(None));
+        if let Step::Chosen(_) = self.step {
+            return self.press_in_text(key);
         }
-        match &mut self.step {
-            Step::List => return self.key_of_list(key),
-            Step::Form(form) => match key {
-                Key::Escape => self.leave_form(Step::List),
-                Key::Enter => match form.fields.iter().position(Field::is_missing) {
-                    Some(index) => {
-                        form.current = index;
-                        self.note =
-                            format!("`{}` needs a value", printable(&form.fields[index].name));
-                    }
-                    None => return Action::Expand(form.found.clone(), form.call()),
-                },
-                Key::Tab | Key::PageDown => form.move_by(1),
-                Key::BackTab | Key::PageUp => form.move_by(-1),
-                Key::Up => form.choose_or_move(-1),
-                Key::Down => form.choose_or_move(1),
-                _ => {
-                    let field = &mut form.fields[form.current];
-                    if matches!(key, Key::Character(_)) && field.choices.contains(&field.input.text)
-                    {
-                        field.input = Input::default(); // another choice is typed
-                    }
-                    field.input.edit(key);
-                }
-            },
-            Step::Chosen(chosen) => match key {
-                Key::Enter | Key::NewLine => return Action::End(Choice::Use(chosen.text.clone())),
-                Key::Character('c') if !self.purpose.is_draft => {
-                    return Action::End(Choice::Copy(chosen.text.clone()));
-                }
-                Key::Character('e') => return Action::End(Choice::Edit(Some(chosen.text.clone()))),
-                Key::Character('q') => return Action::End(Choice::Nothing),
-                Key::Escape => {
-                    let form = self.form.take().filter(|form| !form.fields.is_empty());
-                    self.step = form.map_or(Step::List, Step::Form);
-                }
-                Key::Up => chosen.top = chosen.top.saturating_sub(1),
-                Key::Down => chosen.top += 1,
-                Key::PageUp => chosen.top = chosen.top.saturating_sub(10),
-                Key::PageDown | Key::Character(' ') => chosen.top += 10,
-                _ => {}
-            },
+        if self.purpose.is_draft && *key == Key::Control('o') {
+            return Effect::End(Choice::EditDraft);
         }
-        Action::None
+        match self.step {
+            Step::Form(_) => self.press_in_form(key),
+            _ => self.press_in_list(key),
+        }
     }
 
-    fn key_of_list(&mut self, key: &Key) -> Action {
-        if self.is_edited {
-            self.update(); // another key came before a frame was drawn
+    fn press_in_list(&mut self, key: &Key) -> Effect {
+        if self.is_query_edited {
+            self.update(); // this key came before a frame was drawn
         }
         let last = self.matching.len().saturating_sub(1);
         self.selected = match key {
-            Key::Escape => return Action::End(Choice::Nothing),
-            Key::Enter | Key::NewLine => return self.choose(true),
-            Key::Tab => return self.choose(false),
+            Key::Escape => return Effect::End(Choice::Nothing),
+            Key::Enter | Key::NewLine | Key::Tab => return self.choose(key),
             Key::Up | Key::Control('p') => self.selected.saturating_sub(1),
             Key::Down | Key::Control('n') => (self.selected + 1).min(last),
-            Key::PageUp => self.selected.saturating_sub(10),
-            Key::PageDown => (self.selected + 10).min(last),
-            key => {
-                let line = if let Key::Pasted(text) = key {
-                    Some(Key::Pasted(one_line(text)))
-                } else {
-                    None
-                };
-                if !self.query.edit(line.as_ref().unwrap_or(key)) {
-                    return Action::None;
-                }
-                self.is_edited = true;
-                0
-            }
+            Key::PageUp => self.selected.saturating_sub(PAGE),
+            Key::PageDown => (self.selected + PAGE).min(last),
+            _ => return self.edit_query(key),
         };
-        Action::None
+        Effect::None
     }
 
-    /// Goes on with the selected prompt. A draft is expanded at once if nothing is missing, and the
-    /// fields are not asked for.
-    fn choose(&mut self, is_direct: bool) -> Action {
-        let Some(found) = self.selected().cloned() else {
-            return Action::None;
+    /// Edits the query, which has one line. The first match is selected after a change.
+    fn edit_query(&mut self, key: &Key) -> Effect {
+        let is_changed = match key {
+            Key::Pasted(text) => self.query.edit(&Key::Pasted(one_line(text))),
+            _ => self.query.edit(key),
         };
-        if let Some(form) = self
-            .form
-            .take_if(|form| form.found.name == found.name && !form.fields.is_empty())
-        {
+        if is_changed {
+            self.is_query_edited = true;
+            self.selected = 0;
+        }
+        Effect::None
+    }
+
+    /// Goes on with the selected prompt: shows its form, or expands it at once if the form has no
+    /// fields. Enter also expands at once if the draft has a value for each required argument; Tab
+    /// shows the form.
+    fn choose(&mut self, key: &Key) -> Effect {
+        let Some(found) = self.selected().cloned() else {
+            return Effect::None;
+        };
+        if let Some(form) = self.take_left_form(&found) {
             self.step = Step::Form(form);
-            return Action::None;
+            return Effect::None;
         }
         let form = match Form::new(found, &self.purpose.text) {
             Ok(form) => form,
-            Err(why) => {
-                self.note = why.to_string();
-                return Action::None;
+            Err(diagnostic) => {
+                self.note = diagnostic.to_string();
+                return Effect::None;
             }
         };
-        let Purpose { text, is_draft, .. } = &self.purpose;
-        let is_complete = || *is_draft && form.prompt.bind(Call::Text(text)).error.is_none();
-        if form.fields.is_empty() || is_direct && is_complete() {
-            let call = api::CallRequest {
-                command: form.found.name.to_string(),
-                input: vec![text.clone()],
-                ..api::CallRequest::default()
-            };
-            let found = form.found.clone();
-            self.form = Some(form);
-            return Action::Expand(found, call);
+        let may_skip_form = self.purpose.is_draft && *key != Key::Tab;
+        if form.fields.is_empty() || (may_skip_form && self.text_is_enough(&form)) {
+            return self.expand_text(form);
         }
         self.step = Step::Form(form);
-        Action::None
+        Effect::None
     }
 
-    /// Goes to another step. What was typed in the form stays.
-    fn leave_form(&mut self, step: Step) {
-        if let Step::Form(form) = std::mem::replace(&mut self.step, step) {
-            self.form = Some(form);
+    /// Takes the form that was left, if it is of this prompt and has fields.
+    fn take_left_form(&mut self, found: &Found) -> Option<Form> {
+        self.left_form
+            .take_if(|form| form.found.name == found.name && !form.fields.is_empty())
+    }
+
+    /// Returns whether the text of the picker has a value for each required argument.
+    fn text_is_enough(&self, form: &Form) -> bool {
+        let call = Call::Text(&self.purpose.text);
+        form.prompt.bind(call).error.is_none()
+    }
+
+    /// Expands a prompt with the text of the picker as its input.
+    fn expand_text(&mut self, form: Form) -> Effect {
+        let found = form.found.clone();
+        let request = CallRequest {
+            command: found.name.to_string(),
+            input: vec![self.purpose.text.clone()],
+            ..CallRequest::default()
+        };
+        self.left_form = Some(form);
+        Effect::Expand(found, request)
+    }
+
+    fn press_in_form(&mut self, key: &Key) -> Effect {
+        let Step::Form(form) = &mut self.step else {
+            return Effect::None;
+        };
+        match key {
+            Key::Escape => self.go_to(Step::List),
+            Key::Enter => {
+                let Some(name) = form.go_to_missing_field() else {
+                    return Effect::Expand(form.found.clone(), form.call());
+                };
+                self.note = format!("`{}` needs a value", printable(name));
+            }
+            _ => form.press(key),
+        }
+        Effect::None
+    }
+
+    fn press_in_text(&mut self, key: &Key) -> Effect {
+        let Step::Chosen(chosen) = &mut self.step else {
+            return Effect::None;
+        };
+        match key {
+            Key::Enter | Key::NewLine => return Effect::End(Choice::Use(chosen.text.clone())),
+            Key::Character('e') => return Effect::End(Choice::Edit(chosen.text.clone())),
+            Key::Character('q') => return Effect::End(Choice::Nothing),
+            Key::Character('c') if !self.purpose.is_draft => {
+                return Effect::End(Choice::Copy(chosen.text.clone()));
+            }
+            Key::Escape => self.leave_text(),
+            Key::Up => chosen.top = chosen.top.saturating_sub(1),
+            Key::Down => chosen.top += 1,
+            Key::PageUp => chosen.top = chosen.top.saturating_sub(PAGE),
+            Key::PageDown | Key::Character(' ') => chosen.top += PAGE,
+            _ => {}
+        }
+        Effect::None
+    }
+
+    /// Goes back from the text to the form, or to the list if the form has no fields.
+    fn leave_text(&mut self) {
+        self.step = match self.left_form.take() {
+            Some(form) if !form.fields.is_empty() => Step::Form(form),
+            _ => Step::List,
+        };
+    }
+
+    /// Goes to another step. If the form is left for it, what was typed there stays.
+    fn go_to(&mut self, step: Step) {
+        if let Step::Form(form) = mem::replace(&mut self.step, step) {
+            self.left_form = Some(form);
         }
     }
 
-    /// What an expansion gave: its text, and what to know of it. A draft whose expansion needs no
-    /// word is used at once.
-    pub(super) fn expanded(&mut self, result: Result<(String, Vec<String>), String>) -> Action {
-        match result {
-            Err(why) => self.note = why,
-            Ok((text, notes)) if self.purpose.is_draft && notes.is_empty() => {
-                return Action::End(Choice::Use(text));
+    /// Shows what an expansion has given. The text for a draft is used at once, unless there are
+    /// warnings to read.
+    pub(super) fn show_result(&mut self, result: Result<ExpandedPrompt, String>) -> Effect {
+        let expanded = match result {
+            Ok(expanded) => expanded,
+            Err(error) => {
+                self.note = error;
+                return Effect::None;
             }
-            Ok((text, notes)) => {
-                self.leave_form(Step::Chosen(Chosen {
-                    text,
-                    notes,
-                    top: 0,
-                }));
-            }
+        };
+        if self.purpose.is_draft && expanded.warnings.is_empty() {
+            return Effect::End(Choice::Use(expanded.prompt));
         }
-        Action::None
+        self.go_to(Step::Chosen(Chosen {
+            text: expanded.prompt,
+            warnings: expanded.warnings,
+            top: 0,
+        }));
+        Effect::None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::pick::expansion;
+    use crate::cli::pick::expand;
     use crate::library::Library;
     use unicode_width::UnicodeWidthStr;
 
@@ -468,8 +322,8 @@ mod tests {
             is_draft,
             after: "",
         };
-        let mut state = State::new(Choices::of(&library.view()), "", purpose);
-        while state.choices.infos.len() < state.choices.found.len() {
+        let mut state = State::new(Choices::new(&library.view()), "", purpose);
+        while state.choices.summaries.len() < state.choices.prompts.len() {
             state.update();
         }
         (folder, state)
@@ -493,11 +347,11 @@ mod tests {
     /// Types keys; returns the text that is used, if any.
     fn typed(state: &mut State, keys: &[Key]) -> Option<String> {
         keys.iter().find_map(|key| {
-            let mut action = state.key(key);
-            if let Action::Expand(found, call) = &action {
-                action = state.expanded(expansion(found, call));
+            let mut effect = state.press(key);
+            if let Effect::Expand(found, call) = &effect {
+                effect = state.show_result(expand(found, call));
             }
-            if let Action::End(Choice::Use(text)) = action {
+            if let Effect::End(Choice::Use(text)) = effect {
                 Some(text)
             } else {
                 None
@@ -520,8 +374,8 @@ mod tests {
             false,
         );
         typed(&mut state, &letters("reviw"));
-        state.key(&Key::Backspace);
-        state.key(&Key::Character('e'));
+        state.press(&Key::Backspace);
+        state.press(&Key::Character('e'));
         let want = "> revie                           2/13\n> :review-all  All — Review {{input}}.\n  :review";
         assert!(
             shown(&mut state, 38, 14).starts_with(want),
@@ -551,7 +405,7 @@ mod tests {
         assert!(shown(&mut state, 40, 14).contains("\nno prompt matches\n"));
         assert!(
             typed(&mut state, &[Key::Enter]).is_none()
-                && matches!(state.key(&Key::Escape), Action::End(Choice::Nothing))
+                && matches!(state.press(&Key::Escape), Effect::End(Choice::Nothing))
         );
     }
 
@@ -624,7 +478,7 @@ mod tests {
     #[test]
     fn without_any_prompt_the_command_that_creates_one_is_named() {
         let purpose = Purpose::default();
-        let mut state = State::new(Choices::of(&Library::named([]).view()), "", purpose);
+        let mut state = State::new(Choices::new(&Library::named([]).view()), "", purpose);
         let want = "there are no prompts yet;\n`prompt-expander new NAME` creates one\n";
         assert!(
             shown(&mut state, 40, 14).contains(want),
@@ -684,8 +538,8 @@ mod tests {
         }
         let (_folder, mut state) = state(&files, "draft", true);
         assert!(matches!(
-            state.key(&Key::Control('o')),
-            Action::End(Choice::Edit(None))
+            state.press(&Key::Control('o')),
+            Effect::End(Choice::EditDraft)
         ));
     }
 

@@ -6,20 +6,19 @@
 //! set here, and nothing is expected. A read waits a tenth of a second at most, and then looks at
 //! the size and at what another thread has read.
 
-use super::frame::Frame;
+use super::frame::{Cursor, Frame, Line};
 use super::keys::{self, Key};
 use crate::cli::output::for_terminal;
+use crate::lock::lock;
 use anstyle::Style;
 use rustix::termios::{
-    ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
-    tcgetattr, tcgetwinsize, tcsetattr,
+    OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::{Mutex, Once, PoisonError};
+use std::io::{self, Read, Write};
+use std::sync::{Mutex, Once};
 use std::{env, panic, thread};
 
 /// The alternate screen; reports of focus and the mouse off, pasted texts marked; long lines are
@@ -30,102 +29,117 @@ const LEAVE: &str = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// How many bytes may be part of one key: of a text that is pasted.
 const MAX_KEY: usize = 1_000_000;
 
-/// The terminal while it is used, with the modes that it had before, and what to write at the end.
-static FOUND: Mutex<Option<(File, Termios, String)>> = Mutex::new(None);
+/// A terminal as it was before the picker used it.
+struct SavedTerminal {
+    tty: File,
+    modes: Termios,
+    /// What to write at the end.
+    farewell: String,
+}
 
-/// The controlling terminal, if there is one.
+/// The terminal that is to be restored, while it is used.
+static SAVED: Mutex<Option<SavedTerminal>> = Mutex::new(None);
+
+/// Opens the controlling terminal, if there is one.
 fn open() -> io::Result<File> {
     let tty = File::options().read(true).write(true).open("/dev/tty")?;
     tcgetattr(&tty)?;
     Ok(tty)
 }
 
-/// Whether a picker can be shown.
-pub(in crate::cli) fn has_terminal() -> bool {
-    open().is_ok()
+/// Returns whether there is a terminal, and it can do more than print lines.
+pub(in crate::cli) fn can_draw() -> bool {
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    !is_dumb && open().is_ok()
 }
 
-/// Whether the terminal can do no more than print lines.
-pub(super) fn is_plain() -> bool {
-    env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+/// The columns and rows of a terminal.
+#[derive(Clone, Copy, PartialEq)]
+struct Size {
+    columns: usize,
+    rows: usize,
 }
 
 /// A terminal that is drawn on until this is dropped.
 pub(super) struct Terminal {
     tty: File,
     received: Vec<u8>,
-    /// What is shown in each row, for a terminal with so many columns and rows.
-    shown: Vec<String>,
-    size: (usize, usize),
-    cursor: Option<(usize, usize)>,
+    /// The size at which `rows` was drawn.
+    size: Size,
+    /// What is shown in each row.
+    rows: Vec<String>,
+    cursor: Option<Cursor>,
     has_colors: bool,
 }
 
 impl Terminal {
     /// Begins to draw. `after` is written at the end: what the agent had switched on.
     pub(super) fn new(after: &str) -> io::Result<Terminal> {
-        let mut tty = set(&format!("{LEAVE}{after}"), |modes| {
-            modes.make_raw();
-            modes.special_codes[SpecialCodeIndex::VMIN] = 0;
-            modes.special_codes[SpecialCodeIndex::VTIME] = 1;
-        })?;
+        let mut tty = begin(format!("{LEAVE}{after}"))?;
         tty.write_all(ENTER.as_bytes())?;
         let has_colors = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(Terminal {
             tty,
             received: Vec::new(),
-            shown: Vec::new(),
-            size: (0, 0),
+            size: Size {
+                columns: 0,
+                rows: 0,
+            },
+            rows: Vec::new(),
             cursor: None,
             has_colors,
         })
     }
 
-    /// Shows the frame that is made for so many columns and rows: writes the rows that are
-    /// different.
+    /// Returns the size of the terminal, or a usual one if it is not known.
+    fn current_size(&self) -> Size {
+        match tcgetwinsize(&self.tty) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
+                columns: size.ws_col.into(),
+                rows: size.ws_row.into(),
+            },
+            _ => Size {
+                columns: 80,
+                rows: 24,
+            },
+        }
+    }
+
+    /// Draws the frame that `frame` makes for the columns and rows of the terminal: writes the rows
+    /// that have changed since the last frame.
     pub(super) fn draw(&mut self, frame: impl FnOnce(usize, usize) -> Frame) -> io::Result<()> {
-        let size =
-            tcgetwinsize(&self.tty).map_or((0, 0), |size| (size.ws_col.into(), size.ws_row.into()));
-        let size = if size.0 == 0 || size.1 == 0 {
-            (80, 24)
-        } else {
-            size
-        };
-        let frame = frame(size.0, size.1);
-        let mut text = String::new();
+        let size = self.current_size();
+        let frame = frame(size.columns, size.rows);
+        let mut output = String::new();
         if size != self.size {
-            (self.size, self.shown) = (size, vec![String::new(); size.1]);
-            text += "\x1b[0m\x1b[2J";
+            self.size = size;
+            self.rows = vec![String::new(); size.rows];
+            output += "\x1b[0m\x1b[2J";
         }
         let mut lines = frame.lines.into_iter();
-        for (row, shown) in self.shown.iter_mut().enumerate() {
-            let mut parts = lines.next().unwrap_or_default();
-            if !self.has_colors {
-                parts
-                    .iter_mut()
-                    .for_each(|(style, _)| *style = Style::new());
-            }
-            let line = for_terminal(&parts);
-            if *shown != line {
-                let _ = write!(text, "\x1b[{};1H\x1b[2K{line}", row + 1);
-                *shown = line;
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            let line = rendered(lines.next().unwrap_or_default(), self.has_colors);
+            if *row != line {
+                output += &format!("\x1b[{};1H\x1b[2K{line}", index + 1);
+                *row = line;
             }
         }
-        if text.is_empty() && self.cursor == frame.cursor {
+        if output.is_empty() && self.cursor == frame.cursor {
             return Ok(());
         }
         self.cursor = frame.cursor;
-        let cursor = frame
-            .cursor
-            .map(|(row, column)| format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1));
-        self.tty
-            .write_all(format!("\x1b[?25l{text}{}", cursor.unwrap_or_default()).as_bytes())
+        if let Some(Cursor { row, column }) = frame.cursor {
+            output += &format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1);
+        }
+        // The cursor is hidden while the rows are written.
+        self.tty.write_all(format!("\x1b[?25l{output}").as_bytes())
     }
 
-    /// Waits for a key, and draws the frame meanwhile.
+    /// Returns the next key. Draws frames while it waits, because the size of the terminal and the
+    /// prompts that have been read may change.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is gone, or a pasted text is too long.
     pub(super) fn key(&mut self, mut frame: impl FnMut(usize, usize) -> Frame) -> io::Result<Key> {
         let mut is_all = false;
         loop {
@@ -134,21 +148,28 @@ impl Terminal {
             }
             if self.received.len() > MAX_KEY {
                 return Err(io::Error::other(
-                    "what was pasted is too long, or its end is missing",
+                    "the pasted text is too long, or its end is missing",
                 ));
             }
             self.draw(&mut frame)?;
-            let mut bytes = [0; 4096];
-            let length = match self.tty.read(&mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                read => read?,
-            };
-            if length == 0 {
-                tcgetattr(&self.tty)?; // a terminal that is gone gives nothing either
-            }
-            is_all = length == 0;
-            self.received.extend(&bytes[..length]);
+            is_all = !self.receive()?;
         }
+    }
+
+    /// Waits a tenth of a second at most for bytes. Returns whether some have arrived.
+    fn receive(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 4096];
+        let length = loop {
+            match self.tty.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        if length == 0 {
+            tcgetattr(&self.tty)?; // a terminal that is gone does not give bytes either
+        }
+        self.received.extend(&bytes[..length]);
+        Ok(length > 0)
     }
 }
 
@@ -158,61 +179,50 @@ impl Drop for Terminal {
     }
 }
 
-/// A terminal that reads and writes lines until this is dropped, even if an agent has left it raw.
-pub(super) struct Lines {
-    pub(super) input: Box<dyn BufRead>,
-    pub(super) output: Box<dyn Write>,
-}
-
-impl Lines {
-    pub(super) fn new() -> io::Result<Lines> {
-        let tty = set("", |modes| {
-            modes.input_modes |= InputModes::ICRNL;
-            modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
-            modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN;
-            modes.control_modes |= ControlModes::CREAD;
-        })?;
-        Ok(Lines {
-            input: Box::new(BufReader::new(tty.try_clone()?)),
-            output: Box::new(tty),
-        })
+/// Returns a line with escape sequences for its styles.
+fn rendered(mut line: Line, has_colors: bool) -> String {
+    if !has_colors {
+        for (style, _) in &mut line {
+            *style = Style::new();
+        }
     }
+    for_terminal(&line)
 }
 
-impl Drop for Lines {
-    fn drop(&mut self) {
-        restore();
-    }
-}
-
-/// Changes the modes of the terminal, after saving the present ones.
-fn set(leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<File> {
+/// Saves the modes of the terminal, and makes it raw: keys arrive at once and are not shown, and a
+/// read ends after a tenth of a second. `farewell` is written when the terminal is restored.
+fn begin(farewell: String) -> io::Result<File> {
     static WATCH: Once = Once::new();
-    WATCH.call_once(watch);
+    WATCH.call_once(restore_before_the_end);
     let tty = open()?;
     let modes = tcgetattr(&tty)?;
-    let mut changed = modes.clone();
-    change(&mut changed);
-    *FOUND.lock().unwrap_or_else(PoisonError::into_inner) =
-        Some((tty.try_clone()?, modes, leave.to_owned()));
-    tcsetattr(&tty, OptionalActions::Now, &changed)?;
+    let mut raw = modes.clone();
+    raw.make_raw();
+    raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+    raw.special_codes[SpecialCodeIndex::VTIME] = 1;
+    *lock(&SAVED) = Some(SavedTerminal {
+        tty: tty.try_clone()?,
+        modes,
+        farewell,
+    });
+    tcsetattr(&tty, OptionalActions::Now, &raw)?;
     Ok(tty)
 }
 
-/// Restores the terminal; returns whether it was used.
+/// Restores the terminal. Returns whether it was in use.
 fn restore() -> bool {
-    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner); // until all is restored
-    let Some((mut tty, modes, leave)) = found.take() else {
+    let mut saved = lock(&SAVED); // until all is restored
+    let Some(mut terminal) = saved.take() else {
         return false;
     };
-    let _ = tty.write_all(leave.as_bytes());
-    let _ = tcsetattr(&tty, OptionalActions::Now, &modes);
+    let _ = terminal.tty.write_all(terminal.farewell.as_bytes());
+    let _ = tcsetattr(&terminal.tty, OptionalActions::Now, &terminal.modes);
     true
 }
 
-/// Restores the terminal before a panic is reported, since the report would be gone with the
-/// screen, and before a signal ends the program.
-fn watch() {
+/// From now on, restores the terminal before a panic is reported, since the report would be gone
+/// with the screen, and before a signal ends the program.
+fn restore_before_the_end() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         restore();
@@ -223,8 +233,10 @@ fn watch() {
     };
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            // While an editor has the terminal, keys that send a signal are for the editor.
-            if restore() || ![SIGINT, SIGQUIT].contains(&signal) {
+            let was_in_use = restore();
+            let is_of_key = [SIGINT, SIGQUIT].contains(&signal);
+            // While an editor has the terminal, a signal that a key sends is for the editor.
+            if was_in_use || !is_of_key {
                 let _ = emulate_default_handler(signal);
             }
         }

@@ -9,8 +9,8 @@ export function outcome(preview) {
   const { name, expansion, request, text, partial, marks, gaps } = preview;
   if (request) return askButton(preview);
   if (text) {
-    const { characters, tokens, limits } = expansion;
-    const length = `${count(characters, "character")}, about ${count(tokens, "token")}`;
+    const { characters, limits } = expansion;
+    const length = count(characters, "character");
     return [paper("expansion", "Expansion", { text, marks }, `expand ${name}`), note(length), exceeded(limits)];
   }
   if (!preview.error) return h("p.paper.note", { role: "status" }, "The text is empty.");
