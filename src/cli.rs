@@ -165,13 +165,12 @@ enum Command {
     /// Print what an agent gets for `:NAME INPUT`
     #[command(after_help = with_common(expand::EXAMPLES))]
     Expand(expand::Expand),
-    /// Explain an expansion: its file, the value of each argument, and which agents get all of it
+    /// Explain an expansion: its file, the value of each argument, and what is replaced
     ///
     /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments,
     /// their values and where those come from; which placeholders are filled, and which text in
-    /// braces stays as it is; and the length of the expansion, with the limits of agents that it is
-    /// near or exceeds. The number of tokens is estimated from the letters, digits and punctuation;
-    /// for English, code, Japanese and Chinese, it is within about 25 % of what models count.
+    /// braces stays as it is; and the length of the expansion, with the agents that do not get all
+    /// of it at once.
     #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(explain::Explain),
     /// Copy what an agent gets for `:NAME INPUT` to the clipboard
@@ -186,9 +185,11 @@ enum Command {
     /// Draws on the terminal itself, so the output may be a pipe: `prompt-expander pick | pbcopy`.
     /// Type to search in names, titles, tags and descriptions; Enter chooses, and then fills in the
     /// arguments and shows the expansion: Enter prints it, `c` copies it, `e` opens it in your
-    /// editor, and Esc goes back. Text from a pipe is the input. With TERM=dumb, and on Windows,
-    /// asks line by line; with NO_COLOR, draws without colors. If nothing is chosen, the exit
-    /// status is 1. Without arguments, the program does the same on a terminal.
+    /// editor, and Esc goes back. Text from a pipe is the input. With NO_COLOR, draws without
+    /// colors. If nothing is chosen, the exit status is 1. Without arguments, the program does the
+    /// same on a terminal.
+    ///
+    /// Needs a terminal that it can draw on: there is no picker on Windows, or with TERM=dumb.
     #[command(after_help = with_common(pick::EXAMPLES))]
     Pick(pick::Pick),
     /// Expand prompts in the draft of a message: the editor for your agent
@@ -196,7 +197,7 @@ enum Command {
     /// Codex, Claude Code, Gemini CLI and opencode open the draft of your message in the editor
     /// that VISUAL names, and take back what is saved; nothing is sent. A draft with commands comes
     /// back with each one expanded in its place. Otherwise, you pick a prompt, and the draft is its
-    /// input. Esc leaves the draft as it was. Without a terminal, and for a file that is no agent's
+    /// input. Esc leaves the draft as it was. If `pick` cannot draw, and for a file that is no agent's
     /// draft, --then is run at once.
     #[command(after_help = with_common(compose::EXAMPLES))]
     Compose(compose::Compose),

@@ -1,10 +1,10 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
 use super::output::{Reporter, full_path};
+use super::path;
 use super::source::PromptSource;
 use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
-use super::{path, rm};
 use crate::library::{Caller, Found, Layer, Library, create_prompt_file, delete_unchanged};
 use crate::prompt::{Diagnostic, Format, Revision, Severity};
 use crate::wording::named;
@@ -207,11 +207,10 @@ fn edit_copy(
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let copy = library.view().at(&file)?;
+    let name = &found.name;
+    let option = source.project_option();
     reporter.note(&format!(
-        "`:{}` now replaces {original}; `{}` brings that back",
-        found.name,
-        rm::command(&copy)
+        "`:{name}` now replaces {original}; `prompt-expander rm {name}{option}` brings that back"
     ));
     status
 }

@@ -160,9 +160,7 @@ mod tests {
             revision: Revision::of(at.as_bytes()),
             at: at.parse().unwrap(),
             operation,
-            author: None,
-            note: None,
-            is_current: false,
+            ..Version::default()
         }
     }
 

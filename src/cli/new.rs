@@ -257,7 +257,7 @@ impl New {
     ) -> anyhow::Result<()> {
         let mut tests = None;
         if self.test
-            && let Some(found) = new_file.library.view().get(new_file.name)
+            && let Some(found) = new_file.found()
         {
             match create_tests(&found) {
                 Ok(path) => tests = Some(path),
@@ -328,6 +328,12 @@ struct NewFile<'l> {
 }
 
 impl NewFile<'_> {
+    /// Returns the new prompt, even if another one of the same name is used instead.
+    fn found(&self) -> Option<Found> {
+        let prompts = self.library.view().all(self.name);
+        prompts.into_iter().find(|found| found.is_in(&self.path))
+    }
+
     /// Says what to type in a chat, if the prompt is the one that is used there.
     fn note_how_to_use_it(&self, reporter: &Reporter) {
         let NewFile {

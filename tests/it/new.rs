@@ -288,15 +288,15 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let path = |file: &str| client.path(file).display().to_string();
     client.words("new x --dir two").says(0, &[]);
     let overrides =
-        "the new file overrides the built-in prompt; delete the new file to restore that prompt\n"
+        "`:research` now replaces the built-in prompt; `prompt-expander rm research` brings that back\n"
             .to_owned();
     for (arguments, said) in [
         ("research", overrides),
-        ("x", format!("the new file overrides {};", path("two/x.md"))),
+        ("x", format!("`:x` now replaces {};", path("two/x.md"))),
         (
             "research --dir two",
             format!(
-                "{} overrides the new file; choose another name",
+                "{} is used instead of the new file; choose another name",
                 path("one/research.md")
             ),
         ),
@@ -375,7 +375,7 @@ fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given()
     assert!(!client.path("one").exists());
     client
         .words("new research --empty")
-        .says(0, &["the new file overrides the built-in prompt"]);
+        .says(0, &["`:research` now replaces the built-in prompt"]);
     assert!(client.path("one/research.md").exists());
 }
 
@@ -454,7 +454,7 @@ mod editors {
             .variable("DO", "rm \"$1\"");
         client.words("edit research").says(
             0,
-            &["note: nothing was changed, and the built-in `research` stays in use"],
+            &["note: nothing was changed, and the built-in prompt stays in use"],
         );
         assert!(!own(&client, "research.md").exists());
         let client = client.variable(
@@ -463,7 +463,7 @@ mod editors {
         ); // as most save
         client.words("edit research").says(
             0,
-            &["research.md overrides the built-in `research`; delete the file"],
+            &["`:research` now replaces the built-in prompt; `prompt-expander rm research`"],
         );
         assert_eq!(
             fs::read_to_string(own(&client, "research.md")).unwrap(),

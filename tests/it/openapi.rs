@@ -563,7 +563,7 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
     for (command, want) in [
         (
             &["edit", "triage"][..],
-            "cannot be edited or copied from here",
+            "which this program does not change",
         ),
         (&["test", "triage"], "`triage` has no test file"),
         (&["rm", "--yes", "triage"], "desk.yaml"),

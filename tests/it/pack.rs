@@ -234,9 +234,10 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
             .words(&format!("expand {bare} x"))
             .says(1, &[&format!("did you mean `{near}`?")]);
     }
-    client
-        .words("edit acme/review")
-        .says(1, &["is of the pack acme@", "| prompt-expander new NAME"]);
+    client.words("edit acme/review").says(
+        1,
+        &["comes from the pack acme@", "| prompt-expander new NAME"],
+    );
     client
         .words("rm acme/review")
         .says(1, &["; change it in its repository"]);

@@ -1,6 +1,6 @@
 //! `pick`: the real program at a real terminal.
 
-use crate::client::Client;
+use crate::client::{Client, assert_contains};
 use crate::terminal::Typing;
 use std::fs;
 use std::process::Command;
@@ -77,7 +77,7 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
         ),
         (
             "$PROGRAM pick > out; echo status $? >> out",
-            &vec![("compare", &endless), ("what was pasted is too long", "")],
+            &vec![("compare", &endless), ("the pasted text is too long", "")],
             "status 1\n".to_owned(),
         ),
     ] {
@@ -91,15 +91,12 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
 #[test]
 fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
     let client = client();
-    // A raw terminal, as some agents leave it; a picker that a signal ends; and one that asks line
-    // by line.
-    let dumb = "export TERM=dumb; stty raw -echo";
+    // A raw terminal, as some agents leave it; and a picker that a signal ends.
     for (before, signal) in [
         (":", None),
         ("stty raw -echo", None),
         (":", Some("-TERM")),
         (":", Some("-HUP")),
-        (dumb, Some("-TERM")),
     ] {
         let picker = "sh -c 'echo $$ > pid; exec '\"$PROGRAM pick\"";
         let line = format!("{before}; stty -a > before; {picker}; stty -a > after; stty sane");
@@ -122,11 +119,8 @@ fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
         }
         let end = typing.end();
         assert_eq!(read("before"), read("after"), "{before} {signal:?}");
-        assert_eq!(
-            end.contains("\x1b[?25h\x1b[?1049l"),
-            before != dumb,
-            "{before} {signal:?}: {end:?}"
-        );
+        let is_restored = end.contains("\x1b[?25h\x1b[?1049l");
+        assert!(is_restored, "{before} {signal:?}: {end:?}");
     }
 }
 
@@ -165,42 +159,32 @@ fn without_arguments_a_terminal_gets_the_picker_and_a_smaller_one_a_smaller_fram
 }
 
 #[test]
-fn a_terminal_that_only_prints_lines_is_asked_line_by_line() {
+fn without_a_terminal_that_it_can_draw_on_other_commands_are_named() {
     let client = client();
-    let line = "export TERM=dumb; stty raw; $PROGRAM pick > out; stty sane";
-    let keys = [
-        ("empty: end): ", "compare\n"),
-        ("1 :compare  Compare options", "1\n"),
-        ("options: ", "  \n"),
-        ("`options` needs a value", ""),
-        ("options: ", "Rust or Go\n"),
-        ("criteria (cost, speed) [cost]: ", "speed\n"),
-        ("Compare Rust or Go by speed.", "\n"),
-    ];
-    let Some((printed, shown)) = typed(&client, line, &keys) else {
-        return;
-    };
-    assert_eq!(printed, "Compare Rust or Go by speed.\n");
-    assert!(!shown.contains('\x1b'), "{shown:?}");
-}
-
-#[test]
-fn without_a_terminal_other_commands_are_named() {
-    let client = client();
-    let mut program = Command::new("setsid");
-    program.args([
+    let mut without_terminal = Command::new("setsid");
+    without_terminal.args([
         "--wait",
         client.command().get_program().to_str().unwrap(),
         "pick",
     ]);
-    let Ok(output) = program.output() else { return }; // not on every system
-    let said = String::from_utf8(output.stderr).unwrap();
+    let Ok(output) = without_terminal.output() else {
+        return;
+    }; // not on every system
+    let line = "TERM=dumb prompt-expander pick; echo status $?";
+    let Some(dumb) = crate::terminal::typed(&client, 80, line, "") else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1));
     assert!(
-        output.status.code() == Some(1)
-            && said.contains("`prompt-expander list`")
-            && said.contains("expand NAME"),
-        "{said}"
+        dumb.ends_with("status 1\n") && !dumb.contains('\x1b'),
+        "{dumb:?}"
     );
+    for message in [String::from_utf8(output.stderr).unwrap(), dumb] {
+        assert_contains(
+            &message,
+            "use `prompt-expander list` and `prompt-expander expand NAME`",
+        );
+    }
 }
 
 /// What a line with `$FILE` leaves of a draft, and what is shown at the end.

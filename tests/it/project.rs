@@ -272,7 +272,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     let mine = client.path("prompts/research.md");
     for (name, original) in [
         ("research", mine.display().to_string()),
-        ("plan", "the built-in `plan`".to_owned()),
+        ("plan", "the built-in prompt".to_owned()),
     ] {
         let ran = client.run(["edit", name], "");
         let note = format!(
@@ -287,8 +287,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     let client = client.variable("DO", "echo More. >> \"$1\"");
     let ran = client.words("edit research");
     let note = format!(
-        "note: {} overrides {}; delete the file to restore that prompt\n",
-        copy("research").display(),
+        "note: `:research` now replaces {}; `prompt-expander rm research --project` brings that back\n",
         mine.display()
     );
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));

@@ -119,7 +119,7 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     );
     assert!(client.path("prompts/git").is_dir(), "empty folders stay");
     let other = client.path("other/research.md");
-    let now = kept("research") + &format!("note: `research` now refers to {}\n", other.display());
+    let now = kept("research") + &format!("note: `:research` is now {}\n", other.display());
     printed(
         &client,
         &client.words("rm --yes research"),
@@ -256,8 +256,8 @@ fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
 #[test]
 fn mv_says_which_prompts_have_the_two_names_now() {
     let client = two_folders().prompt("research.md", "mine");
-    let said = "note: `research` now refers to the built-in prompt\n\
-                warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n";
+    let said = "note: `:research` is now the built-in prompt\n\
+                warning: `:review` now replaces the built-in prompt; `prompt-expander rm review` brings that back\n";
     printed(
         &client,
         &client.words("mv research review"),
@@ -352,7 +352,7 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
         )
     );
     assert!(
-        ran.stderr.contains("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"),
+        ran.stderr.contains("note: `:a` is now ") && ran.stderr.ends_with("/a.md\n"),
         "{ran:?}"
     );
     let client = client.arguments(["--prompts", "../prompts"]);
@@ -420,10 +420,7 @@ mod similar_names {
             .prompt("a.md", "lower")
             .prompt("a.MD", "upper");
         let prompts = client.prompts();
-        let lower = format!(
-            "note: `a` now refers to {}\n",
-            prompts.join("a.md").display()
-        );
+        let lower = format!("note: `:a` is now {}\n", prompts.join("a.md").display());
         printed(&client, &client.words("mv a b"), &["prompts/b.MD"], &lower);
         refused(&client, &["mv", "a", "b"], &["b.MD` already exists"]);
         assert_eq!(

@@ -53,7 +53,10 @@ const USED_IN: [(&str, &[&str]); 25] = [
     ("clap_complete", &["cli"]),
     ("diffy", &["library"]),
     ("dirs", &["cli"]),
-    ("jiff", &["library", "server", "sources", "transport"]),
+    (
+        "jiff",
+        &["cli", "library", "server", "sources", "transport"],
+    ),
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),

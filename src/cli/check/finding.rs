@@ -136,7 +136,8 @@ mod tests {
 
     /// Returns the finding about a place in a text, without styles.
     fn shown(text: &str, line: usize, column: usize, columns: usize) -> String {
-        let diagnostic = Diagnostic::warning(Position { line, column }, "it is wrong", "mend it");
+        let diagnostic =
+            Diagnostic::warning(Some(Position { line, column }), "it is wrong", "mend it");
         finding(&diagnostic, Some(text), columns).without_styles()
     }
 
@@ -161,7 +162,6 @@ mod tests {
         for (line, column, want_line, want_mark) in [
             ("a\tb", 3, "a    b", "     ^"),
             ("日本 x", 4, "日本 x", "     ^"),
-            ("", 1, "", "^"),
             ("abc", 4, "abc", "   ^"),
             ("0123456789abcdefghijklmno", 2, "0123456789abcdefghi…", " ^"),
             (

@@ -497,7 +497,7 @@ mod tests {
             );
             for keys in [&[][..], &[Key::Tab], &[Key::Character('x'), Key::Enter]] {
                 typed(&mut state, keys);
-                assert!(state.hint().width() <= 40, "{}", state.hint());
+                assert!(state.key_help().width() <= 40, "{}", state.key_help());
             }
         }
     }
@@ -601,7 +601,8 @@ mod tests {
                 typed(&mut state, keys);
                 let frame = state.frame(size.0, size.1);
                 assert!(
-                    frame.lines.len() <= size.1 && frame.cursor.is_none_or(|(row, _)| row < size.1),
+                    frame.lines.len() <= size.1
+                        && frame.cursor.is_none_or(|cursor| cursor.row < size.1),
                     "{size:?}"
                 );
                 for line in shown(&mut state, size.0, size.1).lines() {
