@@ -13,6 +13,7 @@ use crate::prompt::{Diagnostic, Format, Kind, LONG, Prompt, Severity};
 use crate::wording::{all_of, count, thousands};
 use anyhow::bail;
 use clap::Args;
+use finding::findings;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -280,10 +281,7 @@ impl Checks {
     /// Returns what is printed: the findings, a note if there is no file, and the counts.
     fn text(&self) -> Styled {
         let problems = &self.report.problems;
-        let mut text = match output::terminal_width() {
-            Some(columns) => finding::findings(problems, columns),
-            None => problems.iter().map(output::problem_in_two_lines).collect(),
-        };
+        let mut text = findings(problems);
         if self.report.files == 0 && !self.folders.is_empty() {
             let mut folders = Vec::new();
             for folder in &self.folders {

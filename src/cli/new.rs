@@ -126,12 +126,15 @@ impl New {
         let draft = self.draft(name, reporter)?;
         let edit_command = format!("prompt-expander edit {name}{option}");
         if draft.is_template && !self.empty {
-            match folder_library.view().get(name) {
-                Some(found) if self.test && self.description.is_none() => {
-                    return self.create_tests_only(&found, option, reporter);
-                }
-                Some(_) => {} // the error of the file that exists follows
-                None => refuse_taken_name(library, name, &edit_command)?,
+            let existing = folder_library.view().get(name);
+            if let Some(found) = &existing
+                && self.test
+                && self.description.is_none()
+            {
+                return self.create_tests_only(found, option, reporter);
+            }
+            if existing.is_none() {
+                refuse_taken_name(library, name, &edit_command)?;
             }
         }
         let path = create_prompt_file(&folder, name, &draft.text)

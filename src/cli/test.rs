@@ -109,7 +109,9 @@ impl Test {
         if self.json {
             output::print_json(&results.to_json())?;
         } else {
-            output::print_lines(&results.text())?;
+            // Lines of a diff are not broken.
+            output::print(&results.cases.iter().map(CaseResult::text).collect())?;
+            output::print_lines(&results.summary())?;
             results.note_next_step(!files.is_empty(), reporter);
         }
         if results.has_failures() {
@@ -189,30 +191,22 @@ impl Results {
         })
     }
 
-    /// Returns a line for each case, the differences and the broken files, and the counts.
-    fn text(&self) -> Styled {
-        let mut text: Styled = self.cases.iter().map(CaseResult::text).collect();
-        text.append(match output::terminal_width() {
-            Some(columns) => findings(&self.problems, columns),
-            None => self
-                .problems
-                .iter()
-                .map(output::problem_in_two_lines)
-                .collect(),
-        });
-        text.push(format!(
+    /// Returns the broken files and the counts.
+    fn summary(&self) -> Styled {
+        let mut summary = findings(&self.problems);
+        summary.push(format!(
             "{} passed, {} failed",
             self.count(CaseStatus::Passed),
             self.count(CaseStatus::Failed)
         ));
         let updated = self.count(CaseStatus::Updated);
         if updated > 0 {
-            text.push(format!(", {updated} updated"));
+            summary.push(format!(", {updated} updated"));
         }
         if !self.problems.is_empty() {
-            text.push(format!(", {}", count(self.problems.len(), "problem")));
+            summary.push(format!(", {}", count(self.problems.len(), "problem")));
         }
-        text.plain("\n")
+        summary.plain("\n")
     }
 
     /// Says how to create tests, or how to accept the texts that differ.

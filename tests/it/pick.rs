@@ -171,7 +171,7 @@ fn without_a_terminal_that_it_can_draw_on_other_commands_are_named() {
         return;
     }; // not on every system
     let line = "TERM=dumb prompt-expander pick; echo status $?";
-    let Some(dumb) = crate::terminal::typed(&client, 80, line, "") else {
+    let Some(dumb) = crate::terminal::typed(&client, 200, line, "") else {
         return;
     };
     assert_eq!(output.status.code(), Some(1));

@@ -9,8 +9,13 @@ use anstyle::Style;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// Returns all findings, with an empty line after each. Lines of files are cut to `columns`.
-pub(in crate::cli) fn findings(diagnostics: &[Diagnostic], columns: usize) -> Styled {
+/// Returns findings for standard output: on a terminal below their files, each with an empty line
+/// after it; in a pipe as two lines each.
+pub(in crate::cli) fn findings(diagnostics: &[Diagnostic]) -> Styled {
+    let Some(columns) = output::terminal_width() else {
+        let lines = diagnostics.iter().map(output::problem_in_two_lines);
+        return lines.collect();
+    };
     let mut page = Styled::default();
     for group in diagnostics.chunk_by(|one, next| one.file == next.file) {
         let mut text = None;
