@@ -1,7 +1,7 @@
 //! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in
 //! common with it.
 
-use super::output::{self, Reporter, Styled, Table, relative_time};
+use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::{Name, Revision};
@@ -37,14 +37,17 @@ impl History {
         if self.json {
             return output::print_json(&json!({ "name": name, "versions": versions }));
         }
-        if output::terminal_width().is_some() {
-            return output::print(&table(&versions, Timestamp::now()));
-        }
-        let mut lines = String::new();
+        let is_for_people = output::terminal_width().is_some();
+        let now = Timestamp::now();
+        let mut rows = Vec::new();
         for version in &versions {
-            lines += &line_for_scripts(version);
+            rows.push(if is_for_people {
+                row_for_people(version, now)
+            } else {
+                row_for_scripts(version)
+            });
         }
-        output::print_verbatim(lines.as_bytes())
+        output::print_table(["REVISION", "WHEN", "CHANGE", "AUTHOR", "NOTE"], &rows)
     }
 }
 
@@ -116,70 +119,71 @@ fn change(version: &Version) -> &'static str {
     }
 }
 
-/// Returns a line with tabs between revision, time, change, author and note.
-fn line_for_scripts(version: &Version) -> String {
-    format!(
-        "{}\t{}\t{}\t{}\t{}\n",
-        version.revision,
-        version.at,
-        change(version),
+fn row_for_scripts(version: &Version) -> [String; 5] {
+    [
+        version.revision.to_string(),
+        version.at.to_string(),
+        change(version).to_owned(),
         in_one_line(&version.author),
-        in_one_line(&version.note)
-    )
+        in_one_line(&version.note),
+    ]
+}
+
+/// Returns the same row with a short revision, the time relative to `now`, and a mark of the
+/// current version.
+fn row_for_people(version: &Version, now: Timestamp) -> [String; 5] {
+    let mut note = in_one_line(&version.note);
+    if version.is_current {
+        note = format!("(current) {note}");
+    }
+    [
+        version.revision.short(),
+        relative_time(version.at, now),
+        change(version).to_owned(),
+        in_one_line(&version.author),
+        note,
+    ]
 }
 
 fn in_one_line(text: &Option<String>) -> String {
     output::one_line(text.as_deref().unwrap_or_default())
 }
 
-/// Returns the versions as a table for people, with the times relative to `now`.
-fn table(versions: &[Version], now: Timestamp) -> Styled {
-    let mut table = Table::new(["REVISION", "WHEN", "CHANGE", "AUTHOR", "NOTE"]);
-    for version in versions {
-        let mut note = in_one_line(&version.note);
-        if version.is_current {
-            note = format!("(current) {note}").trim_end().to_owned();
-        }
-        table.add([
-            version.revision.short(),
-            relative_time(version.at, now),
-            change(version).to_owned(),
-            in_one_line(&version.author),
-            note,
-        ]);
-    }
-    table.styled()
+/// Returns a time as people say it: `2 hours ago`. A time that is more than 30 days ago, or in the
+/// future, is a date.
+fn relative_time(time: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_second() - time.as_second();
+    let (number, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        86_400..=2_592_000 => (seconds / 86_400, "day"),
+        _ => return time.strftime("%Y-%m-%d").to_string(),
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{plural} ago")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn version(at: &str, operation: Operation) -> Version {
-        Version {
-            revision: Revision::of(at.as_bytes()),
-            at: at.parse().unwrap(),
-            operation,
-            ..Version::default()
-        }
-    }
-
     #[test]
-    fn people_get_a_table_with_relative_times_without_empty_columns() {
-        let newest = Version {
-            note: Some("shorter\nnow".to_owned()),
-            is_current: true,
-            ..version("2026-03-01T11:58:00Z", Operation::Update)
-        };
-        let oldest = version("2025-12-24T10:00:00Z", Operation::ByHand);
-        let now = "2026-03-01T12:00:00Z".parse().unwrap();
-        let want = format!(
-            "REVISION  WHEN           CHANGE   NOTE\n\
-             {}  2 minutes ago  updated  (current) shorter now\n\
-             {}  2025-12-24     by hand\n",
-            newest.revision.short(),
-            oldest.revision.short()
-        );
-        assert_eq!(table(&[newest, oldest], now).without_styles(), want);
+    fn a_time_is_relative_for_a_month() {
+        let now = Timestamp::from_second(1_780_000_000).unwrap();
+        for (seconds, want) in [
+            (0, "just now"),
+            (59, "just now"),
+            (60, "1 minute ago"),
+            (7_199, "1 hour ago"),
+            (7_200, "2 hours ago"),
+            (86_400, "1 day ago"),
+            (2_592_000, "30 days ago"),
+            (2_592_001, "2026-04-28"),
+            (-60, "2026-05-28"),
+        ] {
+            let time = Timestamp::from_second(1_780_000_000 - seconds).unwrap();
+            assert_eq!(relative_time(time, now), want, "{seconds}");
+        }
     }
 }
