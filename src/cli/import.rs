@@ -135,7 +135,7 @@ impl Import {
 
     /// Reads the prompts to import.
     fn originals(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<Originals> {
-        let NamedSource { format, path } = NamedSource::of(&self.source);
+        let (format, path) = format_and_path(&self.source);
         if path.as_os_str() == "-" {
             return self.standard_input(format, reporter);
         }
@@ -215,30 +215,17 @@ impl Import {
     }
 }
 
-/// What `[FORMAT:]SOURCE` names.
-struct NamedSource<'s> {
-    format: Option<&'static Format>,
-    path: &'s Path,
-}
-
-impl NamedSource<'_> {
-    /// Divides the option: `fabric:team/patterns` is a format and a path. What is before the colon
-    /// belongs to the path if no format has this name, as in `C:\\prompts`.
-    fn of(option: &Path) -> NamedSource<'_> {
-        if let Some(option) = option.to_str()
-            && let Some((name, path)) = option.split_once(':')
-            && let Some(format) = originals::format_named(name)
-        {
-            return NamedSource {
-                format: Some(format),
-                path: Path::new(path),
-            };
-        }
-        NamedSource {
-            format: None,
-            path: option,
-        }
+/// Returns the format and the path of the option: those of `fabric:team/patterns` are `fabric` and
+/// `team/patterns`. What is before the colon belongs to the path if no format has this name, as in
+/// `C:\\prompts`.
+fn format_and_path(option: &Path) -> (Option<&'static Format>, &Path) {
+    if let Some(text) = option.to_str()
+        && let Some((name, path)) = text.split_once(':')
+        && let Some(format) = originals::format_named(name)
+    {
+        return (Some(format), Path::new(path));
     }
+    (None, option)
 }
 
 impl Original {

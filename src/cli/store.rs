@@ -53,13 +53,13 @@ enum StoreAction {
     ///
     /// Shows what will change, and asks. Files that the store does not have stay as they are. A
     /// file that has changed in the folder is a conflict, as for `push`, unless a commit has it.
-    Pull(Between),
+    Pull(SyncOptions),
 }
 
 #[derive(Debug, Args)]
 struct Push {
     #[command(flatten)]
-    between: Between,
+    options: SyncOptions,
     /// Delete what is in the store and not in the folder; its versions stay
     #[arg(long)]
     prune: bool,
@@ -68,9 +68,9 @@ struct Push {
     force: bool,
 }
 
-// A folder and a store.
+// What `push` and `pull` have in common: a folder, a store, and which files are written.
 #[derive(Debug, Args)]
-struct Between {
+struct SyncOptions {
     /// The folder
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: PathBuf,
@@ -116,13 +116,13 @@ impl StoreCommand {
 
 impl Push {
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
-        let between = &self.between;
-        let folder = &between.folder;
+        let options = &self.options;
+        let folder = &options.folder;
         ensure!(folder.is_dir(), "there is no folder {}", named_path(folder));
         let reach = source.reach_of(&absolute(folder));
         let FolderTexts { files, problems } = Postgres::files_below(folder, &reach);
-        between.check(&problems, reporter)?;
-        let address = between.store.required()?;
+        options.check(&problems, reporter)?;
+        let address = options.store.required()?;
         let store = open(&address)?;
         let stored = store.files();
         let deletes_all = self.prune && files.is_empty();
@@ -134,7 +134,7 @@ impl Push {
         );
         let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         if self.prune {
-            let missing = stored.keys().filter(|path| !between.has_file(path));
+            let missing = stored.keys().filter(|path| !options.has_file(path));
             paths.extend(missing.cloned());
         }
         let sides = Sides {
@@ -146,10 +146,10 @@ impl Push {
             old: &stored,
             new: &files,
             paths,
-            overwritten: &between.overwrite,
-            overwrites_all: between.overwrite_all,
+            overwritten: &options.overwrite,
+            overwrites_all: options.overwrite_all,
         };
-        between.carry_out(sides, &address, |changes| {
+        options.carry_out(sides, &address, |changes| {
             let edits = changes
                 .iter()
                 .map(|change| (Arc::clone(&change.path), change.new.clone()))
@@ -189,7 +189,7 @@ impl PullTexts {
     }
 }
 
-impl Between {
+impl SyncOptions {
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required()?;
         let store = open(&address)?;

@@ -5,7 +5,7 @@ use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
 use crate::library::{Found, Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
-use crate::sources::{main_repository, texts_of};
+use crate::sources::{self, main_repository, texts_of};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
@@ -42,6 +42,28 @@ struct TrustTarget {
     root: PathBuf,
     /// The trusted repository of which it is a linked worktree.
     main: Option<PathBuf>,
+}
+
+impl TrustTarget {
+    /// Returns the root under which the shown texts are recorded.
+    fn repository(&self) -> &Path {
+        self.main.as_ref().unwrap_or(&self.root)
+    }
+
+    /// Returns the texts that the user was not shown yet, to review them.
+    fn review(&self, trust: &sources::Trust, view: &View, texts: &[ProjectText]) -> Review {
+        let shown_texts = trust.shown_of(self.repository());
+        let mut review = Review::default();
+        for text in texts {
+            if text.is_in(&shown_texts) {
+                review.unchanged += 1;
+                continue;
+            }
+            let before = trust.last_shown(self.repository(), &text.path);
+            add_to_review(&mut review, view, text, &before.unwrap_or_default());
+        }
+        review
+    }
 }
 
 impl Trust {
@@ -108,49 +130,41 @@ impl Trust {
         trusted: &mut Vec<String>,
         reporter: &Reporter,
     ) -> anyhow::Result<String> {
-        let TrustTarget { root, main } = self.target(trusted)?;
-        let shown_root = main.as_ref().unwrap_or(&root);
+        let target = self.target(trusted)?;
+        let root = &target.root;
         let root_text = root
             .to_str()
-            .with_context(|| format!("{} is not UTF-8", shown(&root)))?;
+            .with_context(|| format!("{} is not UTF-8", shown(root)))?;
         let trust = source
             .settings
             .trust
             .clone()
             .context("no settings file is used")?;
         source.project = true;
-        let view = source.library_at(Some(&root)).view();
+        let view = source.library_at(Some(root)).view();
         let mut prompts = view.list().found;
         prompts.retain(|found| found.layer.is_project());
-        let texts = texts_of(&root, &prompts);
-        let shown_texts = trust.shown_of(shown_root);
-        let mut review = Review::default();
-        for text in &texts {
-            if text.is_in(&shown_texts) {
-                review.unchanged += 1;
-                continue;
-            }
-            let before = trust.last_shown(shown_root, &text.path);
-            add_to_review(&mut review, &view, text, &before.unwrap_or_default());
-        }
-        let is_trusted = main.is_some() || trusted.iter().any(|known| known == root_text);
-        if is_trusted && review.is_empty() && shown_texts.is_kept {
+        let texts = texts_of(root, &prompts);
+        let review = target.review(&trust, &view, &texts);
+        let is_trusted = target.main.is_some() || trusted.iter().any(|known| known == root_text);
+        let repository = target.repository();
+        if is_trusted && review.is_empty() && trust.shown_of(repository).is_kept {
             return Ok(format!(
                 "{} is already trusted, and has no new texts",
-                shown(&root)
+                shown(root)
             ));
         }
-        if !self.is_accepted(&review, &root, reporter)? {
+        if !self.is_accepted(&review, root, reporter)? {
             return Ok("nothing was changed".to_owned());
         }
-        trust.keep(shown_root, &texts)?;
+        trust.keep(repository, &texts)?;
         if !is_trusted {
             trusted.push(root_text.to_owned());
             config::set_trusted(settings, trusted)?;
         }
         Ok(format!(
             "trusted {}; agents use its prompts from the next message on",
-            shown(&root)
+            shown(root)
         ))
     }
 

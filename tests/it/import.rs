@@ -191,9 +191,11 @@ fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_pr
 #[test]
 fn a_file_of_this_program_is_copied_byte_for_byte() {
     let text = "\u{feff}---\r\ntitle: T # note\r\ntags: x\r\n---\r\nDo <<input>>";
-    let client = client(&[("team/a.md", text)]);
-    client.words("import team").says(0, &["1 prompt imported"]);
+    let template = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
+    let client = client(&[("team/a.md", text), ("team/judge.md", template)]);
+    client.words("import team").says(0, &["2 prompts imported"]);
     assert_eq!(client.text("prompts/a.md"), text);
+    assert_eq!(client.text("prompts/judge.md"), template);
 }
 
 #[test]
@@ -424,7 +426,7 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
         (&["nope"][..], "there is no file or folder `"),
         (&["empty"], "there are no prompts in "),
         (&["gemini:empty"], "there are no prompts in "),
-        (&["notes.txt"], "name it, as in `import claude:/"),
+        (&["notes.txt"], "name it, as in `import claude:DIR`"),
         (
             &[".claude/commands", "--to", ".codex/prompts"],
             ".codex/prompts is for the prompts of Codex; choose another folder",
@@ -459,14 +461,6 @@ fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts()
         1,
         &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"],
     );
-}
-
-#[test]
-fn a_template_is_imported_as_it_is() {
-    let judge = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
-    let client = client(&[("from/judge.md", judge)]);
-    client.words("import from").says(0, &["judge"]);
-    assert_eq!(client.text("prompts/judge.md"), judge);
 }
 
 #[test]

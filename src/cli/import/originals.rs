@@ -5,9 +5,8 @@ use crate::library::{Library, Reach, below, read_confined};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, hexai_prompts, owned_text,
 };
-use crate::wording::{named_path, printable};
-use anyhow::bail;
-use std::io::ErrorKind;
+use crate::wording::named_path;
+use anyhow::ensure;
 use std::path::{Path, PathBuf};
 
 /// The files whose folder is a prompt, so that the folder of prompts is the one above.
@@ -59,12 +58,7 @@ pub(super) fn read(
     path: &Path,
 ) -> anyhow::Result<Originals> {
     let shown = named_path(path);
-    if let Err(error) = path.metadata() {
-        if error.kind() == ErrorKind::NotFound {
-            bail!("there is no file or folder {shown}");
-        }
-        bail!("{shown} cannot be read: {error}");
-    }
+    ensure!(path.exists(), "there is no file or folder {shown}");
     let mut originals = Originals::default();
     for root in format_folders(format, path) {
         let reach = reach_in(source, &root.folder, path);
@@ -74,16 +68,10 @@ pub(super) fn read(
             originals.read_folder(&root, reach, path);
         }
     }
-    if originals.prompts.is_empty() && originals.problems.is_empty() {
-        let example = match format {
-            Some(_) => String::new(),
-            None => format!(
-                ". If they are written for another program, name it, as in `import claude:{}`",
-                printable(&path.display().to_string())
-            ),
-        };
-        bail!("there are no prompts in {shown}{example}");
-    }
+    ensure!(
+        !originals.prompts.is_empty() || !originals.problems.is_empty(),
+        "there are no prompts in {shown}. If they are written for another program, name it, as in `import claude:DIR`"
+    );
     Ok(originals)
 }
 
