@@ -120,6 +120,7 @@ impl Message {
         Err(Response::error(None, error))
     }
 
+    /// Returns the messages of an array as a batch, or the error for too many or none.
     fn batch(messages: Vec<Value>) -> Result<Message, Response> {
         let count = messages.len();
         if (1..=MAX_BATCH).contains(&count) {
@@ -163,7 +164,7 @@ struct Members {
     error: Option<Value>,
 }
 
-/// Reads a member of which `null` is not the same as a missing one.
+/// Reads a member for which `null` differs from a missing member: `"id": null` is `Some(Null)`.
 fn read_even_if_null<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Value>, D::Error> {
@@ -171,6 +172,8 @@ fn read_even_if_null<'de, D: Deserializer<'de>>(
 }
 
 impl Members {
+    /// Returns the message that these members make: without a `method`, but with a result or an
+    /// error, a response; without an `id`, a notification; else a request.
     fn into_message(self) -> Result<Message, Response> {
         if self.method.is_none() && (self.result.is_some() || self.error.is_some()) {
             return Ok(Message::Response);
@@ -248,8 +251,8 @@ fn has_too_many_values(text: &str) -> bool {
     count > MAX_VALUES && count_outside_strings(text) > MAX_VALUES
 }
 
-/// Counts the opening brackets, opening braces and commas of JSON that are not in strings. JSON has
-/// at most one value more than these.
+/// Counts the `[`, `{` and `,` of JSON that are not in strings. JSON has at most one value more
+/// than these: `[1,{"a":2}]` has three of them and four values.
 fn count_outside_strings(text: &str) -> usize {
     let mut count = 0;
     let mut in_string = false;
@@ -282,6 +285,8 @@ pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Stri
     }
 }
 
+/// Returns a message about the member that has another type or is missing: "`arguments.name` must
+/// be a string", "`ref.type` is missing".
 fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> String {
     let mut path = error.path().to_string();
     if error.path().iter().len() == 0 {
@@ -401,6 +406,7 @@ pub(crate) fn write_text(json: &mut String, text: &str) {
     json.push('"');
 }
 
+/// Writes a character that a JSON string cannot contain as it is: a quote as `\"`.
 fn write_escaped(json: &mut String, byte: u8) {
     match byte {
         b'"' => json.push_str("\\\""),

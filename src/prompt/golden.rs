@@ -204,6 +204,7 @@ impl Case {
         }
     }
 
+    /// Returns the call of the case: its input as in a chat or, with `arg NAME: …`, values by name.
     fn call(&self) -> Call<'_> {
         let input = self.input.as_deref().unwrap_or_default();
         if self.values.is_empty() {
@@ -238,6 +239,7 @@ impl Case {
         }
     }
 
+    /// Returns a failure for each expectation that an expansion does not meet.
     fn compare(&self, expansion: &str) -> Vec<Failure> {
         if self.error.is_some() {
             let first = quoted(expansion.lines().next().unwrap_or_default());
@@ -293,6 +295,7 @@ impl Case {
         failures
     }
 
+    /// Returns a failure if an expansion is longer than `--- characters: LIMIT` allows.
     fn compare_length(&self, expansion: &str) -> Option<Failure> {
         let limit = self.max_characters?;
         let length = expansion.chars().count();
@@ -335,8 +338,8 @@ impl Failure {
     }
 }
 
-/// Returns what follows a mark at the beginning of a line, if the line is a header: the mark alone,
-/// or with a space after it.
+/// Returns what follows a mark at the beginning of a line: `two options` in `=== two options`, and
+/// an empty text in `===`. `None` if the line is not a header, as `====` is not.
 fn header<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     let rest = line.strip_prefix(mark)?;
     if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
@@ -345,7 +348,8 @@ fn header<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     Some(rest.trim())
 }
 
-/// Returns a line of a text as it is written in a block.
+/// Returns a line of a text as it is written in a block: `\--- x` for `--- x`, which would begin a
+/// block.
 fn escaped(line: &str) -> Cow<'_, str> {
     let is_header = header(line, "===").is_some() || header(line, "---").is_some();
     if is_header || is_escaped(line) {
@@ -360,7 +364,7 @@ fn unescaped(line: &str) -> &str {
     if is_escaped(line) { &line[1..] } else { line }
 }
 
-/// Returns whether a line is a mark after one backslash or more.
+/// Returns whether a line is a mark after one backslash or more: `\===`, `\\--- x`.
 fn is_escaped(line: &str) -> bool {
     let bare = line.trim_start_matches('\\');
     line.starts_with('\\') && (bare.starts_with("===") || bare.starts_with("---"))
@@ -412,6 +416,7 @@ enum BlockKind {
 }
 
 impl BlockKind {
+    /// Parses what follows the `---`: `text`, or `characters: 18,000`.
     fn parse(kind: &str) -> Option<BlockKind> {
         match kind {
             "text" => Some(BlockKind::Text),
@@ -451,6 +456,8 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
+    /// Reads the next line. `=== TITLE` begins a case and `--- KIND` a block in it; any other line
+    /// belongs to the block or, before the first block of a case, to its head.
     fn add(&mut self, line: TestLine<'t>) -> Result<(), Diagnostic> {
         if let Some(title) = header(line.text, "===") {
             self.finish_case()?;
@@ -484,6 +491,7 @@ impl<'t> Parser<'t> {
         case.add_to_head(&line)
     }
 
+    /// Adds the case that was read last, with its last block.
     fn finish_case(&mut self) -> Result<(), Diagnostic> {
         let Some(mut case) = self.case.take() else {
             return Ok(());
@@ -496,6 +504,7 @@ impl<'t> Parser<'t> {
     }
 }
 
+/// Returns a case without a call, which begins in this line.
 fn begin_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
     if title.is_empty() {
         return Err(line.error(
@@ -511,6 +520,7 @@ fn begin_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
     })
 }
 
+/// Returns a block without lines, which begins in the line `--- KIND`.
 fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Diagnostic> {
     let Some(parsed) = BlockKind::parse(kind) else {
         let message = format!("there is no block {}", quoted(kind));
@@ -572,6 +582,7 @@ impl Case {
         Err(line.error(&message, &fix))
     }
 
+    /// Adds what a block says. Only `contains` and `lacks` may occur twice in a case.
     fn add_block(&mut self, block: TestBlock<'_>) -> Result<(), Diagnostic> {
         let is_second = match block.kind {
             BlockKind::Contains => {

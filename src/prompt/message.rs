@@ -116,7 +116,8 @@ impl Messages {
         })
     }
 
-    /// Returns where the text of each message begins in the text form, in bytes.
+    /// Returns the byte of the text form at which the text of each message begins: 6 for the
+    /// message after `User:` and a line break.
     pub fn starts(&self) -> Vec<usize> {
         let mut starts = Vec::with_capacity(self.messages.len());
         let mut end = 0;
@@ -145,6 +146,7 @@ impl Messages {
 /// What is between two messages or attachments in the text form.
 const PART_SEPARATOR: &str = "\n\n";
 
+/// Separates the next part from what is before it, if there is anything.
 fn begin_part(text: &mut String) {
     if !text.is_empty() {
         text.push_str(PART_SEPARATOR);

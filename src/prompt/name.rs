@@ -127,8 +127,9 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// Returns the spelling of `name` that starts with `typed`; `None` if no spelling does. A person
-/// may type colons for `/`, and composed or separate accents.
+/// Returns the spelling of `name` that starts with `typed`: `git:commit` for `git/commit` and
+/// `git:c`.
+/// `None` if no spelling does. A person may type colons for `/`, and composed or separate accents.
 pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
     let mut name = name.to_owned();
     if !name.starts_with(typed)

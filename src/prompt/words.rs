@@ -52,6 +52,8 @@ impl Quotes {
     }
 }
 
+/// Returns the position of the quote that closes the one at `open`: 5 in `'it's'` for 0, since the
+/// apostrophe between two letters closes nothing. Between double quotes, `\"` is text.
 fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let quote = bytes[open];
@@ -75,6 +77,7 @@ fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
     None
 }
 
+/// Returns whether a text begins with `\"` or `\\`.
 fn is_escape(text: &str) -> bool {
     text.starts_with("\\\"") || text.starts_with("\\\\")
 }
@@ -89,7 +92,8 @@ fn is_before_letter(text: &str, at: usize) -> bool {
     after.is_some_and(char::is_alphanumeric)
 }
 
-/// Returns the end of the word that begins at `start`, or continues there.
+/// Returns the end of the word that begins at `start`, or continues there. A quoted group belongs
+/// to the word, with its spaces: the whole `criteria="speed and size"` is one word.
 pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
     let mut end = start;
     while let Some(letter) = text[end..].chars().next() {
@@ -104,7 +108,7 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
     end
 }
 
-/// Returns a word without the quotes that group it.
+/// Returns a word without the quotes that group it: `criteria="a b"` → `criteria=a b`.
 pub(super) fn unquoted(word: &str) -> String {
     let mut quotes = Quotes::default();
     let mut text = String::with_capacity(word.len());

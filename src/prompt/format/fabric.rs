@@ -57,6 +57,8 @@ fn variables_in(body: &str) -> Vec<Argument> {
     variables
 }
 
+/// Returns the name of a variable at the beginning of a text: `lang_1` of `lang_1}} …`. It is empty
+/// if the text begins with another character.
 fn name_at_start(text: &str) -> &str {
     let end = text.find(|letter: char| {
         !(letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')

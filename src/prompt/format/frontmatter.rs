@@ -131,8 +131,9 @@ pub(crate) fn read(
     }))
 }
 
-/// Returns the keys of a frontmatter with their values; `None` if the lines between the two `---`
-/// are text, because none of them has a key. If YAML refuses them, they are read line by line.
+/// Returns the keys of a frontmatter with their values. If YAML refuses the lines, they are read
+/// one by one, with a warning about each mistake. `None`: the lines between the two `---` are text,
+/// because none of them begins with a key such as `title:`.
 fn read_fields(
     yaml: &str,
     dialect: Dialect,
@@ -147,13 +148,16 @@ fn read_fields(
     if has_keys && dialect == Dialect::Own {
         swallowed::refuse_body(yaml, FIRST_LINE)?;
     }
-    match parsed {
-        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => return Ok(Some(Vec::new())),
-        Ok(Node {
-            value: Value::Map(fields),
-            ..
-        }) if has_keys || fields.iter().any(is_known) => return Ok(Some(fields)),
-        Ok(_) | Err(_) => {}
+    if yaml.lines().all(lenient::is_empty_or_comment) {
+        return Ok(Some(Vec::new()));
+    }
+    if let Ok(Node {
+        value: Value::Map(fields),
+        ..
+    }) = parsed
+        && (has_keys || fields.iter().any(is_known))
+    {
+        return Ok(Some(fields));
     }
     if !has_keys {
         return Ok(None);

@@ -168,6 +168,8 @@ struct Anchored {
 const NO_ANCHOR: usize = 0;
 
 impl Builder {
+    /// Adds what an event of the parser says: a value, or the beginning or the end of a list or
+    /// map.
     fn add_event(&mut self, event: Event, at: Position) -> Result<(), Refusal> {
         match event {
             Event::DocumentStart => self.begin_document(at),
@@ -188,6 +190,7 @@ impl Builder {
         }
     }
 
+    /// Refuses a second document.
     fn begin_document(&mut self, at: Position) -> Result<(), Refusal> {
         self.document_count += 1;
         if self.document_count == 1 {
@@ -197,7 +200,7 @@ impl Builder {
         Err(syntax_refusal(at, "a second YAML document", fix))
     }
 
-    /// Adds a copy of what an anchor names.
+    /// Adds a copy of the value that an anchor names. Its weight is checked before it is copied.
     fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), Refusal> {
         // An alias within what it names has no value yet.
         let mut weight = self.limits.node_weight;
@@ -217,6 +220,7 @@ impl Builder {
         self.push(node, NO_ANCHOR, weight)
     }
 
+    /// Counts the weight of a value at this position, and refuses a text that exceeds the budget.
     fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), Refusal> {
         self.weight += weight;
         if self.weight <= self.budget {
@@ -266,7 +270,8 @@ impl Builder {
         self.push(node, closed.anchor, weight)
     }
 
-    /// Adds a complete node to the list or map that is open.
+    /// Adds a complete node to the innermost open list or map; without one, it is the root. In a
+    /// map, every other node is a key. If the node has an anchor, its value is kept for aliases.
     fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), Refusal> {
         if anchor != NO_ANCHOR {
             let value = node.value.clone();

@@ -20,7 +20,7 @@ const SYNTAX: Syntax = Syntax {
     ..Syntax::OWN
 };
 
-/// Keys of which a frontmatter has one at least.
+/// The known keys. Lines without any of them are not a frontmatter.
 const KEYS: [&str; 5] = ["description", "invokable", "model", "name", "version"];
 
 /// The beginnings of the tags that only Handlebars understands.
@@ -52,8 +52,9 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
     Ok(prompt)
 }
 
-/// Reads a file whose frontmatter begins without `---`. Returns `None` if there is no such
-/// frontmatter.
+/// Reads a file whose frontmatter begins without `---`: `name: x`, a line `---`, and the text.
+/// Returns
+/// `None` if the file has no such frontmatter.
 ///
 /// # Errors
 /// Those of the frontmatter.
