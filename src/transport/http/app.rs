@@ -64,10 +64,16 @@ pub(super) struct App {
     pub(super) threads: AllThreads,
     pub(super) requests: Requests,
     pub(super) metrics: Metrics,
-    /// When the library was last looked at, and how many of its folders could not be read.
-    pub(super) readiness: tokio::sync::Mutex<Option<(Instant, Vec<Diagnostic>)>>,
+    pub(super) readiness: tokio::sync::Mutex<Option<Readiness>>,
     /// Turns to `true` when the server is told to stop.
     pub(super) stopping: watch::Receiver<bool>,
+}
+
+/// The result of the last check of the library.
+pub(super) struct Readiness {
+    pub(super) checked: Instant,
+    /// The folders that could not be read.
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// An authenticated request.

@@ -6,59 +6,70 @@ use crate::jsonrpc::{Error, Request};
 use crate::server::{Era, check_modern_version, legacy_version, method, modern_version};
 use crate::wording::quoted;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use std::borrow::Cow;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// The version of a legacy client that says none ("Protocol Version Header").
+/// The label of a body that `curl -d` sends.
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
+
+/// The version of a legacy client that names none ("Protocol Version Header").
 pub(super) const ASSUMED: &str = "2025-03-26";
 
-/// Checks that the body of a POST is JSON. Without `Origin`, the request does not come from a page
-/// in a browser; then a body that is not labeled, or as curl's `-d` labels it, is taken for JSON as
-/// well.
+/// Returns the items of a header that is a list, however often the header occurs: `A: x, y` and
+/// `A: z` → `x`, `y`, `z`.
+pub(super) fn items<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> impl DoubleEndedIterator<Item = &'h [u8]> {
+    headers
+        .get_all(name)
+        .into_iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+}
+
+/// Returns a media type without its parameters: `text/html; charset=utf-8` → `text/html`.
+fn without_parameters(media_type: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b';', media_type).unwrap_or(media_type.len());
+    media_type[..end].trim_ascii()
+}
+
+/// Checks that the body of a request is labeled as JSON.
+///
+/// A request without `Origin` does not come from a page in a browser. Its body may also have no
+/// label, or the label that `curl -d` gives it.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .map_or(&b""[..], HeaderValue::as_bytes);
-    let media_type = value
-        .split(|byte| *byte == b';')
-        .next()
-        .unwrap_or_default()
-        .trim_ascii();
-    let is = |other: &str| media_type.eq_ignore_ascii_case(other.as_bytes());
-    if is(JSON)
-        || ((is("") || is("application/x-www-form-urlencoded")) && !headers.contains_key(ORIGIN))
-    {
+    let media_type = match headers.get(CONTENT_TYPE) {
+        Some(value) => without_parameters(value.as_bytes()),
+        None => b"",
+    };
+    if media_type.eq_ignore_ascii_case(JSON.as_bytes()) {
+        return Ok(());
+    }
+    let is_unlabeled = media_type.is_empty() || media_type.eq_ignore_ascii_case(FORM);
+    if is_unlabeled && !headers.contains_key(ORIGIN) {
         return Ok(());
     }
     let message = "the body must be JSON, with the header `Content-Type: application/json`";
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
 }
 
-/// Checks that the client accepts an answer of this media type.
+/// Checks that the client accepts an answer of this media type. A client without the header
+/// `Accept` does.
 pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), Refusal> {
-    let (main_type, _) = media_type.split_once('/').unwrap_or_default();
-    let accepts = |range: &str| {
-        let range = range.split(';').next().unwrap_or_default().trim();
-        let is_of_type = |of: &str| of == "*" || of.eq_ignore_ascii_case(main_type);
-        range.eq_ignore_ascii_case(media_type) || range.strip_suffix("/*").is_some_and(is_of_type)
-    };
-    let mut values = headers.get_all(ACCEPT).iter().peekable();
-    if values.peek().is_none()
-        || values.any(|value| {
-            value
-                .to_str()
-                .is_ok_and(|value| value.split(',').any(accepts))
-        })
+    if !headers.contains_key(ACCEPT)
+        || items(headers, &ACCEPT).any(|range| has_media_type(range, media_type))
     {
         return Ok(());
     }
@@ -66,12 +77,25 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
 }
 
-/// Whether the client has the answer with this ETag already.
+/// Returns whether a range of the header `Accept`, such as `text/*;q=0.5`, has a media type, such
+/// as `text/html`.
+fn has_media_type(range: &[u8], media_type: &str) -> bool {
+    let range = without_parameters(range);
+    if range == b"*/*" || range.eq_ignore_ascii_case(media_type.as_bytes()) {
+        return true;
+    }
+    let Some(range_type) = range.strip_suffix(b"/*") else {
+        return false;
+    };
+    let (main_type, _) = media_type.split_once('/').unwrap_or_default();
+    range_type.eq_ignore_ascii_case(main_type.as_bytes())
+}
+
+/// Returns whether the client has the answer with this ETag already. A proxy may have marked the tag
+/// as weak: `W/"1a2b"`.
 pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
-    headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .any(|known| known.to_str().is_ok_and(|known| known.contains(tag)))
+    items(headers, &IF_NONE_MATCH)
+        .any(|known| known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())
 }
 
 /// The paths of the page; the script shows what is at each of them.
@@ -93,20 +117,16 @@ pub(super) fn is_page(path: &str) -> bool {
         })
 }
 
-/// Whether a request is that of a browser for a page: no client of MCP names HTML.
+/// Returns whether a browser asks for a page: no client of MCP names HTML.
 pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
-    let is_html = |value: &HeaderValue| {
-        value
-            .to_str()
-            .is_ok_and(|value| value.contains("text/html"))
-    };
-    method == Method::GET && headers.get_all(ACCEPT).iter().any(is_html)
+    method == Method::GET
+        && items(headers, &ACCEPT).any(|range| without_parameters(range) == b"text/html")
 }
 
-/// The value of a header, which may be missing.
+/// Returns the value of a header, which may be missing.
 ///
 /// # Errors
-/// It is repeated, or is not UTF-8.
+/// The header is repeated, or is not UTF-8.
 fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -115,17 +135,19 @@ fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str
     if values.next().is_some() {
         return Err(format!("the header {name} is repeated"));
     }
-    let text =
-        str::from_utf8(value.as_bytes()).map_err(|_| format!("the header {name} is not UTF-8"))?;
-    Ok(Some(text.trim_matches([' ', '\t'])))
+    match str::from_utf8(value.as_bytes()) {
+        Ok(text) => Ok(Some(text.trim_matches([' ', '\t']))),
+        Err(_) => Err(format!("the header {name} is not UTF-8")),
+    }
 }
 
-/// The text of a header that identifies something, such as a session; one that is not text
-/// identifies nothing.
+/// Returns the text of a header that identifies something, such as a session. A header that is
+/// repeated or not UTF-8 gives an empty text, which identifies nothing.
 pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    headers
-        .contains_key(name)
-        .then(|| value(headers, name).ok().flatten().unwrap_or_default())
+    match value(headers, name) {
+        Ok(text) => text,
+        Err(_) => Some(""),
+    }
 }
 
 /// Returns which rules a request follows, and checks that its headers say the same as its body.
@@ -135,36 +157,37 @@ pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Optio
 /// missing or differ from the body, `-32022` for a version that is not supported. They are checked
 /// in this order ("Error codes" of 2026-07-28).
 pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
-    let header = value(headers, &PROTOCOL_VERSION);
     let Some(version) = modern_version(request)? else {
-        // Whatever the client prefers: `initialize` negotiates it.
-        if request.method == "initialize" {
-            return Ok(Era::Legacy);
+        // `initialize` negotiates the version, whatever the header says.
+        if request.method != "initialize" {
+            check_legacy_version(headers).map_err(|problem| {
+                let message = format!("{problem}, so `_meta` must name this version, too");
+                Error::invalid_params(message)
+            })?;
         }
-        of_legacy_header(header).map_err(|version| {
-            Error::invalid_params(format!(
-                "the header {PROTOCOL_VERSION} is {version}, so `_meta` must name this version, too"
-            ))
-        })?;
         return Ok(Era::Legacy);
     };
-    must_equal(&PROTOCOL_VERSION, header, Some(version))?;
+    let version_header = value(headers, &PROTOCOL_VERSION).map_err(mismatch)?;
+    must_equal(&PROTOCOL_VERSION, version_header, Some(version))?;
     check_modern_version(version)?;
-    must_equal(&METHOD, value(headers, &METHOD), Some(&request.method))?;
-    let Some(member) = method(&request.method).and_then(|method| method.name_param) else {
-        return Ok(Era::Modern);
-    };
-    let name = value(headers, &NAME).and_then(|name| name.map(decoded).transpose());
-    let name = name
-        .as_ref()
-        .map(|name| name.as_deref())
-        .map_err(String::clone);
-    must_equal(
-        &NAME,
-        name,
-        request.params.get(member).and_then(Value::as_str),
-    )?;
+    let method_header = value(headers, &METHOD).map_err(mismatch)?;
+    must_equal(&METHOD, method_header, Some(&request.method))?;
+    check_name(headers, request)?;
     Ok(Era::Modern)
+}
+
+/// Checks that the header `Mcp-Name` has the name in the params of a request, if the method has
+/// one, such as `prompts/get`.
+fn check_name(headers: &HeaderMap, request: &Request) -> Result<(), Error> {
+    let Some(name_param) = method(&request.method).and_then(|method| method.name_param) else {
+        return Ok(());
+    };
+    let name = request.params.get(name_param).and_then(Value::as_str);
+    let header = match value(headers, &NAME).map_err(mismatch)? {
+        Some(text) => Some(decode(text).map_err(mismatch)?),
+        None => None,
+    };
+    must_equal(&NAME, header.as_deref(), name)
 }
 
 /// Returns the legacy version that the header names, if it names one.
@@ -173,74 +196,81 @@ pub(super) fn named_version(headers: &HeaderMap) -> Option<&'static str> {
     legacy_version(version)
 }
 
-/// The legacy version that the header names, if any.
+/// Checks that the version header, if there is one, names a legacy version.
 ///
 /// # Errors
-/// Another version, or an invalid header, for a message.
-fn of_legacy_header(header: Result<Option<&str>, String>) -> Result<Option<&'static str>, String> {
-    match header {
-        Ok(None) => Ok(None),
-        Ok(Some(version)) => legacy_version(version)
-            .map(Some)
-            .ok_or_else(|| quoted(version).to_string()),
-        Err(error) => Err(format!("invalid ({error})")),
-    }
+/// What the header is instead, such as "the header mcp-protocol-version is `x`".
+fn check_legacy_version(headers: &HeaderMap) -> Result<(), String> {
+    let problem = match value(headers, &PROTOCOL_VERSION) {
+        Ok(None) => return Ok(()),
+        Ok(Some(version)) if legacy_version(version).is_some() => return Ok(()),
+        Ok(Some(version)) => quoted(version),
+        Err(error) => format!("invalid ({error})"),
+    };
+    Err(format!("the header {PROTOCOL_VERSION} is {problem}"))
 }
 
-/// Checks the version header of what is not a request.
+/// Returns which rules a message follows that is not a request, by its version header.
 ///
 /// # Errors
-/// The version is unknown.
+/// 400: the version is unknown.
 pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
-    let header = value(headers, &PROTOCOL_VERSION);
-    if let Ok(Some(version)) = header
+    if let Ok(Some(version)) = value(headers, &PROTOCOL_VERSION)
         && check_modern_version(version).is_ok()
     {
         return Ok(Era::Modern);
     }
-    of_legacy_header(header).map_err(|version| {
-        let message = format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
-        Refusal::new(StatusCode::BAD_REQUEST, message)
-    })?;
-    Ok(Era::Legacy)
+    match check_legacy_version(headers) {
+        Ok(()) => Ok(Era::Legacy),
+        Err(problem) => {
+            let message = format!("{problem}, which is not supported");
+            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+        }
+    }
 }
 
-fn must_equal(
-    name: &HeaderName,
-    header: Result<Option<&str>, String>,
-    body: Option<&str>,
-) -> Result<(), Error> {
-    let message = match header {
-        Ok(header) if header == body => return Ok(()),
-        Ok(header) => {
-            let said = |text: Option<&str>| text.map_or("missing".to_owned(), quoted);
-            format!(
-                "the header {name} is {}, and in the body it is {}",
-                said(header),
-                said(body)
-            )
-        }
-        Err(error) => error,
-    };
-    Err(Error {
+fn must_equal(name: &HeaderName, header: Option<&str>, body: Option<&str>) -> Result<(), Error> {
+    if header == body {
+        return Ok(());
+    }
+    let header = quoted_or_missing(header);
+    let body = quoted_or_missing(body);
+    Err(mismatch(format!(
+        "the header {name} is {header}, and in the body it is {body}"
+    )))
+}
+
+fn quoted_or_missing(value: Option<&str>) -> String {
+    match value {
+        Some(text) => quoted(text),
+        None => "missing".to_owned(),
+    }
+}
+
+/// Returns the error of headers that are not as the body demands.
+fn mismatch(message: String) -> Error {
+    Error {
         code: -32020,
         message: format!("header mismatch: {message}"),
         data: None,
-    })
+    }
 }
 
-/// A value that may be encoded as `=?base64?…?=`.
-fn decoded(value: &str) -> Result<String, String> {
+/// Decodes a value that may be in base64: `=?base64?YQ==?=` → `a`. Other values stay as they are.
+fn decode(value: &str) -> Result<Cow<'_, str>, String> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")
         .and_then(|value| value.strip_suffix("?="))
     else {
-        return Ok(value.to_owned());
+        return Ok(Cow::Borrowed(value));
     };
-    let bytes = STANDARD
-        .decode(encoded)
-        .map_err(|_| format!("the header {NAME} is not valid base64"))?;
-    String::from_utf8(bytes).map_err(|_| format!("the header {NAME} is not UTF-8"))
+    let Ok(bytes) = STANDARD.decode(encoded) else {
+        return Err(format!("the header {NAME} is not valid base64"));
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Cow::Owned(text)),
+        Err(_) => Err(format!("the header {NAME} is not UTF-8")),
+    }
 }
 
 #[cfg(test)]
@@ -251,13 +281,12 @@ mod tests {
     use serde_json::json;
 
     fn headers(of: &[(&str, &str)]) -> HeaderMap {
-        let header = |(name, value): &(&str, &str)| {
-            (
-                HeaderName::try_from(*name).unwrap(),
-                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
-            )
-        };
-        of.iter().map(header).collect()
+        let mut headers = HeaderMap::new();
+        for (name, value) in of {
+            let name = HeaderName::try_from(*name).unwrap();
+            headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        headers
     }
 
     fn request(method: &str, params: Value) -> Request {
@@ -274,6 +303,12 @@ mod tests {
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         request(method, params)
+    }
+
+    fn list(version: &str) -> Request {
+        let mut request = modern("tools/list", json!({}));
+        request.params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
+        request
     }
 
     #[test]
@@ -340,7 +375,6 @@ mod tests {
 
     #[test]
     fn the_era_is_that_of_the_body_and_the_headers_say_the_same() {
-        let list = |version: &str| modern("tools/list", json!({})).with_version(version);
         let ok: Result<Era, i64> = Ok(Era::Modern);
         let legacy: Result<Era, i64> = Ok(Era::Legacy);
         let v = ("mcp-protocol-version", "2026-07-28");
@@ -462,24 +496,10 @@ mod tests {
         ] {
             let mut of = vec![v, ("mcp-method", method)];
             of.extend(name.map(|name| ("mcp-name", name)));
-            let era =
-                era(&headers(&of), &modern(method, params.clone())).map_err(|error| error.code);
-            assert_eq!(
-                era,
-                if is_equal {
-                    Ok(Era::Modern)
-                } else {
-                    Err(-32020)
-                },
-                "{method} {params} {name:?}"
-            );
-        }
-    }
-
-    impl Request {
-        fn with_version(mut self, version: &str) -> Request {
-            self.params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
-            self
+            let era = era(&headers(&of), &modern(method, params.clone()));
+            let code = era.err().map(|error| error.code);
+            let expected = if is_equal { None } else { Some(-32020) };
+            assert_eq!(code, expected, "{method} {params} {name:?}");
         }
     }
 }

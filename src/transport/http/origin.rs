@@ -9,7 +9,7 @@
 //! (Fetch Metadata Request Headers). Programs send neither header.
 
 use super::headers;
-use super::proxy::Client;
+use super::proxy::{Client, REQUEST_ID};
 use super::refusal::Refusal;
 use crate::wording::quoted;
 use axum::http::header::{
@@ -17,21 +17,27 @@ use axum::http::header::{
     WWW_AUTHENTICATE,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderValue, Method, Request, StatusCode, Version};
+use axum::http::{Method, Request, StatusCode, Version};
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 use tower_http::cors::{AllowOrigin, CorsLayer};
+
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// For which page a browser sent a request, how, and what it will do with the answer.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
+const HOST_FORM: &str = "it must be a name or an address, and perhaps a port: `prompts.example.com:8443`, `[2001:db8::1]`";
+const ORIGIN_FORM: &str =
+    "it must be the scheme, the host and perhaps the port of a web page: `https://app.example.com`";
+
 /// A name or an address that clients may use for this server, with any port if it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
-    name: Name,
+    name: HostName,
     port: Option<u16>,
 }
 
@@ -39,22 +45,22 @@ pub struct AllowedHost {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOrigin {
     is_https: bool,
-    host: Name,
+    host: HostName,
     port: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
+enum HostName {
     Address(IpAddr),
     /// In lower case.
     Dns(String),
 }
 
-impl Name {
+impl HostName {
     fn is_loopback(&self) -> bool {
         match self {
-            Name::Address(address) => address.is_loopback(),
-            Name::Dns(name) => name == "localhost",
+            HostName::Address(address) => address.is_loopback(),
+            HostName::Dns(name) => name == "localhost",
         }
     }
 }
@@ -63,23 +69,19 @@ impl FromStr for AllowedHost {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AllowedHost, String> {
-        let authority = text
-            .parse::<Authority>()
-            .ok()
-            .filter(|authority| !authority.as_str().contains(['@', '*']));
-        let form = "it must be a name or an address, and perhaps a port: `prompts.example.com:8443`, `[2001:db8::1]`";
-        let authority = authority.ok_or_else(|| form.to_owned())?;
+        let Ok(authority) = text.parse::<Authority>() else {
+            return Err(HOST_FORM.to_owned());
+        };
+        if text.contains(['@', '*']) {
+            return Err(HOST_FORM.to_owned());
+        }
         let host = authority.host();
-        let address = host
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .parse()
-            .map(Name::Address);
-        let dns = |_| Name::Dns(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
-        Ok(AllowedHost {
-            name: address.unwrap_or_else(dns),
-            port: authority.port_u16(),
-        })
+        let name = match host.trim_matches(['[', ']']).parse() {
+            Ok(address) => HostName::Address(address),
+            Err(_) => HostName::Dns(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+        };
+        let port = authority.port_u16();
+        Ok(AllowedHost { name, port })
     }
 }
 
@@ -87,28 +89,34 @@ impl FromStr for AllowedOrigin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AllowedOrigin, String> {
-        let (scheme, host) = text.split_once("://").unwrap_or_default();
-        let (is_https, host) = (scheme.eq_ignore_ascii_case("https"), host.parse().ok());
-        let host = host.filter(|_| is_https || scheme.eq_ignore_ascii_case("http"));
-        let form = "it must be the scheme, the host and perhaps the port of a web page: `https://app.example.com`";
-        let AllowedHost { name: host, port } = host.ok_or_else(|| form.to_owned())?;
-        Ok(AllowedOrigin {
-            is_https,
-            host,
-            port: port.unwrap_or(default_port(is_https)),
-        })
+        parse_origin(text).ok_or_else(|| ORIGIN_FORM.to_owned())
     }
+}
+
+fn parse_origin(text: &str) -> Option<AllowedOrigin> {
+    let (scheme, host) = text.split_once("://")?;
+    let is_https = match scheme.to_ascii_lowercase().as_str() {
+        "https" => true,
+        "http" => false,
+        _ => return None,
+    };
+    let host: AllowedHost = host.parse().ok()?;
+    Some(AllowedOrigin {
+        is_https,
+        host: host.name,
+        port: host.port.unwrap_or(default_port(is_https)),
+    })
 }
 
 fn default_port(is_https: bool) -> u16 {
     if is_https { 443 } else { 80 }
 }
 
-/// The names and web pages that are allowed: those of this machine, the address that is listened
-/// on, those that were named, and the pages of this server itself.
+/// The names and web pages that are allowed, besides the names and pages of this machine, and the
+/// pages of this server itself.
 #[derive(Debug)]
 pub struct Sites {
-    /// The address that is listened on.
+    /// The address that is listened on, which is an allowed name, too.
     pub bound: IpAddr,
     /// Further names.
     pub hosts: Vec<AllowedHost>,
@@ -117,44 +125,58 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Checks that a request uses an allowed name for this server, and comes from an allowed web
+    /// page or from a program.
+    ///
     /// # Errors
     /// 403: the name or the web page is not allowed. 400: there is no name, or more than one.
     pub(super) fn check<B>(&self, request: &Request<B>, client: &Client) -> Result<(), Refusal> {
-        let own = self.check_host(request, client)?;
+        let used_host = self.check_host(request, client)?;
         let mut origins = request.headers().get_all(ORIGIN).into_iter();
-        let Some(origin) = origins.next() else {
+        let Some(header) = origins.next() else {
             return check_fetch_metadata(request);
         };
-        let parsed = origin
-            .to_str()
-            .ok()
-            .filter(|_| origins.next().is_none())
-            .and_then(|text| text.parse().ok());
-        let is_own = |origin: &AllowedOrigin| {
-            // A page that came without TLS, which somebody between may have written, has nothing to
-            // do with a server with TLS.
-            let is_secure = origin.is_https || !client.is_https;
-            let port = |own: &AllowedHost| own.port.unwrap_or(default_port(origin.is_https));
-            is_secure
-                && own
-                    .as_ref()
-                    .is_some_and(|own| own.name == origin.host && port(own) == origin.port)
-        };
-        let is_allowed = |origin: &AllowedOrigin| {
-            origin.host.is_loopback() || is_own(origin) || self.origins.contains(origin)
-        };
-        if parsed.as_ref().is_some_and(is_allowed) {
+        let is_repeated = origins.next().is_some();
+        if !is_repeated
+            && let Some(origin) = header.to_str().ok().and_then(parse_origin)
+            && self.is_origin_allowed(&origin, used_host.as_ref(), client)
+        {
             return Ok(());
         }
-        let message = format!(
-            "web pages of {} may not use this server; to allow them, start the server with --allow-origin and their origin",
-            quoted(&String::from_utf8_lossy(origin.as_bytes()))
-        );
-        Err(Refusal::new(StatusCode::FORBIDDEN, message)
-            .with_header(VARY, HeaderValue::from_static("origin")))
+        let page = quoted(&String::from_utf8_lossy(header.as_bytes()));
+        Err(page_refusal(
+            format!(
+                "web pages of {page} may not use this server; to allow them, start the server with --allow-origin and their origin"
+            ),
+            ORIGIN,
+        ))
     }
 
-    /// The name, with its port, that the client has used for this server, if it has used one.
+    /// Returns whether pages of an origin may use this server. `used_host` is the name that the
+    /// client has used for this server.
+    fn is_origin_allowed(
+        &self,
+        origin: &AllowedOrigin,
+        used_host: Option<&AllowedHost>,
+        client: &Client,
+    ) -> bool {
+        if origin.host.is_loopback() || self.origins.contains(origin) {
+            return true;
+        }
+        // A page that came without TLS may have been written by somebody in between, so it may not
+        // use a server with TLS.
+        let is_insecure = client.is_https && !origin.is_https;
+        let Some(own) = used_host else { return false };
+        let own_port = own.port.unwrap_or(default_port(origin.is_https));
+        !is_insecure && own.name == origin.host && own_port == origin.port
+    }
+
+    /// Checks each name that a request has for this server, and returns the name that the client
+    /// has used.
+    ///
+    /// A proxy may pass requests on by the header `Host` or by the name in the request line, so both
+    /// must be allowed. A name that a trusted proxy says that the client has used is checked in
+    /// addition: it never allows more. The first such name is the client's.
     fn check_host<B>(
         &self,
         request: &Request<B>,
@@ -163,54 +185,63 @@ impl Sites {
         let headers = request.headers();
         let mut hosts = headers.get_all(HOST).into_iter();
         let header = hosts.next();
-        if hosts.next().is_some() || (header.is_none() && request.version() >= Version::HTTP_11) {
+        let is_missing = header.is_none() && request.version() >= Version::HTTP_11;
+        if is_missing || hosts.next().is_some() {
             return Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 "a request must have one Host header",
             ));
         }
-        // A request line may have the name, too. A proxy may use either, so both must be allowed.
-        // What a proxy says that the client has used is checked in addition: it never allows more.
-        // Of several such values, the first is the client's.
-        let forwarded = headers
-            .get_all("x-forwarded-host")
-            .into_iter()
-            .filter(|_| client.is_behind_proxy);
-        let forwarded = forwarded
-            .flat_map(|hosts| hosts.as_bytes().split(|byte| *byte == b','))
-            .map(<[u8]>::trim_ascii);
-        let of_line = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str().as_bytes());
-        let mut used = None;
-        for host in forwarded
-            .chain(header.map(HeaderValue::as_bytes))
-            .chain(of_line)
-        {
-            let parsed = str::from_utf8(host).ok().and_then(|host| host.parse().ok());
-            let Some(parsed) = parsed.filter(|host| self.is_allowed(host)) else {
-                let message = format!(
-                    "{} is not a name of this server; to allow it, start the server with --allow-host and this name",
-                    quoted(&String::from_utf8_lossy(host))
-                );
-                return Err(Refusal::new(StatusCode::FORBIDDEN, message));
-            };
-            used.get_or_insert(parsed);
+        let mut used_host = None;
+        if client.is_behind_proxy {
+            for text in headers::items(headers, &FORWARDED_HOST) {
+                let host = self.parse_allowed(text)?;
+                used_host = used_host.or(Some(host));
+            }
         }
-        Ok(used)
+        if let Some(header) = header {
+            let host = self.parse_allowed(header.as_bytes())?;
+            used_host = used_host.or(Some(host));
+        }
+        if let Some(authority) = request.uri().authority() {
+            let host = self.parse_allowed(authority.as_str().as_bytes())?;
+            used_host = used_host.or(Some(host));
+        }
+        Ok(used_host)
     }
 
-    fn is_allowed(&self, host: &AllowedHost) -> bool {
-        let is_bound = match &host.name {
-            // With `0.0.0.0` every address of this machine. A rebound name is never an address.
-            Name::Address(address) => *address == self.bound || self.bound.is_unspecified(),
-            Name::Dns(_) => false,
-        };
-        let is_named = |allowed: &AllowedHost| {
+    /// Parses a name for this server.
+    ///
+    /// # Errors
+    /// 403: the name is not allowed.
+    fn parse_allowed(&self, text: &[u8]) -> Result<AllowedHost, Refusal> {
+        let text = String::from_utf8_lossy(text);
+        if let Ok(host) = text.parse::<AllowedHost>()
+            && self.is_host_allowed(&host)
+        {
+            return Ok(host);
+        }
+        let name = quoted(&text);
+        let message = format!(
+            "{name} is not a name of this server; to allow it, start the server with --allow-host and this name"
+        );
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
+    }
+
+    fn is_host_allowed(&self, host: &AllowedHost) -> bool {
+        if host.name.is_loopback() {
+            return true;
+        }
+        // A server that listens on all addresses (`0.0.0.0`) has every address as a name. A rebound
+        // name is never an address.
+        if let HostName::Address(address) = host.name
+            && (address == self.bound || self.bound.is_unspecified())
+        {
+            return true;
+        }
+        self.hosts.iter().any(|allowed| {
             allowed.name == host.name && (allowed.port.is_none() || allowed.port == host.port)
-        };
-        host.name.is_loopback() || is_bound || self.hosts.iter().any(is_named)
+        })
     }
 }
 
@@ -218,50 +249,52 @@ impl Sites {
 /// only open a page of this server, as a link does.
 ///
 /// # Errors
-/// 403: it was sent for anything else, or a header is invalid.
+/// 403: the page of another server asks for something else, or a header is invalid.
 fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
-    let is_own = |site: &HeaderValue| site == "same-origin" || site == "none";
     let headers = request.headers();
-    if headers.get_all(FETCH_SITE).iter().all(is_own) {
+    let mut sites = headers.get_all(FETCH_SITE).iter();
+    if sites.all(|site| site == "same-origin" || site == "none") {
         return Ok(());
     }
-    let is_navigation = headers
+    let opens_document = headers
         .get(FETCH_MODE)
         .is_some_and(|mode| mode == "navigate")
         && headers
             .get(FETCH_DEST)
             .is_some_and(|dest| dest == "document");
-    if is_navigation && headers::is_page(request.uri().path()) {
+    if opens_document && headers::is_page(request.uri().path()) {
         return Ok(());
     }
     let message = "web pages of other servers may only link to the page of this server; to allow more, start the server with --allow-origin and their origin";
-    Err(Refusal::new(StatusCode::FORBIDDEN, message)
-        .with_header(VARY, HeaderValue::from_name(FETCH_SITE)))
+    Err(page_refusal(message.to_owned(), FETCH_SITE))
 }
 
-/// What a web page may send and read. Only requests of allowed pages get here.
+/// Returns the refusal of a request for a web page. `header` decided, so that caches must not give
+/// the answer to requests with another value.
+fn page_refusal(message: String, header: HeaderName) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, message).with_header(VARY, header)
+}
+
+/// Returns the layer that tells browsers what a web page may send and read. Only requests of allowed
+/// pages get there.
 pub(super) fn cors() -> CorsLayer {
-    let of_mcp = [
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "mcp-method",
-        "mcp-name",
-        "last-event-id",
-        "x-request-id",
-    ];
-    let of_mcp = of_mcp.map(HeaderName::from_static);
     CorsLayer::new()
         .allow_origin(AllowOrigin::mirror_request())
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers(
-            [CONTENT_TYPE, ACCEPT, AUTHORIZATION]
-                .into_iter()
-                .chain(of_mcp.clone())
-                .collect::<Vec<_>>(),
-        )
+        .allow_headers([
+            CONTENT_TYPE,
+            ACCEPT,
+            AUTHORIZATION,
+            headers::PROTOCOL_VERSION,
+            headers::SESSION_ID,
+            headers::METHOD,
+            headers::NAME,
+            headers::LAST_EVENT_ID,
+            REQUEST_ID,
+        ])
         .expose_headers([
-            of_mcp[1].clone(),
-            of_mcp[5].clone(),
+            headers::SESSION_ID,
+            REQUEST_ID,
             WWW_AUTHENTICATE,
             RETRY_AFTER,
         ])
@@ -272,7 +305,7 @@ pub(super) fn cors() -> CorsLayer {
 mod tests {
     use super::super::proxy::Peer;
     use super::*;
-    use axum::http::HeaderMap;
+    use axum::http::{HeaderMap, HeaderValue};
 
     fn sites(bound: &str) -> Sites {
         let hosts = [

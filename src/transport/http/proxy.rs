@@ -1,12 +1,13 @@
-//! Who the client is: the other end of the connection, or whom a trusted reverse proxy names.
+//! Who the client is: the other end of the connection, or the client that a trusted reverse proxy
+//! names in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
 //!
-//! A proxy does so in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
-//! Anybody can send them, so they count only if the connection is one of a trusted proxy.
-//! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on
-//! what a client has made up.
+//! Anybody can send these headers, so they count only on a connection from a trusted proxy.
+//! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on a
+//! value that a client has made up.
 
 use super::budget::Held;
 use super::half_requests::{HalfRequest, HalfRequests};
+use super::headers;
 use super::refusal::Refusal;
 use crate::lock::lock;
 use crate::transport::tap::Tap;
@@ -22,27 +23,32 @@ use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// The longest request id that is taken from a client, in bytes.
 const MAX_REQUEST_ID: usize = 64;
 
-/// The address of a trusted proxy, or a network of them: `ADDR[/BITS]`.
+/// How many bytes of memory an incomplete message takes for each byte that has come: its buffer
+/// grows to twice its length.
+const BUFFERED: usize = 2;
+
+/// Parses the address of a trusted proxy, or a network of proxies: `127.0.0.1`, `10.0.0.0/8`.
 ///
 /// # Errors
 /// The text is neither, or would trust everybody.
 pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
-    let network = text
-        .parse::<IpNet>()
-        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-    match network {
-        Ok(network) if network.prefix_len() > 0 => Ok(network.trunc()),
-        Ok(_) => Err(
-            "it would trust everybody, so that each client could make up its address".to_owned(),
-        ),
-        Err(_) => Err(
-            "it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned(),
-        ),
+    let network = match text.parse::<IpAddr>() {
+        Ok(address) => IpNet::from(address),
+        Err(_) => text.parse::<IpNet>().map_err(|_| {
+            "it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned()
+        })?,
+    };
+    if network.prefix_len() == 0 {
+        let message = "it would trust everybody, so that each client could make up its address";
+        return Err(message.to_owned());
     }
+    Ok(network.trunc())
 }
 
 /// The other end of a connection.
@@ -54,12 +60,31 @@ pub(super) struct Peer {
     incoming: Mutex<Incoming>,
     /// Notified when the first byte of a WebSocket's message comes.
     message_begins: Notify,
-    /// Counts the requests that are not complete; `None` for a trusted proxy, whose clients count.
+    /// Counts the incomplete requests. `None` for a trusted proxy, whose clients are counted.
     half_requests: Option<Arc<HalfRequests>>,
-    /// Notified when the connection is to end.
+    /// Notified when the connection must end.
     pub(super) end: Arc<Notify>,
     /// Dropped when the connection ends, also as a WebSocket.
     _held: Box<dyn Any + Send + Sync>,
+}
+
+/// The data that a client is sending on a connection.
+#[derive(Default)]
+enum Incoming {
+    /// Its request is complete.
+    #[default]
+    Nothing,
+    /// A request, or the start of a new connection.
+    Request { _counted: HalfRequest },
+    /// Messages of a WebSocket.
+    Message(IncompleteMessage),
+}
+
+/// The part of a WebSocket's message that has come.
+struct IncompleteMessage {
+    held: Held,
+    /// When its first byte came; `None` if none has come.
+    since: Option<Instant>,
 }
 
 impl Peer {
@@ -81,33 +106,9 @@ impl Peer {
             _held: Box::new(held),
         })
     }
-}
 
-/// What the client is sending on a connection.
-#[derive(Default)]
-enum Incoming {
-    /// Nothing: its request is complete.
-    #[default]
-    Nothing,
-    /// A request, or nothing on a new connection.
-    Request { _counted: HalfRequest },
-    /// Messages of a WebSocket.
-    Message(IncompleteMessage),
-}
-
-/// What has come of a message that is not complete.
-struct IncompleteMessage {
-    held: Held,
-    /// When its first byte came; `None` if none has come.
-    since: Option<Instant>,
-}
-
-/// How many bytes an incomplete message takes for each that has come: what it is collected in grows
-/// to twice its length.
-const BUFFERED: usize = 2;
-
-impl Peer {
-    /// The connection is new, or part of a request has come.
+    /// Counts an incomplete request, unless it is counted already. To be called for a new
+    /// connection, and when a part of a request has come.
     pub(super) fn request_begins(&self) {
         let Some(half_requests) = &self.half_requests else {
             return;
@@ -121,10 +122,10 @@ impl Peer {
         }
     }
 
-    /// Counts bytes that have come.
+    /// Counts bytes that have come, for a request or a message of a WebSocket.
     ///
     /// # Errors
-    /// They are of a WebSocket, and too many bytes are in memory.
+    /// 503: the messages of all WebSockets take too much memory.
     pub(super) fn received(&self, bytes: usize) -> Result<(), Refusal> {
         if let Incoming::Message(message) = &mut *lock(&self.incoming) {
             if message.since.is_none() {
@@ -145,20 +146,22 @@ impl Peer {
         }
     }
 
-    /// From now on, the connection is a WebSocket. `held` counts its incomplete message.
+    /// Makes the connection a WebSocket. `held` counts the bytes of its incomplete message.
     pub(super) fn becomes_websocket(&self, held: Held) {
         *lock(&self.incoming) = Incoming::Message(IncompleteMessage { held, since: None });
     }
 
-    /// Forgets bytes of a WebSocket that have been handled.
+    /// Forgets bytes of a WebSocket that were handled.
     pub(super) fn forget_received(&self, bytes: usize) {
-        if let Incoming::Message(message) = &mut *lock(&self.incoming) {
-            let handled = bytes.saturating_mul(BUFFERED);
-            let rest = message.held.bytes().saturating_sub(handled);
-            let _ = message.held.set(rest); // less is never refused
-            if rest == 0 {
-                message.since = None;
-            }
+        let mut incoming = lock(&self.incoming);
+        let Incoming::Message(message) = &mut *incoming else {
+            return;
+        };
+        let handled = bytes.saturating_mul(BUFFERED);
+        let remaining = message.held.bytes().saturating_sub(handled);
+        let _ = message.held.set(remaining); // fewer bytes are never refused
+        if remaining == 0 {
+            message.since = None;
         }
     }
 
@@ -185,11 +188,12 @@ impl Peer {
     }
 }
 
-/// Who sent a request.
+/// The sender of a request.
 pub(super) struct Client {
     pub(super) address: IpAddr,
+    /// Whether the client itself uses TLS, perhaps to a proxy.
     pub(super) is_https: bool,
-    /// Whether the connection is one of a trusted proxy.
+    /// Whether the connection comes from a trusted proxy.
     pub(super) is_behind_proxy: bool,
     pub(super) peer: Arc<Peer>,
     /// The id of the request: the client's, if it is short visible ASCII, else a new one.
@@ -199,69 +203,55 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Returns the client that has sent a request with these headers. Headers that a proxy sets
+    /// count only if the connection comes from a trusted proxy.
     pub(super) fn new(
         peer: &Arc<Peer>,
         headers: &HeaderMap,
         trusted: &[IpNet],
         tap: Option<Arc<Tap>>,
     ) -> Client {
-        let is_valid = |id: &&HeaderValue| {
-            (1..=MAX_REQUEST_ID).contains(&id.len())
-                && id.as_bytes().iter().all(u8::is_ascii_graphic)
-        };
-        let request_id = headers
-            .get(REQUEST_ID)
-            .filter(is_valid)
-            .cloned()
-            .unwrap_or_else(new_request_id);
         let mut client = Client {
             address: peer.address.to_canonical(),
             is_https: peer.is_tls,
-            is_behind_proxy: false,
+            is_behind_proxy: is_trusted(trusted, peer.address),
             peer: Arc::clone(peer),
-            request_id,
+            request_id: request_id(headers),
             tap,
         };
-        if !is_trusted(trusted, client.address) {
-            return client;
+        if client.is_behind_proxy {
+            client.address = forwarded_address(client.address, headers, trusted);
+            if let Some(proto) = headers::items(headers, &FORWARDED_PROTO).next_back() {
+                client.is_https = proto.eq_ignore_ascii_case(b"https");
+            }
         }
-        client.is_behind_proxy = true;
-        // Each proxy has appended the address that it was called from, so those before the first
-        // that is not trusted may be made up.
-        let values = headers.get_all("x-forwarded-for").iter().rev();
-        for value in values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b',')) {
-            let Some(next) = parse_address(value).filter(|_| is_trusted(trusted, client.address))
-            else {
-                break;
-            };
-            client.address = next;
-        }
-        let proto = headers.get_all("x-forwarded-proto").iter().next_back();
-        let proto = proto.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
-        client.is_https = proto.map_or(peer.is_tls, |proto| {
-            proto.trim_ascii().eq_ignore_ascii_case(b"https")
-        });
         client
     }
 
-    /// Counts the request for a client behind a proxy until this is dropped. Other clients are
+    /// Counts the request of a client behind a proxy until the result is dropped. Other clients are
     /// counted by their connection.
     pub(super) fn half_request(&self, all: &Arc<HalfRequests>) -> Option<HalfRequest> {
+        if !self.is_behind_proxy {
+            return None;
+        }
         let Peer {
             connection, end, ..
         } = &*self.peer;
-        self.is_behind_proxy
-            .then(|| all.begin(network(self.address), *connection, end))
+        Some(all.begin(network(self.address), *connection, end))
     }
 
     /// Records a message that was received, if messages are recorded.
     pub(super) fn received(&self, message: &[u8]) {
-        self.tap.iter().for_each(|tap| tap.received(self, message));
+        if let Some(tap) = &self.tap {
+            tap.received(self, message);
+        }
     }
 
-    /// Records a message that is sent.
+    /// Records a message that is sent, if messages are recorded.
     pub(super) fn sent(&self, message: &[u8]) {
-        self.tap.iter().for_each(|tap| tap.sent(self, message));
+        if let Some(tap) = &self.tap {
+            tap.sent(self, message);
+        }
     }
 
     pub(super) fn request_id(&self) -> &str {
@@ -269,7 +259,39 @@ impl Client {
     }
 }
 
-/// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
+/// Returns the address of a client behind proxies.
+///
+/// Each proxy has appended the address that it was called from. So the client is the last address
+/// that is not a trusted proxy; it may have made up those before. An entry that is not an address
+/// ends the search.
+fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let mut client = peer;
+    for item in headers::items(headers, &FORWARDED_FOR).rev() {
+        if !is_trusted(trusted, client) {
+            break;
+        }
+        let Some(address) = parse_address(item) else {
+            break;
+        };
+        client = address;
+    }
+    client
+}
+
+/// Returns the client's id of a request, if it is short visible ASCII, or else a random id.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    if let Some(id) = headers.get(REQUEST_ID)
+        && (1..=MAX_REQUEST_ID).contains(&id.len())
+        && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    {
+        return id.clone();
+    }
+    let id = format!("{:016x}", RandomState::new().hash_one(()));
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
+}
+
+/// Returns the key of the network that belongs to one person: an IPv4 address, or the first 64 bits
+/// of an IPv6 address.
 pub(super) fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
@@ -277,62 +299,45 @@ pub(super) fn network(address: IpAddr) -> u128 {
     }
 }
 
-/// Returns whether an address is one of a trusted proxy.
+/// Returns whether an address belongs to a trusted proxy.
 pub(super) fn is_trusted(proxies: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     proxies.iter().any(|proxy| proxy.contains(&address))
 }
 
-/// How an entry of the record begins.
+/// The beginning of an entry of the record of messages.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", self.peer.connection, self.request_id())
     }
 }
 
-/// A random id, which no other request is likely to have.
-fn new_request_id() -> HeaderValue {
-    let id = format!("{:016x}", RandomState::new().hash_one(()));
-    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
-}
-
-/// An address, as some proxies write it: perhaps with a port, and an IPv6 address perhaps in
-/// brackets.
+/// Parses an address, as some proxies write it: `192.0.2.7`, `192.0.2.7:5555`, `2001:db8::1`,
+/// `[2001:db8::1]` or `[2001:db8::1]:443`.
 fn parse_address(text: &[u8]) -> Option<IpAddr> {
-    let text = str::from_utf8(text).ok()?.trim();
-    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
-    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
-    text.parse()
-        .ok()
-        .or_else(with_port)
-        .or_else(in_brackets)
-        .map(|address: IpAddr| address.to_canonical())
+    let text = str::from_utf8(text).ok()?;
+    let address = match text.parse::<SocketAddr>() {
+        Ok(address) => address.ip(),
+        Err(_) => text.trim_matches(['[', ']']).parse().ok()?,
+    };
+    Some(address.to_canonical())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderName;
-
-    const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-    const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
     fn client(peer: &str, trusted: &[&str], headers: &[(HeaderName, &str)]) -> Client {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
         let mut map = HeaderMap::new();
-        headers.for_each(|(name, value)| _ = map.append(name, value));
-        let trusted: Vec<IpNet> = trusted
+        for (name, value) in headers {
+            map.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        let trusted: Vec<_> = trusted
             .iter()
             .map(|text| parse_proxy(text).unwrap())
             .collect();
-        Client::new(
-            &Peer::new(peer.parse().unwrap(), false, 1, None, ()),
-            &map,
-            &trusted,
-            None,
-        )
+        let peer = Peer::new(peer.parse().unwrap(), false, 1, None, ());
+        Client::new(&peer, &map, &trusted, None)
     }
 
     #[test]
@@ -360,7 +365,10 @@ mod tests {
             ("127.0.0.1", &[], "127.0.0.1"),
             ("127.0.0.2", &["192.0.2.7"], "127.0.0.2"),
         ] {
-            let headers: Vec<_> = forwarded.iter().map(|value| (FOR, *value)).collect();
+            let headers: Vec<_> = forwarded
+                .iter()
+                .map(|value| (FORWARDED_FOR, *value))
+                .collect();
             assert_eq!(
                 client(peer, &trusted, &headers).address.to_string(),
                 want,
@@ -379,7 +387,10 @@ mod tests {
             ("127.0.0.1", &["HTTPS"], true),
             ("127.0.0.1", &[""], false),
         ] {
-            let headers: Vec<_> = proto.iter().map(|value| (PROTO, *value)).collect();
+            let headers: Vec<_> = proto
+                .iter()
+                .map(|value| (FORWARDED_PROTO, *value))
+                .collect();
             let client = client("127.0.0.1", &[proxy], &headers);
             assert_eq!(
                 (client.is_https, client.is_behind_proxy),
