@@ -1,4 +1,4 @@
-//! The API: what commands print, as JSON, and edits for those who may edit. Only JSON is taken,
+//! The API: the output of commands as JSON, and edits for callers who may edit. It takes only JSON,
 //! which no form of another web page sends.
 //!
 //! Names of the server, tokens and rate limits are checked as for MCP.
@@ -6,14 +6,15 @@
 use super::app::{App, Exchange};
 use super::auth::require;
 use super::headers;
-use super::refusal::{JSON, Refusal};
+use super::proxy::Client;
+use super::refusal::{HttpResult, JSON, Refusal};
 use crate::api::{self, CallRequest, History, Me};
 use crate::library::{Authorship, Editor, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{self, Method, StatusCode, Uri};
+use axum::http::{self, HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 use axum::{Router, routing};
@@ -23,7 +24,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is at an address.
+/// An address of the API, and its handler.
 struct Route {
     method: MethodFilter,
     path: &'static str,
@@ -32,12 +33,24 @@ struct Route {
     /// The method of MCP as which rate limits count it.
     counted_as: &'static str,
     role: Role,
-    answer: fn(&Request<'_>) -> Answer,
+    handler: Handler,
 }
 
-const EXPAND: &str = "/api/expand";
+type Handler = fn(&ApiRequest) -> JsonResult;
+
+/// The JSON of an answer.
+type JsonResult = Result<Bytes, Refusal>;
+
+/// A request of a caller who has the role that its route needs.
+struct ApiRequest {
+    exchange: Exchange,
+    uri: Uri,
+    /// The name of the prompt in the path; empty if the route has none.
+    name: String,
+    body: Bytes,
+}
+
 const PROMPT: &str = "/api/prompts/{*name}";
-const HISTORY: &str = "/api/history/{*name}";
 
 static ROUTES: [Route; 11] = [
     Route::new(
@@ -66,7 +79,7 @@ static ROUTES: [Route; 11] = [
     ),
     Route::new(
         MethodFilter::POST,
-        EXPAND,
+        "/api/expand",
         "api/expand",
         "prompts/get",
         Role::Read,
@@ -115,7 +128,7 @@ static ROUTES: [Route; 11] = [
     ),
     Route::new(
         MethodFilter::GET,
-        HISTORY,
+        "/api/history/{*name}",
         "api/history",
         "prompts/get",
         Role::Write,
@@ -138,7 +151,7 @@ impl Route {
         name: &'static str,
         counted_as: &'static str,
         role: Role,
-        answer: fn(&Request<'_>) -> Answer,
+        handler: Handler,
     ) -> Route {
         Route {
             method,
@@ -146,181 +159,171 @@ impl Route {
             name,
             counted_as,
             role,
-            answer,
+            handler,
         }
     }
 }
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    let nothing = async |_: Exchange| -> Refusal {
-        Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
-    };
-    ROUTES.iter().fold(
-        Router::new().route("/api/{*path}", routing::any(nothing)),
-        |router, route| {
-            let answer = move |exchange, name, request| answer(route, exchange, name, request);
-            router.route(route.path, routing::on(route.method, answer))
-        },
-    )
+    let mut router = Router::new().route("/api/{*path}", routing::any(not_found));
+    for route in &ROUTES {
+        let method = routing::on(route.method, move |exchange, name, request| {
+            answer(route, exchange, name, request)
+        });
+        router = router.route(route.path, method);
+    }
+    router
 }
 
+async fn not_found(_: Exchange) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
+}
+
+/// Answers a request to a route. `name` is the name of a prompt in the path.
 async fn answer(
     route: &'static Route,
     exchange: Exchange,
     name: Option<Path<String>>,
     request: http::Request<Body>,
-) -> Result<Response, Refusal> {
-    let Exchange { app, caller, .. } = &exchange;
+) -> HttpResult {
+    let Exchange { app, client, .. } = &exchange;
     let (head, body) = request.into_parts();
-    if route.role == Role::Write && !app.server.may_edit(caller) {
-        require(caller, Role::Write)?;
-        let message = "this server does not let anyone edit prompts; start it with `--edit`";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, message));
-    }
+    check_role(&exchange, route.role)?;
     if head.method != Method::GET {
         headers::check_content_type(&head.headers)?;
     }
-    let received = app
-        .requests
-        .read(&exchange.client, &head.headers, body)
-        .await?;
-    let body = received.bytes.clone();
-    exchange
-        .client
-        .received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
+    let received = app.requests.read(client, body).await?;
+    let name = match name {
+        Some(Path(name)) => name,
+        None => String::new(),
+    };
+    let request = ApiRequest {
+        exchange: exchange.clone(),
+        uri: head.uri,
+        name,
+        body: received.bytes.clone(),
+    };
+    request.record(&head.method);
     exchange.take(&[route.counted_as])?;
-    let threads = match route.role {
-        Role::Write if route.counted_as != "prompts/get" => &app.threads.writes,
-        _ if waits_for_server(&exchange, name.as_ref(), &body).await? => &app.threads.services,
-        _ => &app.threads.files,
-    };
-    let (of_work, started) = (exchange.clone(), Instant::now());
-    let known = (head.method == Method::GET).then(|| head.headers.clone());
-    let name = name.map(|Path(name)| name).unwrap_or_default();
-    let work = move || {
-        (route.answer)(&Request {
-            exchange: &of_work,
-            uri: &head.uri,
-            name: &name,
-            body: &body,
-        })
-    };
-    let answered = threads.run(exchange.key(), work).await.flatten();
+    let started = Instant::now();
+    let result = run(route, request).await;
     app.metrics
-        .answered("http", route.name, answered.is_err(), started.elapsed());
-    let answer = app.requests.memory.count(answered?)?;
-    let headers = [
-        (CONTENT_TYPE, JSON),
-        (CACHE_CONTROL, "no-store"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    let Some(known) = known else {
-        exchange.client.sent(&answer);
-        return Ok((headers, answer).into_response());
-    };
-    // A team layer asks again and again.
-    let tag = format!("\"{}\"", Revision::of(&answer));
-    let is_known = headers::has_tag(&known, &tag);
-    let (status, answer) = if is_known {
-        (StatusCode::NOT_MODIFIED, Bytes::new())
+        .answered("http", route.name, result.is_err(), started.elapsed());
+    let answer = app.requests.memory.count(result?)?;
+    if head.method == Method::GET {
+        Ok(response_with_tag(client, &head.headers, answer))
     } else {
-        (StatusCode::OK, answer)
-    };
-    exchange.client.sent(&answer);
-    Ok((status, headers, [(ETAG, tag)], answer).into_response())
-}
-
-/// Returns whether the prompt that a path or a body names may wait for a service or the team's
-/// server. Such calls have threads of their own, so that no other prompt waits for them.
-async fn waits_for_server(
-    exchange: &Exchange,
-    name: Option<&Path<String>>,
-    body: &Bytes,
-) -> Result<bool, Refusal> {
-    let Exchange { app, caller, .. } = exchange;
-    if (name.is_none() && body.is_empty()) || !app.server.view(caller).waits_for_servers() {
-        return Ok(false);
+        client.sent(&answer);
+        Ok((ANSWER_HEADERS, answer).into_response())
     }
-    let (server, caller, body) = (Arc::clone(&app.server), Arc::clone(caller), body.clone());
-    let name = name.map(|Path(name)| name.clone());
-    let find = move || {
-        let name =
-            name.or_else(|| Some(serde_json::from_slice::<CallRequest>(&body).ok()?.command))?;
-        server.view(&caller).find(&name).ok()
+}
+
+/// Checks that a caller has a role, and may edit prompts if the role is for that.
+fn check_role(exchange: &Exchange, role: Role) -> Result<(), Refusal> {
+    let Exchange { app, caller, .. } = exchange;
+    if role != Role::Write || app.server.may_edit(caller) {
+        return Ok(());
+    }
+    require(caller, Role::Write)?;
+    let message = "this server does not let anyone edit prompts; start it with `--edit`";
+    Err(Refusal::new(StatusCode::FORBIDDEN, message))
+}
+
+/// Runs the handler of a route on a thread that may wait as long as the request needs. Prompts of
+/// services and of a team's server have threads of their own, so that no other prompt waits for them.
+async fn run(route: &'static Route, request: ApiRequest) -> JsonResult {
+    let app = Arc::clone(&request.exchange.app);
+    let caller = request.exchange.key();
+    let writes = route.role == Role::Write && route.counted_as != "prompts/get";
+    let threads = if writes {
+        &app.threads.writes
+    } else if request.view().waits_for_servers() {
+        &app.threads.services
+    } else {
+        &app.threads.files
     };
-    let found = app.threads.files.run(exchange.key(), find).await?;
-    Ok(found.is_some_and(|found| found.layer.waits_for_server()))
+    let handler = route.handler;
+    threads.run(caller, move || handler(&request)).await?
 }
 
-/// The JSON of an answer.
-type Answer = Result<Bytes, Refusal>;
+const ANSWER_HEADERS: [(HeaderName, &str); 3] = [
+    (CONTENT_TYPE, JSON),
+    (CACHE_CONTROL, "no-store"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
 
-/// A request of a caller who has the role that its route needs.
-struct Request<'r> {
-    exchange: &'r Exchange,
-    uri: &'r Uri,
-    /// The name of a prompt in the path; empty if the route has none.
-    name: &'r str,
-    body: &'r [u8],
+/// Returns the response to a GET. A client that has the same answer already gets only its tag: a
+/// team layer asks again and again.
+fn response_with_tag(client: &Client, headers: &HeaderMap, answer: Bytes) -> Response {
+    let tag = format!("\"{}\"", Revision::of(&answer));
+    if headers::has_tag(headers, &tag) {
+        client.sent(b"");
+        let status = StatusCode::NOT_MODIFIED;
+        return (status, ANSWER_HEADERS, [(ETAG, tag)]).into_response();
+    }
+    client.sent(&answer);
+    (ANSWER_HEADERS, [(ETAG, tag)], answer).into_response()
 }
 
-impl Request<'_> {
+impl ApiRequest {
+    /// Records the request: its method, its address and its body.
+    fn record(&self, method: &Method) {
+        let line = format!("{method} {} ", self.uri);
+        let message = [line.as_bytes(), &self.body].concat();
+        self.exchange.client.received(&message);
+    }
+
     fn view(&self) -> View {
         self.exchange.app.server.view(&self.exchange.caller)
     }
 
     fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
-        self.exchange
-            .app
-            .server
-            .library()
-            .editor(&self.exchange.caller)
+        let library = self.exchange.app.server.library();
+        library.editor(&self.exchange.caller)
     }
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        Query::try_from_uri(self.uri)
-            .map(|Query(query)| query)
-            .map_err(|error| bad_request(error.body_text()))
+        match Query::try_from_uri(&self.uri) {
+            Ok(Query(query)) => Ok(query),
+            Err(error) => Err(bad_request(error.body_text())),
+        }
     }
 
     fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        serde_json::from_slice(self.body)
+        serde_json::from_slice(&self.body)
             .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
     }
 
-    /// Who writes, and why.
-    fn by(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
-        Authorship::new(
-            self.exchange
-                .caller
-                .token
-                .as_ref()
-                .map(|token| Arc::clone(&token.name)),
-            note,
-        )
+    /// Returns the author of an edit, with the note on it.
+    fn authorship(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
+        let token = self.exchange.caller.token.as_ref();
+        Authorship::new(token.map(|token| Arc::clone(&token.name)), note)
     }
 }
 
-fn bad_request(why: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, why)
+fn bad_request(message: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, message)
 }
 
 impl From<Diagnostic> for Refusal {
-    fn from(why: Diagnostic) -> Refusal {
-        let status = match why.kind {
+    fn from(diagnostic: Diagnostic) -> Refusal {
+        let status = match diagnostic.kind {
             Kind::NoSuchPrompt { .. }
             | Kind::Ambiguous
             | Kind::TextInName { .. }
-            | Kind::NotACommand => StatusCode::NOT_FOUND,
-            Kind::EditorsOnly | Kind::NoVersion => StatusCode::NOT_FOUND,
+            | Kind::NotACommand
+            | Kind::EditorsOnly
+            | Kind::NoVersion => StatusCode::NOT_FOUND,
             Kind::Conflict { .. } | Kind::Exists => StatusCode::CONFLICT,
             Kind::Unreadable | Kind::Busy => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        let message = why.to_string();
-        let details = match why.kind {
+        let message = diagnostic.to_string();
+        let details = match diagnostic.kind {
             Kind::Conflict { current, diff } => json!({ "current": current, "diff": diff }),
-            Kind::Invalid | Kind::TooLong if why.file.is_some() => json!({ "problem": why }),
+            Kind::Invalid | Kind::TooLong if diagnostic.file.is_some() => {
+                json!({ "problem": diagnostic })
+            }
             _ => json!({}),
         };
         Refusal {
@@ -330,14 +333,15 @@ impl From<Diagnostic> for Refusal {
     }
 }
 
-fn to_json(answer: &impl Serialize) -> Answer {
-    serde_json::to_vec(answer)
-        .map(Bytes::from)
-        .map_err(|_| Refusal::bug())
+fn to_json(answer: &impl Serialize) -> JsonResult {
+    match serde_json::to_vec(answer) {
+        Ok(json) => Ok(Bytes::from(json)),
+        Err(_) => Err(Refusal::bug()),
+    }
 }
 
-fn me(request: &Request<'_>) -> Answer {
-    let Exchange { app, caller, .. } = request.exchange;
+fn me(request: &ApiRequest) -> JsonResult {
+    let Exchange { app, caller, .. } = &request.exchange;
     to_json(&Me {
         name: caller.token.as_ref().map(|token| &*token.name),
         role: caller.role.as_str(),
@@ -347,127 +351,125 @@ fn me(request: &Request<'_>) -> Answer {
     })
 }
 
-fn list(request: &Request<'_>) -> Answer {
-    let json = api::list_json(&mut api::list(&request.view(), &request.query()?));
-    json.map(Bytes::from).map_err(|_| Refusal::bug())
+fn list(request: &ApiRequest) -> JsonResult {
+    let mut list = api::list(&request.view(), &request.query()?);
+    match api::list_json(&mut list) {
+        Ok(json) => Ok(Bytes::from(json)),
+        Err(_) => Err(Refusal::bug()),
+    }
 }
 
-fn show(request: &Request<'_>) -> Answer {
-    to_json(&api::file(&request.view(), request.name)?)
+fn show(request: &ApiRequest) -> JsonResult {
+    to_json(&api::file(&request.view(), &request.name)?)
 }
 
-fn expand(request: &Request<'_>) -> Answer {
+fn expand(request: &ApiRequest) -> JsonResult {
     let call: CallRequest = request.body()?;
-    to_json(&api::expand(&request.view().find(&call.command)?, &call)?)
+    let found = request.view().find(&call.command)?;
+    to_json(&api::expand(&found, &call)?)
 }
 
-fn explain(request: &Request<'_>) -> Answer {
-    let (view, call) = (request.view(), request.body::<CallRequest>()?);
-    to_json(&api::preview(&view, &view.find(&call.command)?, &call)?)
+fn explain(request: &ApiRequest) -> JsonResult {
+    let view = request.view();
+    let call: CallRequest = request.body()?;
+    let found = view.find(&call.command)?;
+    to_json(&api::preview(&view, &found, &call)?)
 }
 
-fn check(request: &Request<'_>) -> Answer {
+fn check(request: &ApiRequest) -> JsonResult {
     to_json(&api::check(&request.view(), &request.body()?)?)
 }
 
-/// The body of a write, or the query of a history. Each route uses some of the members.
+/// The body of an edit, or the query of a history. Each route uses some of the members.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct EditParams {
     command: Option<String>,
     file: Option<String>,
-    /// The revision that the prompt must have; `None` if it was deleted.
+    /// The revision that the caller expects the prompt to have; `None` if it was deleted.
     expected: Option<Revision>,
-    /// Which version to restore; `None`: the one before the current one, or the one that was
-    /// deleted.
+    /// The version to restore. `None` for the version before the current one, or for the deleted
+    /// one.
     revision: Option<Revision>,
     note: Option<String>,
 }
 
+/// Returns the value of a member that the route needs.
 fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
     value.ok_or_else(|| bad_request(format!("the body has no `{member}`")))
 }
 
-fn create(request: &Request<'_>) -> Answer {
-    let EditParams { file, note, .. } = request.body()?;
-    written(
-        request
-            .editor()?
-            .create(request.name, &needed("file", file)?, &request.by(note)?)?,
-    )
+fn create(request: &ApiRequest) -> JsonResult {
+    let params: EditParams = request.body()?;
+    let editor = request.editor()?;
+    let file = needed("file", params.file)?;
+    let authorship = request.authorship(params.note)?;
+    written(editor.create(&request.name, &file, &authorship)?)
 }
 
-fn update(request: &Request<'_>) -> Answer {
-    let EditParams {
-        file,
-        expected,
-        note,
-        ..
-    } = request.body()?;
-    let (file, expected) = (needed("file", file)?, needed("expected", expected)?);
-    written(
-        request
-            .editor()?
-            .update(request.name, expected, &file, &request.by(note)?)?,
-    )
+fn update(request: &ApiRequest) -> JsonResult {
+    let params: EditParams = request.body()?;
+    let file = needed("file", params.file)?;
+    let expected = needed("expected", params.expected)?;
+    let editor = request.editor()?;
+    let authorship = request.authorship(params.note)?;
+    written(editor.update(&request.name, expected, &file, &authorship)?)
 }
 
-fn delete(request: &Request<'_>) -> Answer {
-    let EditParams { expected, note, .. } = request.body()?;
-    written(request.editor()?.delete(
-        request.name,
-        needed("expected", expected)?,
-        &request.by(note)?,
-    )?)
+fn delete(request: &ApiRequest) -> JsonResult {
+    let params: EditParams = request.body()?;
+    let editor = request.editor()?;
+    let expected = needed("expected", params.expected)?;
+    let authorship = request.authorship(params.note)?;
+    written(editor.delete(&request.name, expected, &authorship)?)
 }
 
-fn restore(request: &Request<'_>) -> Answer {
-    let EditParams {
-        command,
-        revision,
-        expected,
-        note,
-        ..
-    } = request.body()?;
-    written(request.editor()?.restore(
-        &needed("command", command)?,
-        expected,
-        revision,
-        &request.by(note)?,
-    )?)
+fn restore(request: &ApiRequest) -> JsonResult {
+    let params: EditParams = request.body()?;
+    let editor = request.editor()?;
+    let command = needed("command", params.command)?;
+    let authorship = request.authorship(params.note)?;
+    written(editor.restore(&command, params.expected, params.revision, &authorship)?)
 }
 
-fn written(written: Written) -> Answer {
+fn written(written: Written) -> JsonResult {
     tracing::debug!(name = %written.name, revision = %written.revision, "a prompt was changed");
     to_json(&written)
 }
 
-fn history(request: &Request<'_>) -> Answer {
-    let (editor, name) = (request.editor()?, request.name);
-    let EditParams { revision, .. } = request.query()?;
-    let versions = editor.history(name)?;
+/// Returns the versions of a prompt, the text of one of them, and its differences from the current
+/// text. Without a `revision` in the query, it is the current version.
+fn history(request: &ApiRequest) -> JsonResult {
+    let editor = request.editor()?;
+    let params: EditParams = request.query()?;
+    let versions = editor.history(&request.name)?;
     let current = versions
         .iter()
         .find(|version| version.is_current)
         .map(|version| version.revision);
-    let revision = revision.or(current);
-    let text = |revision: Option<Revision>| {
-        revision
-            .map(|revision| editor.version(name, revision))
-            .transpose()
+    let revision = params.revision.or(current);
+    let file = version_text(&editor, &request.name, revision)?;
+    let compared = current.filter(|current| Some(*current) != revision);
+    let current_file = version_text(&editor, &request.name, compared)?;
+    let changes = match (&current_file, &file) {
+        (Some(current_file), Some(file)) => Some(hunks(current_file, file)),
+        _ => None,
     };
-    let (file, now) = (
-        text(revision)?,
-        text(current.filter(|current| Some(*current) != revision))?,
-    );
-    let changes = now
-        .as_ref()
-        .zip(file.as_ref())
-        .map(|(now, file)| hunks(now, file));
     to_json(&History {
         revision,
         file: file.as_deref(),
         versions,
         changes,
     })
+}
+
+fn version_text(
+    editor: &Editor<'_>,
+    name: &str,
+    revision: Option<Revision>,
+) -> Result<Option<String>, Diagnostic> {
+    match revision {
+        Some(revision) => Ok(Some(editor.version(name, revision)?)),
+        None => Ok(None),
+    }
 }

@@ -1,4 +1,4 @@
-//! Who sends a request: its bearer token (RFC 6750), and what that may do.
+//! Who sends a request: the owner of its bearer token (RFC 6750), and what they may do.
 //!
 //! Clients get tokens from their configuration, so there is no authorization server, and nothing
 //! that points to one: a client that found one would ask for it instead of telling its user that a
@@ -18,39 +18,41 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How many wrong tokens an address may send in a minute. A client with a wrong one sends two each
-/// time it starts; a guesser gets 14,400 guesses a day.
+/// How many wrong tokens an address may send in a minute. A client with a wrong token sends it twice
+/// each time it starts; a guesser gets 14,400 guesses a day.
 const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// A token of this many characters cannot be guessed, whatever the number of guesses; generated
-/// ones have 47.
+/// A token of this many characters cannot be guessed, whatever the number of guesses. Generated
+/// tokens have 47.
 const LONG_TOKEN: usize = 32;
 
+/// How to set a token.
 const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
                    with the header `Authorization: Bearer TOKEN` in `headers`";
 
 /// Who may send requests: those with a token of a file, and perhaps everybody else.
 pub struct Access {
     tokens: Option<Watched<Tokens>>,
-    /// Who sends a request without a token; `None` if that is refused.
+    /// The caller of requests without a token; `None` if they are refused.
     anonymous: Option<Arc<Caller>>,
     failures: Limiter,
 }
 
 impl Access {
-    /// The access with the tokens of a file, if one is given, and without any for `anonymous`.
-    /// `warn` receives why a new version of the file cannot be used.
+    /// Returns the access with the tokens of a file, if one is given, and without a token for
+    /// `anonymous`. `warn` receives why a new version of the file cannot be used.
     ///
     /// # Errors
-    /// What is wrong with the file, where, and what to do.
+    /// The problem of the file, its place, and what to do.
     pub fn new(
         token_file: Option<PathBuf>,
         anonymous: Option<Caller>,
         warn: fn(&str),
     ) -> Result<Access, String> {
-        let tokens = token_file
-            .map(|path| tokens::open(path, warn))
-            .transpose()?;
+        let tokens = match token_file {
+            Some(path) => Some(tokens::open(path, warn)?),
+            None => None,
+        };
         Ok(Access {
             tokens,
             anonymous: anonymous.map(Arc::new),
@@ -58,120 +60,144 @@ impl Access {
         })
     }
 
-    /// Reads the file again if it has changed; to be called each second, where waiting is allowed.
+    /// Reads the file of tokens again. To be called each second, on a thread that may wait.
     pub(super) fn refresh(&self) {
-        self.tokens.iter().for_each(Watched::refresh);
+        if let Some(tokens) = &self.tokens {
+            tokens.refresh();
+        }
         self.failures.forget();
     }
 
-    /// Who sent a request with these headers from this address.
+    /// Returns the caller who sent a request with these headers from this address.
     ///
     /// # Errors
-    /// 401: there is no token that is valid now, or there are several. 429: the address has sent
-    /// too many wrong ones.
+    /// 401: the token is missing, invalid or repeated. 429: the address has sent too many wrong
+    /// tokens.
     pub(super) fn authorize(
         &self,
         headers: &HeaderMap,
         address: IpAddr,
     ) -> Result<Arc<Caller>, Refusal> {
-        let mut values = headers.get_all(AUTHORIZATION).into_iter();
-        let token = values
-            .next()
-            .filter(|_| values.next().is_none())
-            .and_then(bearer_token);
-        let (file, token) = match (&self.tokens, token, &self.anonymous) {
-            (None, _, Some(anonymous)) | (Some(_), None, Some(anonymous)) => {
-                return Ok(Arc::clone(anonymous));
-            }
-            (Some(file), Some(token), _) => (file, token),
-            (_, _, None) => {
-                let message = format!("this server needs a bearer token; set one {HOW}");
-                return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
-            }
-        };
-        // A guesser must not learn whether a short token is right. The owners of long ones are not
-        // locked out by somebody who sends wrong ones from the same address, such as that of a
-        // reverse proxy.
-        if token.len() < LONG_TOKEN
-            && let Err(seconds) = self.failures.check(network(address))
+        if let Some(file) = &self.tokens
+            && let Some(token) = bearer_token(headers)
         {
-            return Err(too_many_failures(seconds));
+            return self.check_token(&file.current(), token, address);
         }
-        let tokens = file.current();
-        let reason = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
-            Some(entry) => match entry.expired(Timestamp::now()) {
-                None => return Ok(Arc::clone(&entry.caller)),
-                Some(last_day) => format!("this bearer token expired at the end of {last_day}"),
-            },
-            None if token.contains(&b'$') => {
-                "this bearer token contains a `$`: your client did not replace a variable with its value".to_owned()
-            }
-            None => "this bearer token is wrong".to_owned(),
-        };
-        if let Err(seconds) = self.failures.take(network(address)) {
-            return Err(too_many_failures(seconds));
+        if let Some(anonymous) = &self.anonymous {
+            return Ok(Arc::clone(anonymous));
         }
-        tracing::warn!(%address, reason, "refused a bearer token");
-        let message = format!("{reason}; set another one {HOW}");
-        Err(challenge(
-            StatusCode::UNAUTHORIZED,
-            ", error=\"invalid_token\"",
-            message,
-        ))
+        let message = format!("this server needs a bearer token; set one {HOW}");
+        Err(challenge(StatusCode::UNAUTHORIZED, "", message))
     }
 
-    /// Whether a caller who was authorized before would be the same now: for answers that go on for
-    /// long.
+    /// Returns the owner of a token, and counts wrong tokens of the address.
+    ///
+    /// If an address has sent too many wrong tokens, its short tokens are refused unread, so that a
+    /// guesser does not learn whether one is right. Long tokens are not: their owners may share the
+    /// address with the guesser, such as that of a reverse proxy.
+    fn check_token(
+        &self,
+        tokens: &Tokens,
+        token: &[u8],
+        address: IpAddr,
+    ) -> Result<Arc<Caller>, Refusal> {
+        let network = network(address);
+        if token.len() < LONG_TOKEN {
+            self.failures.check(network).map_err(too_many_failures)?;
+        }
+        let problem = match find_owner(tokens, token) {
+            Ok(caller) => return Ok(caller),
+            Err(problem) => problem,
+        };
+        self.failures.take(network).map_err(too_many_failures)?;
+        tracing::warn!(%address, problem, "refused a bearer token");
+        let message = format!("{problem}; set another one {HOW}");
+        let error = ", error=\"invalid_token\"";
+        Err(challenge(StatusCode::UNAUTHORIZED, error, message))
+    }
+
+    /// Returns whether a caller who was authorized before would be authorized in the same way now.
+    /// Streams and WebSockets ask again and again.
     pub(super) fn is_still_valid(&self, caller: &Caller) -> bool {
-        match (&self.tokens, &caller.token) {
-            (_, None) => self.anonymous.is_some(),
-            (Some(file), Some(_)) => file.current().have(caller),
-            (None, Some(_)) => false,
+        if caller.token.is_none() {
+            return self.anonymous.is_some();
+        }
+        match &self.tokens {
+            Some(file) => file.current().have(caller),
+            None => false,
         }
     }
 }
 
+/// Returns the owner of a token.
+///
 /// # Errors
-/// 403: the caller has a lesser role.
+/// Why the token is not valid.
+fn find_owner(tokens: &Tokens, token: &[u8]) -> Result<Arc<Caller>, String> {
+    let Some(entry) = str::from_utf8(token)
+        .ok()
+        .and_then(|token| tokens.find(token))
+    else {
+        let problem = if token.contains(&b'$') {
+            "this bearer token contains a `$`: your client did not replace a variable with its value"
+        } else {
+            "this bearer token is wrong"
+        };
+        return Err(problem.to_owned());
+    };
+    match entry.expired(Timestamp::now()) {
+        None => Ok(Arc::clone(&entry.caller)),
+        Some(last_day) => Err(format!(
+            "this bearer token expired at the end of {last_day}"
+        )),
+    }
+}
+
+/// Checks that a caller has a role, or a greater one.
+///
+/// # Errors
+/// 403: the caller's token has a lesser role. 401: the caller has no token.
 pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.role >= role {
         return Ok(());
     }
     if caller.token.is_none() {
         let message =
-            "this needs the token that the server made; its standard error says where it is"
-                .to_owned();
-        return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
+            "this needs the token that the server made; its standard error says where it is";
+        return Err(challenge(StatusCode::UNAUTHORIZED, "", message.to_owned()));
     }
-    let (needed, has) = (role.as_str(), caller.role.as_str());
+    let (needed, own) = (role.as_str(), caller.role.as_str());
     let message = format!(
-        "this needs a token with the role `{needed}`, and yours has `{has}`; ask for another one"
+        "this needs a token with the role `{needed}`, and yours has `{own}`; ask for another one"
     );
-    Err(challenge(
-        StatusCode::FORBIDDEN,
-        ", error=\"insufficient_scope\"",
-        message,
-    ))
+    let error = ", error=\"insufficient_scope\"";
+    Err(challenge(StatusCode::FORBIDDEN, error, message))
 }
 
-/// The token of an `Authorization` header; `None` if it has another scheme or is empty, as with a
-/// variable that is not set.
-fn bearer_token(value: &HeaderValue) -> Option<&[u8]> {
-    let value = value.as_bytes().trim_ascii();
-    let (scheme, rest) = value.split_at_checked("Bearer".len())?;
-    let token = rest.trim_ascii_start();
-    (scheme.eq_ignore_ascii_case(b"Bearer") && rest.len() > token.len() && !token.is_empty())
-        .then_some(token)
+/// Returns the token of the header `Authorization: Bearer TOKEN`. Returns `None` if the header is
+/// missing or repeated, has another scheme, or has no token, as with a variable that is not set.
+fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(AUTHORIZATION).into_iter();
+    let value = values.next()?.as_bytes().trim_ascii();
+    if values.next().is_some() {
+        return None;
+    }
+    let (scheme, after_scheme) = value.split_at_checked("Bearer".len())?;
+    let token = after_scheme.trim_ascii_start();
+    let has_space = token.len() < after_scheme.len();
+    if scheme.eq_ignore_ascii_case(b"Bearer") && has_space && !token.is_empty() {
+        return Some(token);
+    }
+    None
 }
 
-/// A refusal that says which authorization is needed. It has no `resource_metadata`, because there
-/// is no authorization server.
+/// Returns a refusal that says which authorization is needed. `error` is a parameter of the
+/// challenge, such as `, error="invalid_token"`, or empty. The challenge has no `resource_metadata`,
+/// because there is no authorization server.
 fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusal {
-    let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"));
-    Refusal::new(status, message).with_header(
-        WWW_AUTHENTICATE,
-        challenge.unwrap_or(HeaderValue::from_static("Bearer")),
-    )
+    let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"))
+        .unwrap_or(HeaderValue::from_static("Bearer"));
+    Refusal::new(status, message).with_header(WWW_AUTHENTICATE, challenge)
 }
 
 fn too_many_failures(seconds: u64) -> Refusal {

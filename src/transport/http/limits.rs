@@ -10,9 +10,10 @@ use crate::lock::lock;
 use crate::server;
 use crate::wording::{alternatives, in_bytes, quoted};
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONNECTION, CONTENT_LENGTH};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
+use hyper::body::Body as HttpBody;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -25,21 +26,19 @@ use tokio::time::timeout;
 /// The longest body of a request, in bytes, if no other is given.
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// The longest body whose length need not be announced, in bytes.
-const MAX_UNANNOUNCED: usize = 1024 * 1024;
-
 /// How many bytes of bodies and answers may be in memory.
 const MAX_MEMORY: usize = 512 * 1024 * 1024;
 
-/// How much memory a value of JSON may take with its name, in bytes, besides texts.
+/// How many bytes of memory a value of JSON may take with its name, besides texts.
 const VALUE: usize = 256;
 
 /// How many requests may be handled, or be waiting to be, at once.
 const MAX_REQUESTS: usize = 1_000;
 
-/// How long a client may take to send a body; and for how long the rest of one that is refused is
-/// read.
+/// How long a client may take to send a body.
 pub(super) const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+/// For how long a body that is too long is read, and dropped.
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How many callers a rate limit remembers; while there are more, the others share one limit.
@@ -65,63 +64,77 @@ impl RateLimit {
     }
 }
 
+const RATE_FORM: &str = "it must be like `600/minute` or `prompts/list=30/minute,burst=5`";
+
 impl FromStr for RateLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<RateLimit, String> {
-        let form = || "it must be like `600/minute` or `prompts/list=30/minute,burst=5`".to_owned();
-        let (rate, burst) = text
-            .split_once(",burst=")
-            .map_or((text, None), |(rate, burst)| (rate, Some(burst)));
-        let (method, rate) = rate
-            .split_once('=')
-            .map_or((None, rate), |(method, rate)| (Some(method), rate));
-        let per_minute = rate
-            .strip_suffix("/minute")
-            .and_then(|number| number.parse().ok())
-            .ok_or_else(form)?;
-        let burst = burst.map_or(Ok(per_minute), |burst| burst.parse().map_err(|_| form()))?;
-        let known = |method: &str| {
-            let known = server::methods().find(|known| *known == method);
-            known.ok_or_else(|| {
-                format!(
-                    "no method {}; use {}",
-                    quoted(method),
-                    alternatives(&server::methods().collect::<Vec<_>>())
-                )
-            })
+        let (text, burst) = match text.split_once(",burst=") {
+            Some((text, burst)) => (text, Some(burst)),
+            None => (text, None),
+        };
+        let (method, rate) = match text.split_once('=') {
+            Some((method, rate)) => (Some(known_method(method)?), rate),
+            None => (None, text),
+        };
+        let Some(number) = rate.strip_suffix("/minute") else {
+            return Err(RATE_FORM.to_owned());
+        };
+        let per_minute = parse_rate(number)?;
+        let burst = match burst {
+            Some(number) => parse_rate(number)?,
+            None => per_minute,
         };
         Ok(RateLimit {
-            method: method.map(known).transpose()?,
+            method,
             per_minute,
             burst,
         })
     }
 }
 
-/// A number of bytes: `1000000`, or with a unit, `KiB`, `MiB` or `GiB`.
+fn parse_rate(number: &str) -> Result<NonZeroU32, String> {
+    number.parse().map_err(|_| RATE_FORM.to_owned())
+}
+
+/// Returns the method of MCP with this name.
+fn known_method(name: &str) -> Result<&'static str, String> {
+    match server::methods().find(|known| *known == name) {
+        Some(method) => Ok(method),
+        None => {
+            let known = alternatives(&server::methods().collect::<Vec<_>>());
+            Err(format!("no method {}; use {known}", quoted(name)))
+        }
+    }
+}
+
+/// Parses a number of bytes: `1048576`, or with a unit, `1024KiB`, `1MiB` or `1GiB`.
 ///
 /// # Errors
 /// The text is not a number of bytes, or is zero.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
-    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-    let with_unit = units
-        .into_iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-    let (number, factor) = with_unit.unwrap_or((text, 1));
-    let bytes = number
-        .trim_end()
-        .parse::<usize>()
-        .ok()
-        .and_then(|number| number.checked_mul(factor));
-    let form = || "it must be a number of bytes such as `1048576` or `1MiB`".to_owned();
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(form)
+    let mut number = text;
+    let mut factor = 1_usize;
+    for (unit, bytes) in [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)] {
+        if let Some(before) = text.strip_suffix(unit) {
+            number = before.trim_end();
+            factor = bytes;
+        }
+    }
+    if let Ok(number) = number.parse::<usize>()
+        && let Some(bytes) = number.checked_mul(factor)
+        && bytes > 0
+    {
+        return Ok(bytes);
+    }
+    Err("it must be a number of bytes such as `1048576` or `1MiB`".to_owned())
 }
 
 /// The key of all callers beyond [`MAX_CALLERS`].
 const OTHERS: u128 = u128::MAX;
 
-/// Returns who a caller is for limits: their token, or else their network.
+/// Returns the key by which limits know a caller: their token, or else their network.
 pub(super) fn key_of(caller: &Caller, address: IpAddr) -> u128 {
     match &caller.token {
         Some(token) => u128::from_be_bytes(token.id),
@@ -129,17 +142,17 @@ pub(super) fn key_of(caller: &Caller, address: IpAddr) -> u128 {
     }
 }
 
-/// What stands for the method of a message that has none, such as one that is not JSON.
+/// Stands for the method of a message that has none, such as one that is not JSON.
 pub(super) const NO_METHOD: &str = "";
 
-/// The methods of a message; of a batch, those of all messages in it.
+/// Returns the methods of a message; of a batch, the method of each message in it.
 pub(super) fn methods(message: &Message) -> Vec<&str> {
     match message {
         Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
             vec![method]
         }
         Message::Response => vec![NO_METHOD],
-        Message::Batch(all) => all
+        Message::Batch(messages) => messages
             .iter()
             .map(|message| message["method"].as_str().unwrap_or(NO_METHOD))
             .collect(),
@@ -162,24 +175,26 @@ pub(super) struct Limiter {
 struct Ends(HashMap<u128, Instant>);
 
 impl RateLimits {
-    /// The limits that the options name.
+    /// The limits that the options of the server name.
     pub fn new(limits: Vec<RateLimit>) -> RateLimits {
         RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
 
-    /// Forgets those who have sent nothing for long; to be called each second.
+    /// Forgets the callers who have sent nothing for long. To be called each second.
     pub(super) fn forget(&self) {
-        self.0.iter().for_each(Limiter::forget);
+        for limiter in &self.0 {
+            limiter.forget();
+        }
     }
 
-    /// Counts messages with these methods, or none of them if they are refused.
+    /// Counts messages with these methods. If a limit refuses them, no limit counts any of them.
     ///
     /// # Errors
-    /// 429: the caller has sent more than a limit allows. None of the messages is answered.
+    /// 429: the caller has sent more than a limit allows. None of the messages may be answered.
     pub(super) fn take(&self, caller: u128, methods: &[&str]) -> Result<(), Refusal> {
         let now = Instant::now();
-        let mut counted = Vec::new();
-        let mut longest_wait: Option<(Duration, &RateLimit)> = None;
+        let mut allowed = Vec::new();
+        let mut strictest: Option<(Duration, &RateLimit)> = None;
         for limiter in &self.0 {
             let limit = &limiter.limit;
             let messages = limit.count(methods);
@@ -188,15 +203,16 @@ impl RateLimits {
             }
             let ends = lock(&limiter.ends);
             let wait = limit.wait(ends.of(caller, now), messages, now);
-            if longest_wait.is_none_or(|(longest, _)| wait > longest) {
-                longest_wait = Some((wait, limit));
+            if wait.is_zero() {
+                allowed.push((ends, limit, messages));
+            } else if strictest.is_none_or(|(longest, _)| wait > longest) {
+                strictest = Some((wait, limit));
             }
-            counted.push((ends, limit, messages));
         }
-        if let Some((wait, limit)) = longest_wait.filter(|(wait, _)| !wait.is_zero()) {
+        if let Some((wait, limit)) = strictest {
             return Err(limit.refusal(wait));
         }
-        for (mut ends, limit, messages) in counted {
+        for (mut ends, limit, messages) in allowed {
             ends.add(caller, limit.time_of(messages), now);
         }
         Ok(())
@@ -206,19 +222,20 @@ impl RateLimits {
 impl RateLimit {
     /// Returns how many messages with these methods the limit counts.
     fn count(&self, methods: &[&str]) -> u32 {
-        let counted = methods
-            .iter()
-            .filter(|method| self.method.is_none_or(|own| own == **method));
-        u32::try_from(counted.count()).unwrap_or(u32::MAX)
+        let count = match self.method {
+            Some(own) => methods.iter().filter(|method| **method == own).count(),
+            None => methods.len(),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Returns the time that this many messages take at the rate of the limit.
+    /// Returns the time that a number of messages takes at the rate of the limit.
     fn time_of(&self, messages: u32) -> Duration {
         Duration::from_secs(60) / self.per_minute.get() * messages
     }
 
-    /// Returns how long to wait before this many messages are allowed. `end` is when the earlier
-    /// ones would end.
+    /// Returns how long to wait before a number of messages is allowed. `end` is the time at which the
+    /// earlier messages would end.
     ///
     /// More messages than the burst are allowed after a pause that would allow the whole burst.
     /// They are counted in full, so that the caller keeps to the rate.
@@ -228,32 +245,37 @@ impl RateLimit {
         end.saturating_duration_since(now + self.time_of(burst))
     }
 
+    /// Returns the refusal of messages that are allowed after a wait.
     fn refusal(&self, wait: Duration) -> Refusal {
         let seconds = rounded_up(wait);
-        let method = self.method.map(|method| format!(" of {}", quoted(method)));
+        let messages = match self.method {
+            Some(method) => format!("more messages of {}", quoted(method)),
+            None => "more messages".to_owned(),
+        };
         let message = format!(
-            "more messages{} than the limit of {} a minute, {} at once: try again in {seconds} s",
-            method.unwrap_or_default(),
-            self.per_minute,
-            self.burst
+            "{messages} than the limit of {} a minute, {} at once: try again in {seconds} s",
+            self.per_minute, self.burst
         );
         Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
     }
 }
 
 impl Ends {
-    /// Returns when the messages of a caller would end, or now if they would have ended.
+    /// Returns the time at which the messages of a caller would end, or now if they have ended.
     fn of(&self, caller: u128, now: Instant) -> Instant {
-        self.0
-            .get(&self.key(caller))
-            .map_or(now, |end| now.max(*end))
+        match self.0.get(&self.key(caller)) {
+            Some(end) => now.max(*end),
+            None => now,
+        }
     }
 
+    /// Adds messages of a caller, which take `time` at the rate of the limit.
     fn add(&mut self, caller: u128, time: Duration, now: Instant) {
         let end = self.of(caller, now) + time;
         self.0.insert(self.key(caller), end);
     }
 
+    /// Returns the key of a caller, or the common key if too many callers are remembered.
     fn key(&self, caller: u128) -> u128 {
         if self.0.len() < MAX_CALLERS || self.0.contains_key(&caller) {
             caller
@@ -263,7 +285,7 @@ impl Ends {
     }
 }
 
-/// Returns the seconds of a wait for `Retry-After`.
+/// Returns a wait in whole seconds, for `Retry-After`.
 fn rounded_up(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -276,10 +298,10 @@ impl Limiter {
         }
     }
 
-    /// Counts one message.
+    /// Counts one message, if it is allowed.
     ///
     /// # Errors
-    /// The number of seconds to wait before it is allowed. It is not counted then.
+    /// The number of seconds to wait.
     pub(super) fn take(&self, caller: u128) -> Result<(), u64> {
         self.check(caller)?;
         lock(&self.ends).add(caller, self.limit.time_of(1), Instant::now());
@@ -301,7 +323,7 @@ impl Limiter {
         }
     }
 
-    /// Forgets those who have sent nothing for long.
+    /// Forgets the callers who have sent nothing for long.
     pub(super) fn forget(&self) {
         let now = Instant::now();
         lock(&self.ends).0.retain(|_, end| *end > now);
@@ -311,18 +333,18 @@ impl Limiter {
 /// How many requests there may be at once, and how much memory they may take together.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// Requests that may still come before others are answered.
+    /// A permit for each request that may still come before others are answered.
     pub(super) free: Semaphore,
-    /// Memory for their bodies, and for the answers.
+    /// The memory for bodies and answers.
     pub(super) memory: Budget,
-    /// Connections whose request is not complete.
+    /// The connections whose request is not complete.
     pub(super) half: Arc<HalfRequests>,
     /// The longest body, in bytes.
     pub(super) max_body: usize,
 }
 
-/// The whole body of a request. Until it is dropped, the request counts as one that is handled, and
-/// the body as one in memory.
+/// The whole body of a request. Until this is dropped, it counts as a request that is handled, and
+/// as bytes in memory.
 pub(super) struct ReceivedBody<'r> {
     pub(super) bytes: Bytes,
     held: Held,
@@ -342,36 +364,29 @@ impl Requests {
     /// Reads the body of a request.
     ///
     /// # Errors
-    /// It is too long, does not come in time, or cannot be read; there are too many requests, or
-    /// bytes in memory.
+    /// 400, 408, 413: the body is too long, does not come in time, or cannot be read. 503: there
+    /// are too many requests, or bytes in memory.
     pub(super) async fn read(
         &self,
         client: &Client,
-        headers: &HeaderMap,
-        mut body: Body,
+        body: Body,
     ) -> Result<ReceivedBody<'_>, Refusal> {
-        let announced = headers
-            .get(CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > self.max_body) {
-            // A client that sends all of its body before it reads would otherwise see a broken
-            // connection instead of the refusal.
-            let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-            let _ = timeout(DRAIN_WITHIN, rest).await;
-            let next = "shorten it, or start the server with a greater --max-body";
-            let message = format!(
-                "the body is longer than {}; {next}",
-                in_bytes(self.max_body)
-            );
-            return Err(closing(StatusCode::PAYLOAD_TOO_LARGE, message));
+        // This is the header Content-Length, if there is one.
+        let announced = body.size_hint().lower();
+        if announced > self.max_body as u64 {
+            drain(body).await;
+            return Err(self.too_long());
         }
-        let max = announced.unwrap_or(MAX_UNANNOUNCED.min(self.max_body));
         let mut held = self.memory.empty();
-        let _of_client = client.half_request(&self.half);
-        let bytes = timeout(BODY_WITHIN, collect(body, max, &mut held))
-            .await
-            .unwrap_or_else(|_| Err(late_body()))?;
+        let half_request = client.half_request(&self.half);
+        let Ok(collected) = timeout(BODY_WITHIN, self.collect(body, &mut held)).await else {
+            let seconds = BODY_WITHIN.as_secs();
+            let message = format!("the body was not sent within {seconds} seconds");
+            return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
+        };
+        let bytes = collected?;
         client.peer.request_is_complete();
+        drop(half_request);
         // Not before: a client that sends its body slowly takes nothing from others.
         let request = self.free.try_acquire().map_err(|_| too_busy())?;
         Ok(ReceivedBody {
@@ -380,10 +395,50 @@ impl Requests {
             _request: request,
         })
     }
+
+    /// Reads all of a body, and counts the bytes that have come.
+    ///
+    /// # Errors
+    /// 400: the body is incomplete. 413: it is too long. 503: too many bytes are in memory.
+    async fn collect(&self, mut body: Body, held: &mut Held) -> Result<Bytes, Refusal> {
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                let message = format!("the body is incomplete: {error}");
+                closing(StatusCode::BAD_REQUEST, message)
+            })?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if bytes.len() + data.len() > self.max_body {
+                return Err(self.too_long());
+            }
+            // A frame keeps all that was read with it in memory, so it is copied.
+            bytes.extend_from_slice(&data);
+            held.set(bytes.capacity())
+                .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
+        }
+        Ok(bytes.into())
+    }
+
+    fn too_long(&self) -> Refusal {
+        let max = in_bytes(self.max_body);
+        let message = format!(
+            "the body is longer than {max}; shorten it, or start the server with a greater --max-body"
+        );
+        closing(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+}
+
+/// Reads a body that is too long, for a while. A client that sends all of its body before it reads
+/// would otherwise see a broken connection instead of the refusal.
+async fn drain(mut body: Body) {
+    let read_all = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = timeout(DRAIN_WITHIN, read_all).await;
 }
 
 impl ReceivedBody<'_> {
-    /// Counts what the message in the body will take in memory, too.
+    /// Counts the memory that the values of the message in the body will take, too.
     ///
     /// # Errors
     /// 503: too many bytes are in memory.
@@ -405,43 +460,11 @@ pub(super) fn bytes_of_values(json: &[u8]) -> usize {
     MAX_VALUES.min(values) * VALUE
 }
 
-/// Reads all of a body. What has come is held.
-///
-/// # Errors
-/// It is longer than `max`, or incomplete; too many bytes are in memory.
-async fn collect(mut body: Body, max: usize, held: &mut Held) -> Result<Bytes, Refusal> {
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            let message = format!("the body is incomplete: {error}");
-            closing(StatusCode::BAD_REQUEST, message)
-        })?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        if bytes.len() + data.len() > max {
-            let max = in_bytes(max);
-            let message = format!("a body of more than {max} needs the header Content-Length");
-            return Err(closing(StatusCode::LENGTH_REQUIRED, message));
-        }
-        // A frame keeps all that was read with it in memory, so it is copied.
-        bytes.extend_from_slice(&data);
-        held.set(bytes.capacity())
-            .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
-    }
-    Ok(bytes.into())
-}
-
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
+/// Returns a refusal after which the connection ends, because its body was not read to the end.
 fn closing(status: StatusCode, message: String) -> Refusal {
     Refusal::new(status, message).with_header(CONNECTION, CLOSE)
-}
-
-fn late_body() -> Refusal {
-    let seconds = BODY_WITHIN.as_secs();
-    let message = format!("the body was not sent within {seconds} seconds");
-    closing(StatusCode::REQUEST_TIMEOUT, message)
 }
 
 #[cfg(test)]

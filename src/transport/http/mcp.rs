@@ -32,7 +32,7 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> Ht
     headers::check_content_type(&head.headers)?;
     let requests = &exchange.app.requests;
     let client = &exchange.client;
-    let mut received = requests.read(client, &head.headers, body).await?;
+    let mut received = requests.read(client, body).await?;
     received.count_values()?;
     let body = std::mem::take(&mut received.bytes);
     client.received(&body);

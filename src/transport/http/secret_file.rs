@@ -4,18 +4,19 @@
 use crate::lock::lock;
 use crate::whole_file::open_regular;
 use crate::wording::in_bytes;
-use std::io::{ErrorKind, Read};
+use std::fs::Metadata;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// The longest file, in bytes.
-const MAX_FILE: u64 = 1024 * 1024;
+const MAX_FILE: usize = 1024 * 1024;
 
-/// Reads a file that no other user of this machine can change nor, if it `is_secret`, read. In
+/// Reads a file that other users of this machine can neither change nor, if it `is_secret`, read. In
 /// errors, `what` names the file, and `needs` says what must be in it.
 ///
 /// # Errors
-/// Its path, why it cannot be used, and what to do.
+/// The path, why the file cannot be used, and what to do.
 pub fn read(
     path: &Path,
     what: &str,
@@ -23,65 +24,80 @@ pub fn read(
     is_secret: impl Fn(&[u8]) -> bool,
 ) -> Result<Vec<u8>, String> {
     let shown = path.display();
-    let failed = |error| format!("cannot read the {what} {shown}: {error}; {needs}");
-    let file = open_regular(path).map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => format!("{shown} is not a file; {needs}"),
-        _ => failed(error),
-    })?;
-    let metadata = file.metadata().map_err(failed)?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE {
+    let metadata = match read_regular(path, &mut bytes) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            return Err(format!("{shown} is not a file; {needs}"));
+        }
+        Err(error) => return Err(format!("cannot read the {what} {shown}: {error}; {needs}")),
+    };
+    if bytes.len() > MAX_FILE {
+        let max = in_bytes(MAX_FILE);
+        return Err(format!("the {what} {shown} is longer than {max}; {needs}"));
+    }
+    if others_have_access(&metadata, is_secret(&bytes)) {
+        let command = shlex::try_join(["chmod", "600", &shown.to_string()])
+            .unwrap_or_else(|_| "chmod 600".to_owned());
         return Err(format!(
-            "the {what} {shown} is longer than {}; {needs}",
-            in_bytes(MAX_FILE as usize)
+            "others can read or change the {what} {shown}: run `{command}`"
         ));
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        // Only root can have given a file of root to a group, such as that of this service.
-        // systemd's credentials look the same.
-        let is_given_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
-        let readers = if is_given_by_root { 0o004 } else { 0o044 };
-        let forbidden = if is_secret(&bytes) {
-            readers | 0o002
-        } else {
-            0o002
-        };
-        if metadata.permissions().mode() & forbidden != 0 {
-            let command = shlex::try_join(["chmod", "600", &shown.to_string()])
-                .unwrap_or_else(|_| "chmod 600".to_owned());
-            return Err(format!(
-                "others can read or change the {what} {shown}: run `{command}`"
-            ));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (metadata, is_secret);
     Ok(bytes)
 }
 
-/// Random bytes of the system.
+/// Reads at most [`MAX_FILE`] bytes of a file, and one more.
+///
+/// # Errors
+/// `InvalidInput`: the path is not that of a file.
+fn read_regular(path: &Path, bytes: &mut Vec<u8>) -> io::Result<Metadata> {
+    let file = open_regular(path)?;
+    let metadata = file.metadata()?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(bytes)?;
+    Ok(metadata)
+}
+
+/// Returns whether other users of this machine can change a file or, if it has secrets, read it.
+#[cfg(unix)]
+fn others_have_access(metadata: &Metadata, has_secrets: bool) -> bool {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    // Only root can have given a file of root to a group, such as that of this service. systemd's
+    // credentials look the same.
+    let is_given_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
+    let forbidden = if !has_secrets {
+        0o002
+    } else if is_given_by_root {
+        0o006
+    } else {
+        0o046
+    };
+    metadata.permissions().mode() & forbidden != 0
+}
+
+#[cfg(not(unix))]
+fn others_have_access(_: &Metadata, _: bool) -> bool {
+    false
+}
+
+/// Returns random bytes of the system.
 ///
 /// # Errors
 /// The system has none.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| format!("the system gives no random bytes: {error}"))?;
-    Ok(bytes)
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(format!("the system gives no random bytes: {error}")),
+    }
 }
 
-/// What was made from files that may change.
+/// A value that is made from files, which may change.
 pub(super) struct Watched<T> {
     load: Box<dyn Fn() -> Result<T, String> + Send + Sync>,
     current: Mutex<Arc<T>>,
     /// Why the files cannot be used now; empty if they can.
     failure: Mutex<String>,
-    /// Receives each reason once.
+    /// Receives each failure once.
     warn: fn(&str),
 }
 
@@ -101,25 +117,26 @@ impl<T> Watched<T> {
         })
     }
 
-    /// What was made of the files, as they were when they could last be used.
+    /// Returns the value of the files, as they were when they could last be used.
     pub(super) fn current(&self) -> Arc<T> {
         Arc::clone(&lock(&self.current))
     }
 
-    /// Reads the files again; to be called each second, where waiting is allowed.
+    /// Reads the files again. To be called each second, on a thread that may wait.
     pub(super) fn refresh(&self) {
-        let failure = match (self.load)() {
-            Ok(new) => {
-                *lock(&self.current) = Arc::new(new);
-                String::new()
+        let mut last_failure = lock(&self.failure);
+        match (self.load)() {
+            Ok(value) => {
+                *lock(&self.current) = Arc::new(value);
+                last_failure.clear();
             }
-            Err(reason) => reason,
-        };
-        let is_new = failure != std::mem::replace(&mut *lock(&self.failure), failure.clone());
-        if is_new && !failure.is_empty() {
-            (self.warn)(&format!(
-                "{failure}; until then, what was read before is used"
-            ));
+            Err(failure) => {
+                if failure != *last_failure {
+                    let message = format!("{failure}; until then, what was read before is used");
+                    (self.warn)(&message);
+                }
+                *last_failure = failure;
+            }
         }
     }
 }

@@ -32,23 +32,22 @@ pub struct Tls {
 struct Certificate(Watched<CertifiedKey>);
 
 impl Tls {
-    /// With the certificate, followed by the intermediate certificates, and the key, in PEM files.
-    /// `warn` receives why a new version of them cannot be used.
+    /// Returns TLS with the files of the certificate, which intermediate certificates may follow, and
+    /// of the key, both in PEM. `warn` receives why a new version of them cannot be used.
     ///
     /// # Errors
-    /// What is wrong with which file, and what to do.
+    /// The problem of a file, and what to do.
     pub fn new(certificate: PathBuf, key: PathBuf, warn: fn(&str)) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
-        let of_loading = Arc::clone(&provider);
-        let load = move || load(&certificate, &key, &of_loading);
-        let certificate = Arc::new(Certificate(Watched::new(load, warn)?));
-        let config =
-            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config
+        let load_provider = Arc::clone(&provider);
+        let watched = Watched::new(move || load(&certificate, &key, &load_provider), warn)?;
+        let certificate = Arc::new(Certificate(watched));
+        let resolver: Arc<dyn ResolvesServerCert> = Arc::clone(&certificate) as _;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
-            .with_no_client_auth();
-        let mut config =
-            config.with_cert_resolver(Arc::clone(&certificate) as Arc<dyn ResolvesServerCert>);
+            .with_no_client_auth()
+            .with_cert_resolver(resolver);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Tls {
             acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -56,16 +55,15 @@ impl Tls {
         })
     }
 
-    /// Reads the files again if they have changed; to be called each second, where waiting is
-    /// allowed.
+    /// Reads the files again. To be called each second, on a thread that may wait.
     pub(super) fn refresh(&self) {
         self.certificate.0.refresh();
     }
 
-    /// The handshake.
+    /// Does the handshake on a new connection.
     ///
     /// # Errors
-    /// It fails.
+    /// The handshake fails.
     pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
@@ -87,30 +85,47 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// The certificates and the key in the two files.
+/// Reads the certificates and the key from their files.
 ///
 /// # Errors
-/// What is wrong with which file, and what to do.
+/// The problem of a file, and what to do. A message never has a part of the key.
 fn load(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
-    let certificates = secret_file::read(certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
-    let secret = secret_file::read(key, "key", NEEDS_KEY, |_| true)?;
+    let certificate_pem =
+        secret_file::read(certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
+    let key_pem = secret_file::read(key, "key", NEEDS_KEY, |_| true)?;
     let (certificate, key) = (certificate.display(), key.display());
-    let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_slice_iter(&certificates).collect();
-    let chain = chain.ok().filter(|chain| !chain.is_empty());
-    let chain =
-        chain.ok_or_else(|| format!("{certificate} has no certificate; {NEEDS_CERTIFICATE}"))?;
-    // The text of the error may be a part of the key.
-    let der = PrivateKeyDer::from_pem_slice(&secret)
-        .map_err(|_| format!("{key} has no private key; {NEEDS_KEY}"))?;
-    CertifiedKey::from_der(chain, der, provider).map_err(|error| match error {
-        Error::InconsistentKeys(_) => format!(
+    let chain = parse_certificates(&certificate_pem);
+    if chain.is_empty() {
+        return Err(format!(
+            "{certificate} has no certificate; {NEEDS_CERTIFICATE}"
+        ));
+    }
+    let Ok(private_key) = PrivateKeyDer::from_pem_slice(&key_pem) else {
+        return Err(format!("{key} has no private key; {NEEDS_KEY}"));
+    };
+    match CertifiedKey::from_der(chain, private_key, provider) {
+        Ok(certified) => Ok(certified),
+        Err(Error::InconsistentKeys(_)) => Err(format!(
             "the key in {key} does not belong to the first certificate in {certificate}; give the key that does, and put this \
              server's own certificate first"
-        ),
-        Error::InvalidCertificate(_) => {
-            format!("the certificate in {certificate} cannot be used: {error}; renew it")
-        }
-        _ => format!("the key in {key} cannot be used: {error}; {NEEDS_KEY}"),
-    })
+        )),
+        Err(error @ Error::InvalidCertificate(_)) => Err(format!(
+            "the certificate in {certificate} cannot be used: {error}; renew it"
+        )),
+        Err(error) => Err(format!(
+            "the key in {key} cannot be used: {error}; {NEEDS_KEY}"
+        )),
+    }
+}
+
+/// Returns the certificates of a PEM file; none if one of them is damaged.
+fn parse_certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
+    let mut chain = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let Ok(certificate) = certificate else {
+            return Vec::new();
+        };
+        chain.push(certificate);
+    }
+    chain
 }

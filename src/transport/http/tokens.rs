@@ -1,7 +1,8 @@
-//! The file of tokens: one on each line, `TOKEN` or `sha256:HEX`, then
-//! `name=ana role=read prefix=team-a/ expires=2027-01-31`, each of which may be left out.
+//! The file of tokens. Each line is `TOKEN` or `sha256:HEX`, then perhaps fields:
+//! `name=ana role=read prefix=team-a/ expires=2027-01-31`.
 //!
-//! It is read again while it is used. No error repeats any part of a line, which may be a token.
+//! The file is read again while it is used. No error repeats any part of a line, which may be a
+//! token.
 
 use super::secret_file::{self, Watched};
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
@@ -20,58 +21,57 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-/// The shortest and the longest token, in characters. How strong it is, its owner decides.
+/// The shortest and the longest token, in characters. Its owner decides how strong it is.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 
 /// The longest name, in characters.
 const MAX_NAME: usize = 64;
 
-/// What a hash begins with.
+/// The beginning of a hash.
 const HASHED: &str = "sha256:";
 
-/// What a generated token begins with, so that people and secret scanners recognize it.
+/// The beginning of a generated token, by which people and secret scanners recognize it.
 const GENERATED: &str = "pex_";
 
 const ADD: &str = "`prompt-expander token add NAME --token-file FILE` adds one";
+
+const FIELDS: &str =
+    "after the token, `name=`, `role=`, `prefix=` and `expires=` may follow, each once";
 
 /// The hash of a token, and its owner.
 #[derive(Clone)]
 pub struct Entry {
     hash: [u8; 32],
-    /// Whose it is, and what they may do.
+    /// The owner, and what they may do.
     pub caller: Arc<Caller>,
-    /// The last day on which it is valid, in UTC.
+    /// The last day on which the token is valid, in UTC.
     pub expires: Option<Date>,
 }
 
-/// Without the hash: of a weak token, it would help to guess the token.
+/// Leaves out the hash, which would help to guess a weak token.
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.caller.fmt(f)
     }
 }
 
-/// The line of a file, with the hash.
+/// Writes the line of a file, with the hash.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HASHED}{}", hex(&self.hash))?;
-        self.caller
-            .token
-            .iter()
-            .try_for_each(|token| write!(f, " name={}", token.name))?;
+        write!(f, "{HASHED}{} name={}", hex(&self.hash), self.name())?;
         write!(f, " role={}", self.caller.role.as_str())?;
-        self.caller
-            .prefix
-            .iter()
-            .try_for_each(|prefix| write!(f, " prefix={prefix}"))?;
-        self.expires
-            .iter()
-            .try_for_each(|expires| write!(f, " expires={expires}"))
+        if let Some(prefix) = &self.caller.prefix {
+            write!(f, " prefix={prefix}")?;
+        }
+        if let Some(expires) = &self.expires {
+            write!(f, " expires={expires}")?;
+        }
+        Ok(())
     }
 }
 
 impl Entry {
-    /// A new random token of 256 bits, which is nowhere else, and its entry.
+    /// Returns a new random token of 256 bits, which is stored nowhere, and its entry.
     ///
     /// # Errors
     /// The system gives no random bytes.
@@ -81,14 +81,14 @@ impl Entry {
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> Result<(String, Entry), String> {
-        let token = format!(
-            "{GENERATED}{}",
-            URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?)
-        );
+        let random = URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?);
+        let token = format!("{GENERATED}{random}");
         let entry = Entry::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
         Ok((token, entry))
     }
 
+    /// Returns the entry of a token with this hash. Without a name, the token is called by the first
+    /// digits of its hash.
     fn new(
         hash: [u8; 32],
         name: Option<String>,
@@ -111,126 +111,138 @@ impl Entry {
         }
     }
 
+    /// Parses a line, such as `TOKEN name=ana role=write # a comment`.
+    ///
     /// # Errors
     /// What is wrong with the line, and what to do.
     fn parse(line: &str) -> Result<Entry, String> {
-        // A comment may also follow the token.
         let mut fields = line
             .split_ascii_whitespace()
             .take_while(|field| !field.starts_with('#'));
-        let token = fields.next().unwrap_or_default();
-        let hash = match token.strip_prefix(HASHED) {
-            Some(hex) => {
-                from_hex(hex).ok_or("`sha256:` must be followed by 64 hexadecimal digits")?
-            }
-            None => check_token(token).map(|()| hash(token))?,
-        };
-        let (mut name, mut role, mut prefix, mut expires) = (None, None, None, None);
+        let hash = parse_token(fields.next().unwrap_or_default())?;
+        let mut name = None;
+        let mut role = None;
+        let mut prefix = None;
+        let mut expires = None;
         for field in fields {
-            let is_new = match field.split_once('=') {
-                Some(("name", value)) => name.replace(parse_name(value)?).is_none(),
-                Some(("role", value)) => role.replace(parse_role(value)?).is_none(),
-                Some(("prefix", value)) => {
-                    let new = Prefix::new(value).map_err(|reason| format!("`prefix` {reason}"))?;
-                    prefix.replace(new).is_none()
-                }
-                Some(("expires", value)) => expires.replace(parse_date(value)?).is_none(),
-                _ => false,
-            };
-            if !is_new {
-                return Err(
-                    "after the token, `name=`, `role=`, `prefix=` and `expires=` may follow, each once".to_owned()
-                );
+            let (key, value) = field.split_once('=').ok_or(FIELDS)?;
+            match key {
+                "name" => set_once(&mut name, parse_name(value)?)?,
+                "role" => set_once(&mut role, parse_role(value)?)?,
+                "prefix" => set_once(&mut prefix, parse_prefix(value)?)?,
+                "expires" => set_once(&mut expires, parse_date(value)?)?,
+                _ => return Err(FIELDS.to_owned()),
             }
         }
-        Ok(Entry::new(
-            hash,
-            name,
-            role.unwrap_or(Role::Read),
-            prefix,
-            expires,
-        ))
+        let role = role.unwrap_or(Role::Read);
+        Ok(Entry::new(hash, name, role, prefix, expires))
     }
 
-    /// Its last day, if that is over.
+    /// Returns the last day of the token, if that day is over.
     pub(super) fn expired(&self, now: Timestamp) -> Option<Date> {
-        self.expires
-            .filter(|last| TimeZone::UTC.to_datetime(now).date() > *last)
+        let today = TimeZone::UTC.to_datetime(now).date();
+        self.expires.filter(|last_day| today > *last_day)
     }
 
-    /// Whether its last day is over.
+    /// Returns whether the last day of the token is over.
     pub fn is_expired(&self) -> bool {
         self.expired(Timestamp::now()).is_some()
     }
 
-    /// Whose it is.
+    /// Returns the name of the owner.
     pub fn name(&self) -> &str {
-        self.caller.token.as_ref().map_or("", |token| &token.name)
+        match &self.caller.token {
+            Some(token) => &token.name,
+            None => "",
+        }
     }
 }
 
+/// Gives a field its value.
+///
 /// # Errors
-/// It cannot be in the header `Authorization` (RFC 6750, section 2.1), or is too short.
-fn check_token(token: &str) -> Result<(), String> {
-    let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
-    if token.trim_end_matches('=').bytes().all(is_character) && LENGTHS.contains(&token.len()) {
-        return Ok(());
+/// The field has a value already.
+fn set_once<T>(field: &mut Option<T>, value: T) -> Result<(), String> {
+    match field.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(FIELDS.to_owned()),
+    }
+}
+
+/// Returns the hash of a token, which a line has as it is or as `sha256:HEX`.
+///
+/// # Errors
+/// The token cannot be in the header `Authorization` (RFC 6750, section 2.1), or is too short.
+fn parse_token(text: &str) -> Result<[u8; 32], String> {
+    if let Some(digits) = text.strip_prefix(HASHED) {
+        let hash = from_hex(digits);
+        return hash.ok_or("`sha256:` must be followed by 64 hexadecimal digits".to_owned());
+    }
+    let has_length = LENGTHS.contains(&text.len());
+    if has_length && is_alphanumeric_or(b"-._~+/", text.trim_end_matches('=')) {
+        return Ok(hash(text));
     }
     Err(format!(
         "the line must begin with a token of 16 to 512 letters, digits and `-._~+/`, or with `sha256:`; {ADD}"
     ))
 }
 
-/// # Errors
-/// The text cannot be the name of a token.
-pub fn parse_name(text: &str) -> Result<String, String> {
-    let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-._@".contains(&byte);
-    match (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(is_character) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "a name must be 1 to {MAX_NAME} letters, digits and `-._@`"
-        )),
-    }
+/// Returns whether a text has only letters and digits of ASCII, and these marks.
+fn is_alphanumeric_or(marks: &[u8], text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || marks.contains(&byte))
 }
 
+/// Checks the name of a token.
+///
 /// # Errors
-/// The text is no role.
+/// The text cannot be a name.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    if (1..=MAX_NAME).contains(&text.len()) && is_alphanumeric_or(b"-._@", text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "a name must be 1 to {MAX_NAME} letters, digits and `-._@`"
+    ))
+}
+
+/// Parses a role, such as `read`.
+///
+/// # Errors
+/// The text is not a role.
 pub fn parse_role(text: &str) -> Result<Role, String> {
     let role = Role::ALL.into_iter().find(|role| role.as_str() == text);
     role.ok_or_else(|| "the role must be `read`, `write` or `admin`".to_owned())
 }
 
-/// # Errors
-/// The text is no date such as `2027-01-31`.
-fn parse_date(text: &str) -> Result<Date, String> {
-    // jiff also reads other forms.
-    let date = text
-        .parse()
-        .ok()
-        .filter(|date: &Date| date.to_string() == text);
-    date.ok_or_else(|| "the token must expire on a date such as `2027-01-31`".to_owned())
+fn parse_prefix(text: &str) -> Result<Prefix, String> {
+    Prefix::new(text).map_err(|reason| format!("`prefix` {reason}"))
 }
 
-/// The last day of a token, from a date or from a number of days from today on, such as `90d`.
+/// Parses a date such as `2027-01-31`. Other forms, which jiff also reads, are refused.
+fn parse_date(text: &str) -> Result<Date, String> {
+    match text.parse::<Date>() {
+        Ok(date) if date.to_string() == text => Ok(date),
+        _ => Err("the token must expire on a date such as `2027-01-31`".to_owned()),
+    }
+}
+
+/// Returns the last day of a token, from a date or from a number of days from today on: `90d`.
 ///
 /// # Errors
 /// The text is neither, or the day is over.
 pub fn parse_expiry(text: &str) -> Result<Date, String> {
     let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
-    let date = match text
-        .strip_suffix('d')
-        .and_then(|days| days.parse::<u16>().ok())
+    if let Some(days) = text.strip_suffix('d')
+        && let Ok(days) = days.parse::<u16>()
     {
-        Some(days) => today
-            .checked_add(i64::from(days).days())
-            .map_err(|_| "this is too many days".to_owned())?,
-        None => parse_date(text)
-            .map_err(|reason| format!("{reason}, or in a number of days such as `90d`"))?,
-    };
-    if date < today {
-        Err("this day is over".to_owned())
-    } else {
-        Ok(date)
+        let last_day = today.checked_add(i64::from(days).days());
+        return last_day.map_err(|_| "this is too many days".to_owned());
+    }
+    match parse_date(text) {
+        Ok(date) if date < today => Err("this day is over".to_owned()),
+        Ok(date) => Ok(date),
+        Err(reason) => Err(format!("{reason}, or in a number of days such as `90d`")),
     }
 }
 
@@ -238,16 +250,17 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
+/// Parses 64 hexadecimal digits, in either letter case.
 fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let digits = text
-        .chars()
-        .map(|digit| digit.to_digit(16).map(|digit| digit as u8));
-    let digits = digits
-        .collect::<Option<Vec<u8>>>()
-        .filter(|digits| digits.len() == 64)?;
-    Some(std::array::from_fn(|at| {
-        digits[2 * at] << 4 | digits[2 * at + 1]
-    }))
+    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let digits = &text[2 * index..2 * index + 2];
+        *byte = u8::from_str_radix(digits, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// All tokens of a file.
@@ -255,26 +268,23 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 pub(super) struct Tokens(Vec<Entry>);
 
 impl Tokens {
+    /// Parses the lines of a file. Empty lines and lines with `#` are skipped.
+    ///
     /// # Errors
-    /// `line NUMBER: ` and what is wrong with the first line that cannot be used, and what to do.
+    /// `line NUMBER: `, the problem of the first line that cannot be used, and what to do.
     fn parse(text: &str) -> Result<Tokens, String> {
-        let (mut known, mut entries) = (HashSet::new(), Vec::new());
-        for (index, line) in text
-            .strip_prefix('\u{feff}')
-            .unwrap_or(text)
-            .lines()
-            .enumerate()
-        {
+        let mut known = HashSet::new();
+        let mut entries = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim_ascii();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let entry =
-                Entry::parse(line).map_err(|reason| format!("line {}: {reason}", index + 1))?;
+            let entry = Entry::parse(line).map_err(|reason| format!("line {number}: {reason}"))?;
             if !known.insert(hex(&entry.hash)) || !known.insert(entry.name().to_owned()) {
                 return Err(format!(
-                    "line {}: the same token or name is on a line before; remove one of the two",
-                    index + 1
+                    "line {number}: the same token or name is on a line before; remove one of the two"
                 ));
             }
             entries.push(entry);
@@ -282,126 +292,138 @@ impl Tokens {
         Ok(Tokens(entries))
     }
 
-    /// The entry of a token. Every entry is compared, and each comparison takes the same time,
-    /// whatever is equal.
+    /// Returns the entry of a token. Every entry is compared, and each comparison takes the same
+    /// time whether it is equal or not.
     pub(super) fn find(&self, token: &str) -> Option<&Entry> {
         let hash = hash(token);
-        let mut found = u32::MAX;
+        let mut match_index = u32::MAX;
         for (index, entry) in (0..).zip(&self.0) {
-            found.conditional_assign(&index, entry.hash.ct_eq(&hash));
+            match_index.conditional_assign(&index, entry.hash.ct_eq(&hash));
         }
-        self.0.get(usize::try_from(found).ok()?)
+        self.0.get(usize::try_from(match_index).ok()?)
     }
 
-    /// Whether the caller still has a token that is valid, and may do the same.
+    fn has_name(&self, name: &str) -> bool {
+        self.0.iter().any(|entry| entry.name() == name)
+    }
+
+    /// Returns whether a caller still has a valid token, with the same role and prefix.
     pub(super) fn have(&self, caller: &Caller) -> bool {
-        let own = self
-            .0
-            .iter()
-            .find(|entry| entry.caller.token == caller.token);
-        own.is_some_and(|entry| *entry.caller == *caller && !entry.is_expired())
+        for entry in &self.0 {
+            if entry.caller.token == caller.token {
+                return *entry.caller == *caller && !entry.is_expired();
+            }
+        }
+        false
     }
 }
 
-/// The tokens of a file, which is read again while it is used.
+/// Opens a file of tokens, which is read again while it is used.
 ///
 /// # Errors
-/// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no
-/// token, or others can read its tokens.
+/// The path, the line, and what to do: the file cannot be read, has an invalid line or no token, or
+/// others can read its tokens.
 pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, String> {
-    let empty = format!("{} has no token; {ADD}", path.display());
+    let file = path.display().to_string();
     let tokens = Watched::new(move || read(&path), warn)?;
     if tokens.current().0.is_empty() {
-        Err(empty)
-    } else {
-        Ok(tokens)
+        return Err(format!("{file} has no token; {ADD}"));
     }
+    Ok(tokens)
 }
 
-/// The entries of a file.
+/// Returns the entries of a file.
 ///
 /// # Errors
-/// Its path, why it cannot be used, and what to do.
+/// The path, why the file cannot be used, and what to do.
 pub fn list(path: &Path) -> Result<Vec<Entry>, String> {
-    read(path).map(|Tokens(entries)| entries)
+    let Tokens(entries) = read(path)?;
+    Ok(entries)
 }
 
 /// Adds the line of an entry to a file, which is made if there is none.
 ///
 /// # Errors
-/// Its path, why it cannot be used or written, and what to do; it has an entry of this name.
+/// The path, why the file cannot be used or written, and what to do. Also if the file has an entry
+/// with this name.
 pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
-    let _held = hold(path);
-    let old = path.exists().then(|| read_text(path)).transpose()?;
-    let text = old.as_deref().unwrap_or_default();
-    if parse(path, text)?
-        .0
-        .iter()
-        .any(|other| other.name() == entry.name())
-    {
+    let _lock = lock_folder(path);
+    let old = if path.exists() {
+        Some(read_text(path)?)
+    } else {
+        None
+    };
+    let mut text = old.clone().unwrap_or_default();
+    if parse(path, &text)?.has_name(entry.name()) {
         let (file, name) = (path.display(), entry.name());
         return Err(format!(
             "{file} has a token named `{name}`; choose another name, or run `prompt-expander token remove {name} --token-file {file}`"
         ));
     }
-    let gap = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    write(path, old.as_deref(), &format!("{text}{gap}{entry}\n"))
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    write(path, old.as_deref(), &format!("{text}{entry}\n"))
 }
 
 /// Removes the line of the entry with this name from a file. The other lines stay as they are.
 ///
 /// # Errors
-/// Its path, why it cannot be used or written, and what to do; it has no such entry.
+/// The path, why the file cannot be used or written, and what to do. Also if the file has no such
+/// entry.
 pub fn remove(path: &Path, name: &str) -> Result<(), String> {
-    let _held = hold(path);
+    let _lock = lock_folder(path);
     let text = read_text(path)?;
-    let Tokens(entries) = parse(path, &text)?;
-    if !entries.iter().any(|entry| entry.name() == name) {
+    if !parse(path, &text)?.has_name(name) {
         let file = path.display();
         return Err(format!(
             "{file} has no token named `{name}`; `prompt-expander token list --token-file {file}` shows all"
         ));
     }
-    let is_other = |line: &&str| {
-        Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii())
-            .map_or(true, |entry| entry.name() != name)
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if !is_entry_named(name, line) {
+            kept += line;
+        }
+    }
+    write(path, Some(&text), &kept)
+}
+
+/// Returns whether a line of a file has the entry with this name. Comments have none.
+fn is_entry_named(name: &str, line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}').trim_ascii();
+    match Entry::parse(line) {
+        Ok(entry) => entry.name() == name,
+        Err(_) => false,
+    }
+}
+
+/// Waits until no other process changes a token file in the same folder, and locks the folder until
+/// the result is dropped. On Windows, a folder cannot be opened, and nothing is locked.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = match path.parent() {
+        Some(folder) if folder != "" => folder,
+        _ => Path::new("."),
     };
-    write(
-        path,
-        Some(&text),
-        &text
-            .split_inclusive('\n')
-            .filter(is_other)
-            .collect::<String>(),
-    )
+    let folder = File::open(folder).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
 }
 
-/// Waits until no other process changes a token file in this folder. Not on Windows, where a folder
-/// cannot be opened.
-fn hold(path: &Path) -> Option<File> {
-    let folder = File::open(
-        path.parent()
-            .filter(|folder| *folder != "")
-            .unwrap_or(Path::new(".")),
-    )
-    .ok()?;
-    folder.lock().ok().map(|()| folder)
-}
-
-/// Writes a file in one step, as it is read while a server runs. It is a new one if it had no text.
+/// Writes a file in one step, so that a server that runs never reads half of it. `old` is the text
+/// that the file has; `None` makes a new file.
 fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
+    let Some(old) = old else {
+        let created = create_with_folders(path, new, FileAccess::Private);
+        return created.map_err(|error| error.to_string());
+    };
     let file = path.display();
-    match old.map(|old| replace(path, old.as_bytes(), new)) {
-        None => create_with_folders(path, new, FileAccess::Private).map_err(|why| why.to_string()),
-        Some(Ok(true)) => Ok(()),
-        Some(Ok(false)) => Err(format!(
+    match replace(path, old.as_bytes(), new) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!(
             "the token file {file} changed meanwhile; run the command again"
         )),
-        Some(Err(error)) => Err(format!("cannot write the token file {file}: {error}")),
+        Err(error) => Err(format!("cannot write the token file {file}: {error}")),
     }
 }
 
@@ -413,20 +435,20 @@ fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
     Tokens::parse(text).map_err(|reason| format!("{}, {reason}", path.display()))
 }
 
+/// Reads a file, which others may read only if all its tokens are hashed.
 fn read_text(path: &Path) -> Result<String, String> {
-    let is_plain = |line: &[u8]| {
-        !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes())
-    };
-    let has_plain = |text: &[u8]| {
-        text.split(|byte| *byte == b'\n')
-            .any(|line| is_plain(line.trim_ascii()))
-    };
     let needs = "--token-file needs one with a token on each line";
-    String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?).map_err(|_| {
-        format!(
-            "the token file {} is not UTF-8 text; write it anew",
-            path.display()
-        )
+    let bytes = secret_file::read(path, "token file", needs, has_plain_token)?;
+    String::from_utf8(bytes).map_err(|_| {
+        let file = path.display();
+        format!("the token file {file} is not UTF-8 text; write it anew")
+    })
+}
+
+fn has_plain_token(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').any(|line| {
+        let line = line.trim_ascii();
+        !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes())
     })
 }
 
