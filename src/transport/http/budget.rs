@@ -28,7 +28,7 @@ impl Budget {
         }
     }
 
-    /// Returns what counts bytes that come one after the other; none has come yet.
+    /// Returns a count of zero bytes, which [`Held::set`] can raise.
     pub(super) fn empty(&self) -> Held {
         Held {
             budget: self.clone(),
@@ -36,7 +36,7 @@ impl Budget {
         }
     }
 
-    /// Returns bytes that count until they are sent or dropped.
+    /// Counts bytes until they are sent or dropped.
     ///
     /// # Errors
     /// 503: too many bytes are in memory.
@@ -52,22 +52,21 @@ impl Held {
         self.bytes
     }
 
-    /// Sets the number of bytes.
+    /// Sets the number of bytes. Fewer bytes than before are always allowed.
     ///
     /// # Errors
-    /// 503: there are more than before, and too many are in memory. The number stays as it was, so
-    /// that what is refused takes nothing from others.
+    /// 503: too many bytes are in memory. The number stays as it was, so that a refused request takes
+    /// nothing from others.
     pub(super) fn set(&mut self, bytes: usize) -> Result<(), Refusal> {
         let before = self.bytes;
         let max = self.budget.max;
-        let update = self
-            .budget
-            .held
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
-                let held = held - before + bytes;
-                (bytes <= before || held <= max).then_some(held)
-            });
-        if update.is_err() {
+        let total = &self.budget.held;
+        let updated = total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
+            let held = held - before + bytes;
+            let is_allowed = bytes <= before || held <= max;
+            if is_allowed { Some(held) } else { None }
+        });
+        if updated.is_err() {
             return Err(too_busy());
         }
         self.bytes = bytes;

@@ -1,6 +1,6 @@
 //! Connections: how many there may be, TLS, what a slow client may cost, and how they end.
 
-use super::app::stopped;
+use super::app::{App, stopped};
 use super::metrics;
 use super::proxy::{Peer, is_trusted};
 use super::routes::Stack;
@@ -12,13 +12,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, join, split};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 
@@ -29,31 +30,30 @@ const MAX_CONNECTIONS: usize = 20_000;
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// How many open files are kept from connections for the library, whose lists would be empty
-/// without any.
+/// How many of the files that this process may open are left to the library. Without any, its lists
+/// would be empty.
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
 
 /// How long a client may take for the handshake of TLS.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a client may take to send the head of a request; also how long a connection may be
-/// idle.
+/// How long a client may take to send the head of a request, and how long a connection may be idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a client may leave unread what was sent to it.
+/// How long a client may leave bytes unread.
 const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long running requests may take once the server is told to stop.
 const END_WITHIN: Duration = Duration::from_millis(1_900);
 
-/// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one
-/// of almost twice the length.
+/// The longest head of a request, in bytes, and the most headers. hyper may accept a head of almost
+/// twice the length.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
-/// Serves connections until the process is told to stop; then answers what it has received, for a
-/// while.
+/// Serves connections until `stop` is ready, then answers the requests that were received, for at most
+/// [`END_WITHIN`].
 pub(super) async fn serve(
     listener: TcpListener,
     stack: Arc<Stack>,
@@ -74,39 +74,53 @@ pub(super) async fn serve(
 
 /// Accepts connections for ever.
 async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
-    let app = &stack.app;
-    let tls = &app.options.tls;
     let permits = Arc::new(Semaphore::new(max_connections()));
     let mut connection = 0;
     loop {
-        match listener.accept().await {
-            Ok((stream, address)) => {
-                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                    if tls.is_none() {
-                        let _ = stream.try_write(TOO_MANY_CONNECTIONS);
-                    }
-                    continue;
-                };
-                let _ = stream.set_nodelay(true);
-                connection += 1;
-                let is_proxy = is_trusted(&app.options.trusted_proxies, address.ip());
-                let half_requests = (!is_proxy).then(|| Arc::clone(&app.requests.half));
-                let held = (metrics::open(&app.metrics.connections), permit);
-                let is_tls = tls.is_some();
-                let peer = Peer::new(address.ip(), is_tls, connection, half_requests, held);
-                peer.request_begins();
-                tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
-            }
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 // Without a free file descriptor, the next attempt would fail at once.
                 sleep(Duration::from_millis(100)).await;
+                continue;
             }
-        }
+        };
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            if stack.app.options.tls.is_none() {
+                let _ = stream.try_write(TOO_MANY_CONNECTIONS);
+            }
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        connection += 1;
+        let peer = new_peer(&stack.app, address.ip(), connection, permit);
+        tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
     }
 }
 
-/// Serves one connection, until it ends or must make room for others.
+/// Returns the peer of a new connection, which keeps the permit and counts as open until it ends.
+fn new_peer(
+    app: &App,
+    address: IpAddr,
+    connection: u64,
+    permit: OwnedSemaphorePermit,
+) -> Arc<Peer> {
+    let options = &app.options;
+    let is_proxy = is_trusted(&options.trusted_proxies, address);
+    let half_requests = if is_proxy {
+        None
+    } else {
+        Some(Arc::clone(&app.requests.half))
+    };
+    let held = (metrics::open(&app.metrics.connections), permit);
+    let is_tls = options.tls.is_some();
+    let peer = Peer::new(address, is_tls, connection, half_requests, held);
+    peer.request_begins();
+    peer
+}
+
+/// Serves one connection until it ends, or until it must make room for others.
 async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
     let (address, end) = (peer.address, Arc::clone(&peer.end));
     let ended = tokio::select! {
@@ -120,19 +134,19 @@ async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
 
 type Served = Result<(), Box<dyn Error + Send + Sync>>;
 
+/// Serves one connection, with the handshake of TLS if the server has a certificate.
 async fn serve_transport(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) -> Served {
-    // The timeout is below TLS, which buffers what is written.
+    // The timeout is below TLS, which buffers its output.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
     let stream = Box::pin(stream);
-    match stack.app.options.tls.clone() {
-        None => serve_requests(stream, peer, stack).await,
-        Some(tls) => match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-            Ok(Ok(stream)) => serve_requests(stream, peer, stack).await,
-            Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err("the TLS handshake took too long".into()),
-        },
-    }
+    let Some(tls) = stack.app.options.tls.clone() else {
+        return serve_requests(stream, peer, stack).await;
+    };
+    let Ok(handshake) = timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await else {
+        return Err("the TLS handshake took too long".into());
+    };
+    serve_requests(handshake?, peer, stack).await
 }
 
 /// Serves the requests of a connection until either side ends it.
@@ -171,7 +185,7 @@ async fn serve_requests(
     Ok(served?)
 }
 
-/// What comes on a connection, whose peer counts it.
+/// Reads from a connection, and tells its peer how many bytes come.
 struct CountedReader<R> {
     reader: R,
     peer: Arc<Peer>,
@@ -187,25 +201,23 @@ impl<R: AsyncRead + Unpin> AsyncRead for CountedReader<R> {
         let read = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
         let bytes = buffer.filled().len() - before;
         if bytes > 0 {
-            let received = self.peer.received(bytes);
-            received.map_err(|refusal| io::Error::other(refusal.message))?;
+            let counted = self.peer.received(bytes);
+            counted.map_err(|refusal| io::Error::other(refusal.message))?;
         }
         Poll::Ready(read)
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
+/// Returns a future that is ready after Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// Those of the system.
+/// The system cannot notify this process of signals.
 pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let (mut terminate, mut interrupt) = (
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-        );
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
         Ok(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -221,38 +233,36 @@ pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// How many connections may be open. They leave some files to the library: without any, its lists
-/// would be empty.
+/// Returns how many connections may be open: as many as the limit of open files allows, without those
+/// for the library.
+#[cfg(unix)]
 fn max_connections() -> usize {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, getrlimit};
-        let files = getrlimit(Resource::Nofile)
-            .current
-            .and_then(|files| usize::try_from(files).ok());
-        files
-            .unwrap_or(usize::MAX)
-            .saturating_sub(FILES_FOR_LIBRARY)
-            .clamp(1, MAX_CONNECTIONS)
-    }
-    #[cfg(not(unix))]
+    use rustix::process::{Resource, getrlimit};
+    let Some(files) = getrlimit(Resource::Nofile).current else {
+        return MAX_CONNECTIONS;
+    };
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    files
+        .saturating_sub(FILES_FOR_LIBRARY)
+        .clamp(1, MAX_CONNECTIONS)
+}
+
+#[cfg(not(unix))]
+fn max_connections() -> usize {
     MAX_CONNECTIONS
 }
 
-/// Allows as many open files, and so connections, as the system lets this process have.
+/// Raises the limit of open files, and so of connections, as far as the system lets this process.
 pub(super) fn raise_limit_of_files() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        if let Err(error) = setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current: maximum,
-                maximum,
-            },
-        ) {
-            tracing::warn!(%error, "the limit of open files stays as it is");
-        }
+        let limit = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        // Without more files, the server works with fewer connections.
+        let _ = setrlimit(Resource::Nofile, limit);
     }
 }

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// How many connections of an IPv4 address, or of an IPv6 network (/64), may have an incomplete
-/// request. If there are more, the oldest is closed, so that a new one can always send its request.
+/// request. If there are more, the oldest one is closed, so that a new one can always send its
+/// request.
 const MAX_HALF_REQUESTS: usize = 256;
 
-/// How old the oldest must be to be closed: when a server starts again, many clients with one
+/// How old a connection must be to be closed. When a server starts again, many clients with one
 /// address connect at once, and their handshakes of TLS take a while.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How many there may be, however new they are.
+/// How many connections may have an incomplete request, however new they are.
 const MAX_WITH_NEW: usize = 4_096;
 
 /// The connections whose request is not complete, the oldest first, by network.
@@ -62,7 +63,7 @@ impl HalfRequests {
     }
 
     /// Ends the oldest connections of networks that have too many, and forgets the networks that
-    /// have none; to be called each second.
+    /// have none. To be called each second.
     pub(super) fn forget(&self) {
         lock(&self.0).retain(|_, waiting| {
             end_oldest(waiting);

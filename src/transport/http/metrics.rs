@@ -28,7 +28,7 @@ const BUCKETS: [f64; 12] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0,
 ];
 
-/// The counters of a process.
+/// The metrics of a process.
 pub(super) struct Metrics {
     registry: Registry,
     requests: Family<Labels<3>, Counter>,
@@ -37,14 +37,14 @@ pub(super) struct Metrics {
     event_streams: Gauge,
     pub(super) websockets: Gauge,
     pub(super) connections: Gauge,
-    /// Without a value until there is one.
+    /// Has no value before the store has answered, or without a store.
     store_age: Family<Labels<0>, Gauge<f64, AtomicU64>>,
 }
 
 /// Names of labels with their values.
 type Labels<const N: usize, V = &'static str> = [(&'static str, V); N];
 
-/// Counts something that is open, until it is dropped.
+/// Something that is open, and counted until this is dropped.
 pub(super) struct Open(Gauge);
 
 impl Drop for Open {
@@ -56,50 +56,41 @@ impl Drop for Open {
 impl Metrics {
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("prompt_expander");
-        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
-        let times = Family::new_with_constructor(histogram);
+        let times: Family<_, _, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(BUCKETS));
         let help = "The time from a message to its answer, without the network";
         registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
-        let started = ConstGauge::new(
-            SystemTime::UNIX_EPOCH
-                .elapsed()
-                .map_or(0.0, |since| since.as_secs_f64()),
-        );
-        let store_age: Family<Labels<0>, Gauge<f64, AtomicU64>> = Family::default();
+        let store_age = Family::default();
         let help = "How long ago the database of the prompts last answered";
         registry.register_with_unit("store_age", help, Unit::Seconds, store_age.clone());
-        registry.register_with_unit(
-            "start_time",
-            "When the server started, since 1970",
-            Unit::Seconds,
-            started,
-        );
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let started = ConstGauge::new(now.as_secs_f64());
+        let help = "When the server started, since 1970";
+        registry.register_with_unit("start_time", help, Unit::Seconds, started);
+        let help = "Messages of clients, by method and outcome";
+        let requests = registered(&mut registry, "requests", help);
+        let help = "HTTP responses, by status";
+        let responses = registered(&mut registry, "http_responses", help);
+        let help = "Event streams of notifications that are open";
+        let event_streams = registered(&mut registry, "event_streams", help);
+        let help = "WebSockets that are open";
+        let websockets = registered(&mut registry, "websockets", help);
+        let help = "TCP connections that are open";
+        let connections = registered(&mut registry, "connections", help);
         Metrics {
-            times,
-            store_age,
-            requests: registered(
-                &mut registry,
-                "requests",
-                "Messages of clients, by method and outcome",
-            ),
-            responses: registered(&mut registry, "http_responses", "HTTP responses, by status"),
-            event_streams: registered(
-                &mut registry,
-                "event_streams",
-                "Event streams of notifications that are open",
-            ),
-            websockets: registered(&mut registry, "websockets", "WebSockets that are open"),
-            connections: registered(
-                &mut registry,
-                "connections",
-                "TCP connections that are open",
-            ),
             registry,
+            requests,
+            times,
+            responses,
+            event_streams,
+            websockets,
+            connections,
+            store_age,
         }
     }
 
-    /// A message came over this transport, and its answer is an error or not. A notification has no
-    /// answer, and no error. `method` is a [`label`].
+    /// Counts a message that came over this transport, and the time of its answer. A notification has
+    /// no answer, and no error. `method` is a [`label`].
     pub(super) fn answered(
         &self,
         transport: &'static str,
@@ -108,24 +99,23 @@ impl Metrics {
         took: Duration,
     ) {
         let outcome = if is_error { "error" } else { "ok" };
-        self.requests
-            .get_or_create(&[
-                ("transport", transport),
-                ("method", method),
-                ("outcome", outcome),
-            ])
-            .inc();
+        let labels = [
+            ("transport", transport),
+            ("method", method),
+            ("outcome", outcome),
+        ];
+        self.requests.get_or_create(&labels).inc();
         self.times
             .get_or_create(&[("method", method)])
             .observe(took.as_secs_f64());
     }
 
-    /// An HTTP response has this status.
+    /// Counts an HTTP response with this status.
     pub(super) fn responded(&self, status: u16) {
         self.responses.get_or_create(&[("status", status)]).inc();
     }
 
-    /// All metrics, as a text.
+    /// Returns all metrics, in the text format of OpenMetrics.
     pub(super) fn encode(
         &self,
         event_streams: usize,
@@ -141,7 +131,7 @@ impl Metrics {
     }
 }
 
-/// What a message is counted as.
+/// Returns the method as which a message is counted.
 pub(super) fn label(message: &Message) -> &'static str {
     let method = match message {
         Message::Request(request) => &request.method,
@@ -155,14 +145,14 @@ pub(super) fn label(message: &Message) -> &'static str {
         .unwrap_or("other")
 }
 
-/// Registers a new metric under this name.
+/// Returns a new metric, which is registered under this name.
 fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
 }
 
-/// Something has opened that this counts.
+/// Counts something that has opened, until the result is dropped.
 pub(super) fn open(gauge: &Gauge) -> Open {
     gauge.inc();
     Open(gauge.clone())

@@ -12,14 +12,14 @@ pub const MCP_PATH: &str = "/mcp";
 
 pub(super) const JSON: &str = "application/json";
 
-/// A request that is refused because of how, or by whom, it was sent, or because the work that it
-/// asks for failed.
+/// An error response: the request was sent in a wrong way or by somebody who may not, or its work has
+/// failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     pub(crate) headers: Box<HeaderMap>,
-    /// The id of the message that is refused.
+    /// The id of the refused message.
     pub(crate) id: Option<Id>,
     /// Further members of the API's error.
     pub(crate) details: Value,
@@ -29,7 +29,7 @@ pub(crate) struct Refusal {
 pub(super) type HttpResult = Result<Response, Refusal>;
 
 impl Refusal {
-    /// `message` says what to do; clients show it to their user.
+    /// Returns a refusal with a message that says what to do. Clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
         Refusal {
             status,
@@ -40,7 +40,8 @@ impl Refusal {
         }
     }
 
-    /// The work has failed because of a mistake in this program, whose place is logged.
+    /// Returns the refusal of work that failed because of a mistake in this program, and logs the
+    /// place of the caller.
     #[track_caller]
     pub(crate) fn bug() -> Refusal {
         tracing::error!(at = %std::panic::Location::caller(), "the request failed because of a bug");
@@ -57,12 +58,13 @@ impl Refusal {
         self
     }
 
-    /// The same with when to try again, in seconds.
+    /// Adds a header with the number of seconds after which to try again.
     pub(crate) fn with_retry_after(self, seconds: u64) -> Refusal {
         self.with_header(RETRY_AFTER, seconds)
     }
 
-    /// The code of a JSON-RPC error is the status, which JSON-RPC leaves to applications.
+    /// Returns the refusal as an error of JSON-RPC. Its code is the status: JSON-RPC leaves such small
+    /// numbers to applications.
     pub(crate) fn into_error(self) -> Error {
         Error {
             code: i64::from(self.status.as_u16()),
@@ -72,7 +74,7 @@ impl Refusal {
     }
 }
 
-/// Without a body, which depends on the path: see [`write_body`].
+/// The response has no body yet: the body depends on the path, which only [`write_body`] knows.
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -82,20 +84,22 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Gives the response of a refusal the body that the clients of this path read.
+/// Writes the body of a refusal, if the response is one: an error of JSON-RPC for MCP, JSON for the
+/// API, and else plain text.
 pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else {
         return response;
     };
-    let (content_type, body) = if path == MCP_PATH {
-        let answer =
-            RpcResponse::error(refusal.id.take().as_ref(), refusal.into_error()).into_json();
-        (JSON, answer)
+    let mut content_type = JSON;
+    let body = if path == MCP_PATH {
+        let id = refusal.id.take();
+        RpcResponse::error(id.as_ref(), refusal.into_error()).into_json()
     } else if path.starts_with("/api/") {
         refusal.details["message"] = refusal.message.into();
-        (JSON, json!({ "error": refusal.details }).to_string())
+        json!({ "error": refusal.details }).to_string()
     } else {
-        ("text/plain; charset=utf-8", refusal.message + "\n")
+        content_type = "text/plain; charset=utf-8";
+        refusal.message + "\n"
     };
     response
         .headers_mut()
