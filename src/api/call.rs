@@ -83,15 +83,15 @@ impl CallRequest {
             let words = quoted(&self.input.join(" "));
             return Err(Diagnostic::new(
                 Kind::UnusedText,
-                format!("{words} cannot be combined with --arg for this prompt"),
-                "pass it as another --arg NAME=VALUE, or leave out --arg",
+                format!("{words} cannot be combined with values by name for this prompt"),
+                "pass it by name, too, or give all as one text",
             ));
         }
         if !self.piped.is_empty() {
             return Err(Diagnostic::new(
                 Kind::UnusedText,
-                "the text on standard input cannot be combined with --arg for this prompt",
-                "leave out --arg, or, if the text is not meant for the prompt, add `< /dev/null`",
+                "the piped text cannot be combined with values by name for this prompt",
+                "give all as one text; if the piped text is not meant for the prompt, add `< /dev/null`",
             ));
         }
         Ok(())

@@ -377,7 +377,7 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
         (
             "--arg options=x compare two words",
             1,
-            "`two words` cannot be combined with --arg for this prompt; pass it",
+            "`two words` cannot be combined with values by name for this prompt; pass it",
         ),
         (
             "--arg options=x --arg options=y compare",

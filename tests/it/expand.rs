@@ -78,8 +78,8 @@ fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_o
             "DIFF\n",
         )
         .printed("Into German:\nbe polite\n\nDIFF\n");
-    let error = "error: the text on standard input cannot be combined with --arg for this prompt; leave out --arg, or, if the text is \
-                 not meant for the prompt, add `< /dev/null`\n";
+    let error = "error: the piped text cannot be combined with values by name for this prompt; give all as one text; if the piped text \
+                 is not meant for the prompt, add `< /dev/null`\n";
     for arguments in [
         &["expand", "--arg", "options=x", "compare"][..],
         &[
