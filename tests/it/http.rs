@@ -4,7 +4,6 @@
 use crate::client::{Client, modern, set_mode};
 use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
 use serde_json::{Value, json};
-use std::fs;
 use std::time::Duration;
 
 const LISTS: [&str; 3] = [
@@ -495,10 +494,8 @@ fn the_agent_of_a_session_gets_long_results_in_parts() {
 #[test]
 fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
     let server = server();
-    let (kept, deleted) = (
-        server.initialize("2025-06-18"),
-        server.initialize("2025-06-18"),
-    );
+    let kept = server.initialize("2025-06-18");
+    let deleted = server.initialize("2025-06-18");
     let post = |server: &HttpServer, session: &str| {
         server
             .post_with(&[("Mcp-Session-Id", session)], PING)
@@ -513,8 +510,6 @@ fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
     assert_eq!((post(&server, &kept), post(&server, &deleted)), (200, 404));
     let server = HttpServer::start(server.stop());
     assert_eq!(post(&server, &kept), 200);
-    let forged = kept.replace("2025-06-18", "2025-11-25");
-    assert_eq!(post(&server, &forged), 404);
 }
 
 #[test]
@@ -771,26 +766,6 @@ fn the_first_line_of_standard_error_says_where_it_listens_before_the_log_and_war
     );
 }
 
-#[test]
-fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
-    let server = server();
-    let session = server.initialize("2025-06-18");
-    server.initialized(&session);
-    let mut stream = server.stream(&session);
-    let (prompts, aside) = (server.home.prompts(), server.home.path("aside"));
-    let names = |server: &HttpServer| {
-        server.post(request(1, "prompts/list", json!({}))).json()["result"]["prompts"]
-            .as_array()
-            .map(Vec::len)
-    };
-    fs::rename(&prompts, &aside).unwrap();
-    assert_eq!(stream.methods(3), LISTS);
-    assert_eq!(names(&server), Some(0));
-    fs::rename(&aside, &prompts).unwrap();
-    assert_eq!(stream.methods(3), LISTS);
-    assert_eq!(names(&server), Some(1));
-}
-
 /// What is broken below MCP. That requests are taken apart rightly is hyper's job.
 #[test]
 fn a_broken_request_is_refused_and_the_next_one_is_served() {
@@ -845,14 +820,6 @@ fn a_client_that_sends_its_whole_body_before_it_reads_gets_the_refusal() {
         connection.write_raw([b' '; 1_000_000]);
     }
     assert_eq!(connection.read().status, 413);
-}
-
-#[test]
-fn many_idle_connections_do_not_keep_others_from_being_served() {
-    let server = server();
-    let idle: Vec<Connection> = (0..300).map(|_| server.connect()).collect();
-    assert_eq!(server.post(expand(1)).status, 200);
-    drop(idle);
 }
 
 /// Waits for a time limit of the server, in

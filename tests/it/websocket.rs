@@ -463,25 +463,6 @@ pub(crate) fn a_client_that_does_not_read_is_closed_and_the_others_are_served() 
     }
 }
 
-#[test]
-fn many_conversations_are_notified_of_a_change() {
-    let server = server();
-    let mut sockets: Vec<WebSocket> = (0..20).map(|_| open(&server)).collect();
-    for socket in &mut sockets {
-        socket.initialize();
-        socket.request("prompts/list", json!({}));
-    }
-    server.home.save("new.md", "New.");
-    for socket in &mut sockets {
-        let methods = [0; 3].map(|_| socket.message()["method"].as_str().unwrap().to_owned());
-        assert_eq!(
-            methods,
-            ["tools", "prompts", "resources"]
-                .map(|list| format!("notifications/{list}/list_changed"))
-        );
-    }
-}
-
 /// A server with these tokens.
 fn server_with_tokens(tokens: &str) -> HttpServer {
     let home = Client::new()
