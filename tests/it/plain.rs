@@ -8,15 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_FUNCTION: usize = 60;
 
 /// Functions that are longer, as `file:name`.
-const LONG_FUNCTIONS: &[&str] = &["cli/source.rs:library_in", "transport/http/api.rs:answer"];
+const LONG_FUNCTIONS: &[&str] = &["cli/source.rs:library_in"];
 
 /// Files with an arm of a `match` on a bool.
-const FILES_WITH_BOOL_ARMS: &[&str] = &[
-    "cli.rs",
-    "cli/database.rs",
-    "cli/source.rs",
-    "transport/http/tokens.rs",
-];
+const FILES_WITH_BOOL_ARMS: &[&str] = &["cli.rs", "cli/database.rs", "cli/source.rs"];
 
 /// Files that bind a closure to a name.
 const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
@@ -26,16 +21,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "cli/output/text.rs",
     "cli/source.rs",
     "cli/user_folders.rs",
-    "transport/http/api.rs",
-    "transport/http/headers.rs",
-    "transport/http/health.rs",
-    "transport/http/limits.rs",
-    "transport/http/origin.rs",
-    "transport/http/proxy.rs",
-    "transport/http/routes.rs",
-    "transport/http/secret_file.rs",
-    "transport/http/tls.rs",
-    "transport/http/tokens.rs",
 ];
 
 /// Type names that occur twice in a module, as `module::Name`.
