@@ -321,7 +321,7 @@ impl PromptSource {
         if *is_unusable {
             return Library::default()
                 .with_builtin()
-                .with(SettingsProblems::new(problems.clone(), true));
+                .with(SettingsProblems::of_unusable_file(problems.clone()));
         }
         let trust = trust.clone().filter(|_| !self.project);
         // The working directory may have been deleted.
@@ -339,7 +339,7 @@ impl PromptSource {
         if problems.is_empty() {
             library
         } else {
-            library.with(SettingsProblems::new(problems.clone(), false))
+            library.with(SettingsProblems::of_usable_file(problems.clone()))
         }
     }
 

@@ -40,6 +40,7 @@ impl Builtin {
         builtin
     }
 
+    /// Returns whether this source has the prompt: for editors, or for everybody.
     fn has(&self, prompt: &BuiltinPrompt) -> bool {
         FOR_EDITING.contains(&prompt.name.as_str()) == self.about.for_editors
     }
@@ -55,8 +56,9 @@ impl Source for Builtin {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let prompt = PROMPTS.iter().find(|prompt| prompt.name == *name)?;
-        self.has(prompt).then(|| self.found(prompt))
+        let mut prompts = PROMPTS.iter().filter(|prompt| self.has(prompt));
+        let prompt = prompts.find(|prompt| prompt.name == *name)?;
+        Some(self.found(prompt))
     }
 
     fn list(&self) -> Listing {

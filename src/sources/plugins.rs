@@ -50,21 +50,19 @@ impl Plugins {
             .get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
     }
 
-    /// Returns the folders with prompts of the plugin with this name, or of all plugins: for each
-    /// plugin its `commands`, its `skills`, and what else the format of the agent has. Plugins
-    /// whose folders lead out of what may be read are left out.
+    /// Returns the folders with prompts of the plugin with this name, or of all plugins if `name`
+    /// is `None`: for each plugin its `commands`, its `skills`, and what else the format of the
+    /// agent has.
     fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
-        let mut plugins = self.plugins(name, trace);
-        plugins.retain(|plugin| {
-            name.is_none_or(|name| plugin.name == name)
-                && self.root.reach.check(&plugin.folder).is_ok()
-        });
-        plugins.sort();
         let mut folders = Vec::new();
-        for plugin in &plugins {
+        for plugin in self.plugins(name, trace) {
+            let is_outside = self.root.reach.check(&plugin.folder).is_err();
+            if is_outside {
+                continue; // a symlink or an agent's list may name any folder
+            }
             for (subfolder, format_name) in self.root.format.plugin {
                 if let Some(format) = Format::named(format_name) {
-                    folders.push(self.part_of(plugin, subfolder, format));
+                    folders.push(self.part_of(&plugin, subfolder, format));
                 }
             }
         }
@@ -78,23 +76,30 @@ impl Plugins {
         Folder::new(root, self.about.layer)
     }
 
-    /// Returns the plugins that the agent lists as installed. Without such a list, every folder is
-    /// a plugin; with a `name`, only that one is returned then, and may be missing.
+    /// Returns the plugin with this name, or all plugins if `name` is `None`, sorted by name.
+    ///
+    /// Plugins are those that the agent lists as installed. Without such a list, every folder is a
+    /// plugin; then the folder of the plugin with this name is not looked for, and may be missing.
     fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
         let folder = &self.root.path;
         let list = folder.join(INSTALLED);
         trace.look(folder);
         trace.look(&list);
-        if let Some(plugins) = self.installed(&list) {
-            return plugins;
-        }
-        match name {
-            Some(name) => vec![Plugin {
+        let mut plugins = if let Some(installed) = self.installed(&list) {
+            installed
+        } else if let Some(name) = name {
+            vec![Plugin {
                 name: name.to_owned(),
                 folder: folder.join(name),
-            }],
-            None => plugins_in(folder),
+            }]
+        } else {
+            plugins_in(folder)
+        };
+        if let Some(name) = name {
+            plugins.retain(|plugin| plugin.name == name);
         }
+        plugins.sort();
+        plugins
     }
 
     /// Reads the list of installed plugins; `None` if there is no list, or it cannot be read.

@@ -29,23 +29,25 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(crate) struct Project {
     about: About,
+    /// The folder in which the search begins.
     from: PathBuf,
-    /// From the folder itself upwards.
+    /// The folders that are searched: `from`, and those above it.
     candidates: Vec<Candidate>,
     /// `None`: the user asked for this project's prompts.
     trust: Option<Arc<Trust>>,
 }
 
+/// A folder that may have the folder of prompts of a project.
 #[derive(Debug)]
 struct Candidate {
     folder: PathBuf,
-    /// What this folder contains if it is the root of a repository.
+    /// The path of its `.git`, which exists if it is the root of a repository.
     repository: PathBuf,
-    /// Where its folder of prompts is.
+    /// The path of its folder of prompts, which may be missing.
     path: PathBuf,
-    /// That folder, once it was found in a repository.
+    /// The folder of prompts, once all of it was served.
     prompts: OnceLock<Arc<Folder>>,
-    /// The same folder in a linked worktree, which serves only what was shown.
+    /// The folder of prompts, once it was served as that of a linked worktree: only what was shown.
     shown: OnceLock<Arc<Folder>>,
     /// Whether its folder of prompts counts.
     has_prompts: bool,
@@ -75,7 +77,11 @@ impl Source for Project {
     fn find(&self, name: &Name) -> Option<Found> {
         let served = self.prompts()?.ok()?;
         let found = served.folder.find(name)?;
-        (!served.is_withheld(&found)).then_some(found)
+        if served.is_withheld(&found) {
+            None
+        } else {
+            Some(found)
+        }
     }
 
     fn list(&self) -> Listing {
@@ -109,7 +115,7 @@ impl Source for Project {
         if !self.may_be_trusted() {
             return;
         }
-        // Those that would make another folder the project's.
+        // What is created or deleted at these paths may make another folder the project's.
         for candidate in &self.candidates {
             watched.add_path(&candidate.path);
             watched.add_path(&candidate.repository);
@@ -160,11 +166,10 @@ impl Project {
             .filter(|home| from.starts_with(home));
         let mut candidates = Vec::new();
         for folder in from.ancestors() {
-            let is_above = *folder != *from;
-            if is_for_everybody(folder) || (is_above && !is_searched(folder, home.as_deref())) {
+            if !is_searched(folder, &from, home.as_deref()) {
                 break;
             }
-            // Those of another program in the home directory are the user's, not a project's.
+            // Prompts of another program in the home directory are the user's, not a project's.
             let is_of_user = !is_own && home.as_deref() == Some(folder);
             candidates.push(Candidate {
                 folder: folder.to_owned(),
@@ -192,30 +197,42 @@ impl Project {
     fn untrusted(&self) -> Option<&Path> {
         let candidates = self.in_repository();
         let nearest = candidates.iter().find(|candidate| candidate.exists())?;
-        let is_untrusted = self.trusted(&nearest.folder) == Trusted::Nothing;
-        is_untrusted.then_some(&nearest.folder)
+        if self.trusted(&nearest.folder) == Trusted::Nothing {
+            Some(&nearest.folder)
+        } else {
+            None
+        }
     }
 
     /// Returns the prompts of a linked worktree, if those are the prompts of the project.
     fn worktree(&self) -> Option<Served<'_>> {
         let served = self.prompts()?.ok()?;
-        (served.texts == ServedTexts::Shown).then_some(served)
+        if served.texts == ServedTexts::Shown {
+            Some(served)
+        } else {
+            None
+        }
     }
 
     /// Returns whether, judging by paths alone, the folder can be in a trusted repository or in a
-    /// linked worktree of one. Most folders are not, and are not searched then.
+    /// linked worktree of one. Most folders cannot, and then nothing is searched. Always true if no
+    /// trust is needed.
     fn may_be_trusted(&self) -> bool {
         let Some(trust) = &self.trust else {
             return true;
         };
         let roots = trust.roots();
+        if roots.is_empty() {
+            return false;
+        }
         if roots.iter().any(|root| self.from.starts_with(root)) {
             return true;
         }
-        let root = if roots.is_empty() { None } else { self.root() };
-        root.is_some_and(|root| root.repository.is_file())
+        // In a linked worktree, `.git` is a file.
+        self.root().is_some_and(|root| root.repository.is_file())
     }
 
+    /// Returns what the user trusts of a folder; everything if the user asked for its prompts.
     fn trusted(&self, folder: &Path) -> Trusted {
         match &self.trust {
             Some(trust) => trust.of(folder),
@@ -223,17 +240,19 @@ impl Project {
         }
     }
 
-    /// The root of the repository.
+    /// Returns the candidate that is the root of the repository; `None` outside of a repository.
     fn root(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.is_root())
     }
 
-    /// The candidates up to the root of the repository, which is the last; without a repository,
-    /// only the folder itself.
+    /// Returns the candidates up to the root of the repository, which is the last one. Outside of a
+    /// repository, it is only the first candidate, if there is one.
     fn in_repository(&self) -> &[Candidate] {
-        let root = self.candidates.iter().position(Candidate::is_root);
-        let count = root.map_or(1, |root| root + 1);
-        &self.candidates[..count.min(self.candidates.len())]
+        let last = match self.candidates.iter().position(Candidate::is_root) {
+            Some(root) => root,
+            None => 0,
+        };
+        self.candidates.get(..=last).unwrap_or_default()
     }
 
     /// Returns the prompts that are served from the nearest folder of prompts that is trusted;
@@ -269,11 +288,13 @@ impl Project {
         trusted: Trusted,
     ) -> Served<'c> {
         let guard = self.guard(candidate, trusted);
-        let (folder, texts) = match guard {
-            Some(_) => (&candidate.shown, ServedTexts::Shown),
-            None => (&candidate.prompts, ServedTexts::All),
-        };
-        let folder = folder.get_or_init(|| {
+        let mut texts = ServedTexts::All;
+        let mut opened = &candidate.prompts;
+        if guard.is_some() {
+            texts = ServedTexts::Shown;
+            opened = &candidate.shown;
+        }
+        let folder = opened.get_or_init(|| {
             let path = candidate.path.clone();
             let reach = Reach::Confined {
                 folder: path.clone(),
@@ -361,11 +382,13 @@ impl ProjectPrompts for Project {
     /// Returns the texts of the trusted repository that differ from those that the user was shown
     /// last.
     fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
-        let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
-        let candidates = self.in_repository();
-        let trusted = candidates
-            .iter()
-            .find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
+        let trust = self.trust.as_ref()?;
+        if !self.may_be_trusted() {
+            return None;
+        }
+        let mut candidates = self.in_repository().iter();
+        let trusted =
+            candidates.find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
         let root = &trusted.folder;
         let shown = trust.shown_of(root);
         let mut texts = texts_of(root, &list());
@@ -385,10 +408,13 @@ impl Served<'_> {
     /// Returns whether a prompt of a linked worktree is withheld because its text, or that of a
     /// file that it includes, was never shown to the user.
     fn is_withheld(&self, found: &Found) -> bool {
-        self.texts == ServedTexts::Shown
-            && found
-                .prompt()
-                .is_err_and(|diagnostic| diagnostic.kind == Kind::Differs)
+        if self.texts == ServedTexts::All {
+            return false;
+        }
+        match found.prompt() {
+            Ok(_) => false,
+            Err(diagnostic) => diagnostic.kind == Kind::Differs,
+        }
     }
 
     /// Returns a line that counts the prompts that were not shown, if there are any.
@@ -406,9 +432,19 @@ impl Served<'_> {
     }
 }
 
-/// Returns whether the search for prompts, on its way up, looks into a folder: into any folder
-/// within the home directory or, without one, any folder but the root of the file system.
-fn is_searched(folder: &Path, home: Option<&Path>) -> bool {
+/// Returns whether the search for prompts, which goes up from the folder `from`, looks into a
+/// folder.
+///
+/// It looks into `from`, and into the folders above it up to the home directory if `from` is in
+/// that, else up to the root of the file system, which is left out. It ends below a folder such as
+/// `/tmp`, in which everybody may create files.
+fn is_searched(folder: &Path, from: &Path, home: Option<&Path>) -> bool {
+    if is_for_everybody(folder) {
+        return false;
+    }
+    if folder == from {
+        return true;
+    }
     match home {
         Some(home) => folder.starts_with(home),
         None => folder.parent().is_some(),
@@ -467,45 +503,36 @@ fn parts_of(root: &Path, found: &Found) -> Vec<ProjectText> {
 }
 
 impl Candidate {
+    /// Returns whether this folder is the root of a repository.
     fn is_root(&self) -> bool {
         fs::symlink_metadata(&self.repository).is_ok()
     }
 
-    /// Returns whether it has a folder of prompts that is served.
+    /// Returns whether this folder has a folder of prompts that counts, or a symlink in its place.
     fn exists(&self) -> bool {
         self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// Returns the problem with the folder of prompts if a symlink leads to it, in it or in a
-    /// folder between it and this one, and the symlink is broken or points outside of the project
-    /// at `root`.
+    /// Returns an error if the path of the folder of prompts has a symlink below this folder, and
+    /// the symlink is broken or leads out of the project at `root`.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
         let path = &self.path;
         let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
         if !steps.any(Path::is_symlink) {
             return None;
         }
-        let problem = match fs::canonicalize(path) {
-            Ok(target) => {
-                if fs::canonicalize(root).is_ok_and(|root| target.starts_with(root)) {
-                    return None;
-                }
-                let target = full_path(&target);
-                Diagnostic::new(
-                    Kind::Escapes,
-                    format!(
-                        "the symlink points outside the project, to {target}, and is not followed"
-                    ),
-                    "put the prompts into the project, or name their folder with --prompts",
-                )
-            }
-            Err(_) => Diagnostic::new(
-                Kind::Escapes,
-                BROKEN_LINK,
-                "point it at a folder of the project, or delete it",
-            ),
+        let Ok(target) = fs::canonicalize(path) else {
+            let fix = "point it at a folder of the project, or delete it";
+            return Some(Diagnostic::new(Kind::Escapes, BROKEN_LINK, fix).in_file(&**path));
         };
-        Some(problem.in_file(&**path))
+        if fs::canonicalize(root).is_ok_and(|root| target.starts_with(root)) {
+            return None;
+        }
+        let target = full_path(&target);
+        let message =
+            format!("the symlink points outside the project, to {target}, and is not followed");
+        let fix = "put the prompts into the project, or name their folder with --prompts";
+        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(&**path))
     }
 }
 

@@ -12,18 +12,27 @@ use std::sync::Arc;
 pub(crate) struct SettingsProblems {
     about: About,
     problems: Vec<Diagnostic>,
-    /// Whether the file cannot be read at all.
-    is_unusable: bool,
+    /// The error that every name gives instead of a prompt, if the file cannot be read at all.
+    error_for_names: Option<Diagnostic>,
 }
 
 impl SettingsProblems {
-    /// Returns the source that reports problems of the settings file. If the file is unusable, the
-    /// source has every name, and each of its prompts is an error: the first problem.
-    pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
+    /// Returns the source for a settings file that can be used in spite of these problems. It has
+    /// no prompts.
+    pub(crate) fn of_usable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),
             problems,
-            is_unusable,
+            error_for_names: None,
+        }
+    }
+
+    /// Returns the source for a settings file that cannot be read. It has a prompt of every name,
+    /// which is an error: the first problem.
+    pub(crate) fn of_unusable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
+        SettingsProblems {
+            error_for_names: problems.first().cloned(),
+            ..SettingsProblems::of_usable_file(problems)
         }
     }
 }
@@ -34,10 +43,7 @@ impl Source for SettingsProblems {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        if !self.is_unusable {
-            return None;
-        }
-        let error = self.problems.first()?.clone();
+        let error = self.error_for_names.clone()?;
         Some(Found::new(name.clone(), &self.about, UnusablePrompt(error)))
     }
 

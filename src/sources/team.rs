@@ -13,8 +13,7 @@ mod server;
 
 use crate::library::{
     About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
-    PromptFile, Row, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest,
-    conflict,
+    PromptFile, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest, conflict,
 };
 use crate::prompt::{
     Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
@@ -28,7 +27,6 @@ use server::ANSWER_WITHIN;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
 
 /// The source of the team's prompts, and their store.
 #[derive(Debug, Clone)]
@@ -49,6 +47,7 @@ impl Library {
 }
 
 impl TeamLayer {
+    /// Returns the prompt of this name with its entry in the list.
     fn found(&self, name: Name, listed: &Arc<ListedPrompt>) -> Found {
         let prompt = TeamPrompt {
             team: Arc::clone(&self.team),
@@ -59,8 +58,8 @@ impl TeamLayer {
         Found::new(name, &self.about, prompt)
     }
 
-    /// Renames a prompt that still is as expected. For the server, this is a new prompt, and the
-    /// deletion of the old one.
+    /// Renames a prompt whose text is still the expected one: creates a prompt with the new name,
+    /// and then deletes the old one.
     fn rename(&self, write: &WriteRequest<'_>, new_name: &Name) -> Result<Revision, Diagnostic> {
         let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
         let current = Revision::of(text.as_bytes());
@@ -78,11 +77,11 @@ impl TeamLayer {
             action: WriteAction::Delete,
             ..*write
         });
-        if let Err(error) = &deleted
-            && error.kind != Kind::Service
-        {
-            // The server has refused. Without an answer, the old prompt may have been deleted: then
-            // the new one is all that is left.
+        // Without an answer, the old prompt may have been deleted: then the new one must stay.
+        let is_refused = deleted
+            .as_ref()
+            .is_err_and(|error| error.kind != Kind::Service);
+        if is_refused {
             _ = self.write(&WriteRequest {
                 name: new_name,
                 expected: Some(created),
@@ -181,13 +180,11 @@ impl TeamPrompt {
         let own_path = format!("{}.md", self.name);
         let mut files = BTreeMap::new();
         for included in text.includes {
-            files.insert(included.path.into(), row_of(included.text));
+            files.insert(included.path.into(), included.text.into());
         }
-        files.insert(own_path.as_str().into(), row_of(text.text));
-        let rows = Arc::new(Rows::default());
-        rows.replace(files, 1);
+        files.insert(own_path.as_str().into(), text.text.into());
         let address = self.team.server.address("/prompts", "");
-        let folder = Folder::in_memory(address.into(), rows);
+        let folder = Folder::in_memory(address.into(), Arc::new(Rows::of_texts(files)));
         let file = PromptFile {
             path: folder.files.root.path.join(own_path).into(),
             kind: FileName::OWN,
@@ -216,15 +213,6 @@ impl TeamPrompt {
         };
         let url = self.team.server.address("/api/expand", "");
         server::request("POST", url, &body)
-    }
-}
-
-/// Returns a text as a row of a folder in memory. Nothing reads its number and its time.
-fn row_of(text: String) -> Row {
-    Row {
-        text: text.into(),
-        number: 1,
-        at: SystemTime::UNIX_EPOCH,
     }
 }
 

@@ -73,8 +73,9 @@ impl Reach {
         }
     }
 
-    /// Refuses a resolved path that may not be read: a file of the system, or one that is neither
-    /// in the folder of prompts nor in its repository.
+    /// Refuses a path, all links resolved, that may not be read from a confined folder: a file of
+    /// the system, or one outside of the folder. If the folder itself is a symlink that leads out of
+    /// its repository, no path is in it.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());
@@ -85,8 +86,9 @@ impl Reach {
                 format!("the symlink points to {shown}, a file of the system, and is not followed");
             return Err(Diagnostic::new(Kind::Escapes, message, "delete it"));
         }
-        let real_folder = fs::canonicalize(folder).ok();
-        if real_folder.is_some_and(|real| target.starts_with(&real) && real.starts_with(repository))
+        if let Ok(real_folder) = fs::canonicalize(folder)
+            && real_folder.starts_with(repository)
+            && target.starts_with(real_folder)
         {
             return Ok(());
         }
@@ -185,14 +187,19 @@ fn is_of_agent_at_home(path: &Path) -> bool {
     let Some(home) = std::env::home_dir() else {
         return false;
     };
-    let configs = [".config", "Library/Application Support"].map(|folder| home.join(folder));
-    let places = [&home, &configs[0], &configs[1]];
-    let has_parents = path.components().any(|step| step == Component::ParentDir);
-    let mut ends = FORMATS
-        .iter()
-        .chain(&IMPORTED)
-        .flat_map(|format| format.folders);
-    !has_parents && ends.any(|end| places.iter().any(|place| path.starts_with(place.join(end))))
+    if path.components().any(|step| step == Component::ParentDir) {
+        return false;
+    }
+    for format in FORMATS.iter().chain(&IMPORTED) {
+        for folder in format.folders {
+            for place in ["", ".config", "Library/Application Support"] {
+                if path.starts_with(home.join(place).join(folder)) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
 }
 
 /// Returns whether a file belongs to the system: it may hold the environment of the program, with

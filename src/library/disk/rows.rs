@@ -59,6 +59,23 @@ impl Table {
 }
 
 impl Rows {
+    /// Returns files with these texts, by their paths, for a folder that nobody writes. They have no
+    /// meaningful number and time.
+    pub(crate) fn of_texts(texts: BTreeMap<Arc<str>, Arc<str>>) -> Rows {
+        let mut files = BTreeMap::new();
+        for (path, text) in texts {
+            let row = Row {
+                text,
+                number: 1,
+                at: SystemTime::UNIX_EPOCH,
+            };
+            files.insert(path, row);
+        }
+        let rows = Rows::default();
+        rows.replace(files, 1);
+        rows
+    }
+
     /// Returns the file at a path.
     pub(crate) fn get(&self, path: &str) -> Option<Row> {
         lock(&self.0).files.get(path).cloned()

@@ -24,25 +24,27 @@ pub(super) struct MergedValue<'d> {
 }
 
 impl<'d> MergedValue<'d> {
-    /// Merges a value of the document `root` with those that belong to it.
+    /// Merges a value of the document `root` with those that belong to it. For example, if `#/a` is
+    /// `{"type": "integer"}`, then `{"$ref": "#/a", "minimum": 1}` has that type and that minimum.
     ///
     /// # Errors
     /// A `$ref` leads to nothing in the document, or there are too many values.
     pub(super) fn resolve(root: &'d Value, value: &'d Value) -> Result<MergedValue<'d>, String> {
         let mut values = Vec::new();
-        let mut waiting = vec![value]; // a stack: the last one is next
-        while let Some(value) = waiting.pop() {
+        let mut stack = vec![value];
+        while let Some(value) = stack.pop() {
             if values.len() == MAX_VALUES {
                 return Err(format!(
                     "a part of it has more than {MAX_VALUES} `$ref` and `allOf`, or contains itself"
                 ));
             }
             values.push(value);
-            waiting.extend(only_alternative(&value["anyOf"]));
-            waiting.extend(only_alternative(&value["oneOf"]));
-            waiting.extend(elements(&value["allOf"]).rev());
+            // What is pushed last comes next: first `$ref`, then `allOf` in its order.
+            stack.extend(only_alternative(&value["anyOf"]));
+            stack.extend(only_alternative(&value["oneOf"]));
+            stack.extend(elements(&value["allOf"]).rev());
             if let Some(reference) = value["$ref"].as_str() {
-                waiting.push(referenced_value(root, reference)?);
+                stack.push(referenced_value(root, reference)?);
             }
         }
         Ok(MergedValue { values })

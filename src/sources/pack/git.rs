@@ -92,8 +92,8 @@ pub(crate) fn fetch(folder: &Path, pack: &mut Pack, version: &str) -> Result<Tex
     fetch_within(BOUNDS, folder, pack, version)
 }
 
-/// Does what [`fetch`] does, within these bounds, and sets the commit, the date and the hashes of
-/// the files of `pack`. `version` is a commit, or the name of a branch or tag.
+/// Fetches a pack within these bounds, and returns its texts. Sets the commit, the date and the
+/// hashes of the files of `pack`. `version` is a commit, or the name of a branch or tag.
 fn fetch_within(
     bounds: Bounds,
     folder: &Path,
@@ -173,7 +173,7 @@ impl Repository<'_> {
         run_git(git, stdin, &meter, task)
     }
 
-    /// Checks that the installed git is recent enough.
+    /// Checks that the installed git is recent enough. Git says `git version 2.39.5`.
     fn check_git_version(&self) -> Result<(), Diagnostic> {
         let output = self.run_local(&["version"])?;
         let output = String::from_utf8_lossy(&output);
@@ -249,10 +249,13 @@ impl Repository<'_> {
     /// Fetches a commit. Many servers do not serve a commit by its hash; then the branch or tag
     /// that the pack follows is fetched instead.
     fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
-        match self.fetch(commit) {
-            Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
-            fetched => fetched,
+        let Err(error) = self.fetch(commit) else {
+            return Ok(());
+        };
+        if error.kind == Kind::TooLong {
+            return Err(error);
         }
+        self.fetch(reference)
     }
 
     /// Fetches a commit, a branch or a tag, without the commits before it and without long files.
@@ -272,14 +275,7 @@ impl Repository<'_> {
     /// Returns the texts of a pack at its commit, which must have been fetched.
     fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
         let files = self.select(pack)?;
-        self.read_objects(&files.objects)?; // into the file that is read below
-        let stdout = self.folder.join(STDOUT);
-        let length = fs::metadata(&stdout).map_err(failed)?.len();
-        if length > MAX_TEXTS as u64 {
-            let limit = format!("{} of text", in_bytes(MAX_TEXTS));
-            return Err(too_much(&self.address, &limit));
-        }
-        let answers = fs::read(stdout).map_err(failed)?;
+        let answers = self.read_objects(&files.objects)?;
         divide(&answers, files)
     }
 
@@ -307,24 +303,38 @@ impl Repository<'_> {
     fn list(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
         let tree = format!("{}:{}", pack.commit, pack.path);
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
-        match self.run_to_file(GitTask::Local, &arguments, "") {
-            Err(error) if error.kind != Kind::TooLong => {
-                let (address, path) = (named(&self.address), named(&pack.path));
-                let message = format!("{address} has no folder {path}");
-                Err(refused(message, "correct `--path`"))
-            }
-            listed => listed,
+        let error = match self.run_to_file(GitTask::Local, &arguments, "") {
+            Ok(listed) => return Ok(listed),
+            Err(error) => error,
+        };
+        if error.kind == Kind::TooLong {
+            return Err(error);
         }
+        let (address, path) = (named(&self.address), named(&pack.path));
+        let message = format!("{address} has no folder {path}");
+        Err(refused(message, "correct `--path`"))
     }
 
-    /// Writes the contents of these objects to [`STDOUT`].
-    fn read_objects(&self, objects: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
+    /// Returns what `git cat-file --batch` says of these objects, whose ids are the values of the
+    /// map. If an object is missing, git fails, and what it said before is returned.
+    ///
+    /// # Errors
+    /// The objects are too long together, or git exceeds a bound.
+    fn read_objects(&self, objects: &BTreeMap<String, String>) -> Result<Vec<u8>, Diagnostic> {
         let stdin: String = objects.values().map(|id| format!("{id}\n")).collect();
-        match self.run_to_file(GitTask::Local, &["cat-file", "--batch"], &stdin) {
-            Err(error) if error.kind == Kind::TooLong => Err(error),
-            // If git has failed, what it has written ends at a text that is missing.
-            Ok(_) | Err(_) => Ok(()),
+        let outcome = self.run_to_file(GitTask::Local, &["cat-file", "--batch"], &stdin);
+        if let Err(error) = outcome
+            && error.kind == Kind::TooLong
+        {
+            return Err(error);
         }
+        let output = self.folder.join(STDOUT);
+        let length = fs::metadata(&output).map_err(failed)?.len();
+        if length > MAX_TEXTS as u64 {
+            let limit = format!("{} of text", in_bytes(MAX_TEXTS));
+            return Err(too_much(&self.address, &limit));
+        }
+        fs::read(output).map_err(failed)
     }
 }
 

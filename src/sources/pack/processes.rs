@@ -49,8 +49,9 @@ impl ProcessTree {
         _ = root.kill();
         #[cfg(target_os = "linux")]
         for id in &self.ids[1..] {
-            let id = rustix::process::Pid::from_raw(*id as i32);
-            _ = id.map(|id| rustix::process::kill_process(id, rustix::process::Signal::KILL));
+            if let Some(id) = rustix::process::Pid::from_raw(*id as i32) {
+                _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+            }
         }
         _ = root.wait();
     }

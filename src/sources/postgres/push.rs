@@ -3,7 +3,7 @@
 use super::transaction::FileChange;
 use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::{
-    Authorship, Folder, Reach, Root, Row, Rows, Source, is_hidden, read, read_confined,
+    Authorship, Folder, Reach, Root, Rows, Source, is_hidden, read, read_confined,
 };
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
 use crate::wording::named;
@@ -53,10 +53,14 @@ fn check_path(path: &str) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Returns a path without the suffix of Markdown files, in any letter case, if it has this suffix.
+/// Returns a path without its suffix `.md`, in any letter case; `None` if it has another suffix.
 fn without_md(path: &str) -> Option<&str> {
     let (name, suffix) = path.rsplit_once('.')?;
-    suffix.eq_ignore_ascii_case("md").then_some(name)
+    if suffix.eq_ignore_ascii_case("md") {
+        Some(name)
+    } else {
+        None
+    }
 }
 
 /// Returns the text of the file in a folder that has this path in a store; `None` if the file is
@@ -189,28 +193,17 @@ impl Collector<'_> {
 /// address with a password.
 fn walk_error(error: &walkdir::Error) -> Diagnostic {
     let message = match error.io_error() {
-        Some(error) => error.to_string(),
-        None => error.to_string(),
+        Some(io_error) => io_error.to_string(),
+        None => error.to_string(), // a circle of symlinks
     };
     Diagnostic::new(Kind::Unreadable, message, "")
 }
 
 impl FolderTexts {
-    /// Returns the files as a folder in memory at this path.
-    fn as_folder(&self, path: &Path) -> Folder {
-        let mut table = BTreeMap::new();
-        for (path, text) in &self.files {
-            // Nothing reads the number and the time.
-            let row = Row {
-                text: Arc::clone(text),
-                number: 1,
-                at: SystemTime::UNIX_EPOCH,
-            };
-            table.insert(Arc::clone(path), row);
-        }
-        let rows = Rows::default();
-        rows.replace(table, 1);
-        Folder::in_memory(path.to_owned(), Arc::new(rows))
+    /// Returns the files as a folder in memory, which has the path `root` in messages.
+    fn as_folder(&self, root: &Path) -> Folder {
+        let rows = Rows::of_texts(self.files.clone());
+        Folder::in_memory(root.to_owned(), Arc::new(rows))
     }
 }
 
@@ -275,16 +268,21 @@ impl Postgres {
                     return Err(changed_meanwhile(path));
                 }
             }
-            let mut changes = Vec::new();
-            for (path, text) in edits {
-                changes.push(match text {
-                    Some(text) => FileChange::write(&**path, &**text),
-                    None => FileChange::delete(&**path),
-                });
-            }
-            Ok(changes)
+            Ok(changes_of(edits))
         })
     }
+}
+
+/// Returns a change for each edit.
+fn changes_of(edits: &FileEdits) -> Vec<FileChange> {
+    let mut changes = Vec::new();
+    for (path, text) in edits {
+        changes.push(match text {
+            Some(text) => FileChange::write(&**path, &**text),
+            None => FileChange::delete(&**path),
+        });
+    }
+    changes
 }
 
 /// Returns the error for a file in a store that somebody has changed since it was read.

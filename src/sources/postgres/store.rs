@@ -25,12 +25,12 @@ impl StoredVersion {
     /// oldest first.
     fn read(row: &Row, earlier: &[StoredVersion]) -> StoredVersion {
         let text: Option<String> = row.get(0);
-        let revision = match (&text, earlier.last()) {
-            (Some(text), _) => Revision::of(text.as_bytes()),
-            // Of a deletion, that of the text that was deleted.
-            (None, Some(last)) => last.version.revision,
-            (None, None) => Revision::default(),
-        };
+        let mut revision = Revision::default();
+        if let Some(text) = &text {
+            revision = Revision::of(text.as_bytes());
+        } else if let Some(deleted) = earlier.last() {
+            revision = deleted.version.revision;
+        }
         let version = Version {
             revision,
             at: Timestamp::try_from(row.get::<_, SystemTime>(3)).unwrap_or_default(),
@@ -43,19 +43,24 @@ impl StoredVersion {
     }
 }
 
-/// Infers the operation that produced a version from its text and the earlier versions.
+/// Infers the operation that produced a version from its text and the earlier versions, the oldest
+/// first.
+///
+/// A version without a text is a deletion. A text that an earlier version had, but not the last one,
+/// is restored. Any other text updates the prompt (a rename writes the last text again) or, after a
+/// deletion and as the first version, creates it.
 fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
     if text.is_none() {
         return Operation::Delete;
     }
     let last_text = earlier.last().and_then(|last| last.text.as_deref());
-    let is_renamed = last_text == text;
     let is_known = earlier
         .iter()
         .any(|version| version.text.as_deref() == text);
-    if is_known && !is_renamed {
-        Operation::Restore
-    } else if last_text.is_some() {
+    if is_known && last_text != text {
+        return Operation::Restore;
+    }
+    if last_text.is_some() {
         Operation::Update
     } else {
         Operation::Create
@@ -103,8 +108,8 @@ impl Postgres {
     /// Writes the text of a prompt, and returns its new revision.
     fn set_text(&self, request: &WriteRequest<'_>, text: &str) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
-        check_text(text)
-            .map_err(|error| error.in_file(self.shared.folder.files.root.path.join(&path)))?;
+        let file = self.shared.folder.files.root.path.join(&path);
+        check_text(text).map_err(|error| error.in_file(file))?;
         // What was in the history once may come back as it was.
         if !request.action.is_restore() {
             self.check_draft(request, text)?;
@@ -162,8 +167,8 @@ impl Postgres {
         let Some(expected) = request.expected else {
             return Err(conflict(request.name, None));
         };
-        // What is deleted already was deleted by this caller, if its last text is the one that was
-        // to be deleted.
+        // A prompt that was gone already may have been deleted by this caller, whose answer was
+        // lost. Then its last text is the expected one.
         if !was_there && self.last_revision(request.name)? != Some(expected) {
             return Err(conflict(request.name, None));
         }

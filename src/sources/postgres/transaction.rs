@@ -82,21 +82,25 @@ impl Postgres {
         self.runtime.block_on(async {
             let mut writer = self.shared.writer.lock().await;
             let client = self.shared.connected(&mut writer).await?;
-            match self.commit(client, paths, by, decide).await {
-                Ok(committed) => {
-                    // Also if it is refused, so that what is read next is what it was refused for.
-                    self.shared.apply(committed.fresh);
-                    committed.decision
-                }
+            let committed = match self.commit(client, paths, by, decide).await {
+                Ok(committed) => committed,
                 Err(error) => {
-                    *writer = None; // its state is unknown
-                    Err(error)
+                    *writer = None; // the state of the connection is unknown
+                    return Err(error);
                 }
-            }
+            };
+            // After a refusal, the caller must see in memory why it was refused.
+            self.shared.apply(committed.fresh);
+            committed.decision
         })
     }
 
-    /// Runs the transaction of [`Postgres::transact`] on a connection.
+    /// Locks the tables, passes the current texts of these files to `decide`, writes the changes
+    /// that it returns, and commits. If `decide` refuses, nothing is written, but what others have
+    /// written is read.
+    ///
+    /// # Errors
+    /// The database refuses, or does not answer.
     async fn commit(
         &self,
         client: &mut Client,
@@ -113,8 +117,8 @@ impl Postgres {
                 write_files(&transaction, part, by).await?;
             }
         }
-        let last_known = self.shared.rows.last();
-        let fresh = ask(&transaction, FRESH, &[(&last_known, Type::INT8)]).await?;
+        let last_in_memory = self.shared.rows.last();
+        let fresh = ask(&transaction, FRESH, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
         within(STATEMENT, notify).await?;
         within(STATEMENT, transaction.commit())
@@ -137,8 +141,8 @@ async fn read_texts(
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Writes changes in their order, with one statement: each list of parameters has an element for
-/// each change.
+/// Writes changes in their order, with one statement: each list of its parameters has an element
+/// for each change.
 async fn write_files(
     transaction: &Transaction<'_>,
     changes: &[FileChange],

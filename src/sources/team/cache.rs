@@ -243,9 +243,12 @@ impl Team {
         self.ask(&request, within)
     }
 
-    /// Asks the server, and records whether it answers.
+    /// Asks the server, and records whether it answers, so that other calls need not wait for a
+    /// server that is away.
     ///
-    /// A refused token is an error at once, unless the cache can be used instead.
+    /// # Errors
+    /// [`Kind::Service`]: the cache can be used instead of the answer. Other kinds: the server
+    /// refuses the request.
     pub(super) fn ask(
         &self,
         request: &ServiceRequest,
@@ -254,54 +257,71 @@ impl Team {
         let started = Instant::now();
         let outcome = self.server.send(request, within);
         *lock(&self.waited) += started.elapsed();
-        let state = self.state();
-        let token = self.server.token_hash();
-        let reply = match outcome {
-            Ok(RequestOutcome::Reply(reply)) => Ok(reply),
-            Ok(RequestOutcome::TokenRefused(refusal)) => {
-                let was_accepted = token.is_some() && state.token == token;
-                if was_accepted {
-                    // The team has revoked the token, so its texts must not stay here.
-                    _ = fs::remove_dir_all(&self.folder);
-                    return Err(refusal);
-                }
-                if state.listed == 0 {
-                    return Err(refusal); // the cache has nothing that could be used instead
-                }
-                // The token may have a typing error. As without an answer, the cache is used.
-                Err(Diagnostic {
-                    kind: Kind::Service,
-                    ..refusal
-                })
+        match outcome {
+            Ok(RequestOutcome::Reply(reply)) => {
+                self.record_answer(self.server.token_hash());
+                Ok(reply)
             }
-            Err(error) => Err(error),
-        };
-        self.record(&reply, state, token);
-        reply
+            Ok(RequestOutcome::TokenRefused(refusal)) => Err(self.refused_token_error(refusal)),
+            Err(error) if error.kind == Kind::Service => {
+                self.record_failure(&error);
+                Err(error)
+            }
+            Err(error) => {
+                self.record_answer(self.state().token);
+                Err(error)
+            }
+        }
     }
 
-    /// Records whether the server has answered, and with which token, if that has changed.
-    fn record(
-        &self,
-        reply: &Result<TeamReply, Diagnostic>,
-        mut state: ServerState,
-        token: Option<Revision>,
-    ) {
-        let failure = match reply {
-            Err(error) if error.kind == Kind::Service => Some(error.text()),
-            _ => None,
+    /// Returns the error for a token that the server refuses.
+    ///
+    /// If the server has accepted this token before, the team has revoked it, and the cache is
+    /// deleted. Otherwise the token may have a typing error: then the server counts as one that does
+    /// not answer, and the cache is used.
+    fn refused_token_error(&self, refusal: Diagnostic) -> Diagnostic {
+        let state = self.state();
+        let token = self.server.token_hash();
+        if token.is_some() && state.token == token {
+            _ = fs::remove_dir_all(&self.folder);
+            return refusal;
+        }
+        let has_list = state.listed > 0;
+        if !has_list {
+            return refusal;
+        }
+        let error = Diagnostic {
+            kind: Kind::Service,
+            ..refusal
         };
-        let is_new_token = reply.is_ok() && state.token != token;
-        let was_failing = state.failed > 0;
-        if failure.is_none() && !was_failing && !is_new_token {
+        self.record_failure(&error);
+        error
+    }
+
+    /// Records that the server answers, and the token that it accepted last. If both are recorded
+    /// already, nothing is written.
+    fn record_answer(&self, accepted_token: Option<Revision>) {
+        let state = self.state();
+        if state.failed == 0 && state.token == accepted_token {
             return;
         }
-        state.failed = if failure.is_some() { now() } else { 0 };
-        state.failure = failure.unwrap_or_default();
-        if reply.is_ok() {
-            state.token = token;
-        }
-        _ = self.write(STATE, &state); // if this fails, the next one asks again
+        let state = ServerState {
+            failed: 0,
+            failure: String::new(),
+            token: accepted_token,
+            ..state
+        };
+        _ = self.write(STATE, &state); // if this fails, the next call asks again
+    }
+
+    /// Records that the server does not answer now, and why.
+    fn record_failure(&self, error: &Diagnostic) {
+        let state = ServerState {
+            failed: now(),
+            failure: error.text(),
+            ..self.state()
+        };
+        _ = self.write(STATE, &state); // if this fails, the next call asks again
     }
 
     /// Updates the list in the cache from the server. The built-in prompts of the server are left
