@@ -184,12 +184,9 @@ impl Source for OpenApi {
 
     fn list(&self) -> Listing {
         let content = self.content();
+        let prompts = content.prompts.values();
         Listing {
-            found: content
-                .prompts
-                .values()
-                .map(|prompt| self.found(prompt))
-                .collect(),
+            found: prompts.map(|prompt| self.found(prompt)).collect(),
             problems: content.problems.clone(),
             ..Listing::default()
         }

@@ -129,13 +129,16 @@ impl AllowedAddresses {
     /// # Errors
     /// The address is not allowed. The error is a clause about the service.
     pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), String> {
-        let required = match self {
+        let (is_allowed, required) = match self {
             AllowedAddresses::All => return Ok(()),
-            AllowedAddresses::Public if is_public(address) => return Ok(()),
-            AllowedAddresses::ThisMachine if address.to_canonical().is_loopback() => return Ok(()),
-            AllowedAddresses::Public => "public",
-            AllowedAddresses::ThisMachine => "of this machine",
+            AllowedAddresses::Public => (is_public(address), "public"),
+            AllowedAddresses::ThisMachine => {
+                (address.to_canonical().is_loopback(), "of this machine")
+            }
         };
+        if is_allowed {
+            return Ok(());
+        }
         let host = quoted(host);
         Err(format!(
             "its host {host} has the address {address}, which is not {required}"

@@ -123,16 +123,15 @@ impl DocumentReader<'_> {
         for method in METHODS {
             let operation = path_item.get(&method.to_ascii_lowercase());
             let is_named_by_user = self.take_named(operation);
-            let extension = match prompt_extension(operation) {
-                Some(extension) => extension,
-                None if is_named_by_user => &Value::Null,
-                None => continue,
-            };
+            let extension = prompt_extension(operation);
+            if extension.is_none() && !is_named_by_user {
+                continue;
+            }
             let described = DescribedOperation {
                 method,
                 path,
                 value: operation,
-                extension,
+                extension: extension.unwrap_or(&Value::Null),
             };
             if let Err(reason) = self.add_prompt(&described, path_item) {
                 let message = format!("{} is no prompt: {reason}", described.shown());
@@ -232,14 +231,15 @@ impl DescribedOperation<'_> {
         )
     }
 
-    /// Returns the name in the extension, or the `operationId` with `-` for slashes and spaces.
+    /// Returns the name of the prompt: the one in the extension, or else the `operationId` with `-`
+    /// for slashes and spaces.
     fn prompt_name(&self) -> Result<Name, String> {
-        let text = match plain_text(&self.extension["name"]) {
-            Some(name) => name,
-            None => plain_text(&self.value["operationId"])
-                .ok_or("it has neither an `operationId` nor a name in its extension")?
-                .trim()
-                .replace(is_replaced_in_id, "-"),
+        let text = if let Some(name) = plain_text(&self.extension["name"]) {
+            name
+        } else if let Some(id) = plain_text(&self.value["operationId"]) {
+            id.trim().replace(is_replaced_in_id, "-")
+        } else {
+            return Err("it has neither an `operationId` nor a name in its extension".to_owned());
         };
         Name::new(&text).map_err(|reason| {
             let text = quoted(&text);

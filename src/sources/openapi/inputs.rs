@@ -55,14 +55,15 @@ impl<'d> DeclaredParameters<'d> {
     ) -> Result<DeclaredParameters<'d>, String> {
         let mut declared = DeclaredParameters::default();
         let mut known = HashSet::new();
-        let of_operation = elements(&operation["parameters"]);
-        let of_path = elements(path_item.get("parameters"));
-        for parameter in of_operation.chain(of_path) {
+        let own_parameters = elements(&operation["parameters"]);
+        let path_parameters = elements(path_item.get("parameters"));
+        for parameter in own_parameters.chain(path_parameters) {
             let value = MergedValue::resolve(root, parameter)?;
             let location = value.get("in").as_str().unwrap_or_default();
             let name =
                 plain_text(value.get("name")).ok_or("one of its parameters has no `name`")?;
-            if !known.insert((location, name.clone())) {
+            let is_new = known.insert((location, name.clone()));
+            if !is_new {
                 continue;
             }
             match location {

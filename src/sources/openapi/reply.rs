@@ -145,13 +145,11 @@ impl ServiceReply {
     /// `conceal` masks secrets in that reason.
     fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
         let mut message = status_clause(self.status);
-        if let Some(reason) = self.reason() {
-            let reason = conceal(reason.trim());
-            let words: Vec<&str> = reason.split_whitespace().collect();
-            if !words.is_empty() {
-                message += ": ";
-                message += &printable(&shortened(&words.join(" "), MAX_REASON));
-            }
+        let reason = conceal(self.reason().unwrap_or_default().trim());
+        let words: Vec<&str> = reason.split_whitespace().collect();
+        if !words.is_empty() {
+            message += ": ";
+            message += &printable(&shortened(&words.join(" "), MAX_REASON));
         }
         Diagnostic::new(Kind::Service, message, fix_for(self.status))
     }
@@ -229,8 +227,8 @@ impl JsonContent {
     }
 }
 
-/// Returns the messages for a model, without blank ones. What the system says becomes the beginning
-/// of the first message of the user.
+/// Returns the messages for a model, without blank ones. Texts of the system become the beginning of
+/// the first message of the user: `system: Be short.` and `user: Ask.` → `user: Be short.\n\nAsk.`
 fn prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut system_texts = Vec::new();
@@ -251,23 +249,26 @@ fn prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
             }),
         }
     }
-    if system_texts.is_empty() {
-        return messages;
-    }
-    let first_of_user = messages
-        .iter_mut()
-        .find(|message| message.role == Role::User);
-    if let Some(first) = first_of_user {
-        system_texts.push(std::mem::take(&mut first.text));
-        first.text = system_texts.join("\n\n");
-    } else {
-        let message = Message {
-            role: Role::User,
-            text: system_texts.join("\n\n"),
-        };
-        messages.insert(0, message);
+    if !system_texts.is_empty() {
+        prepend_to_user(&mut messages, &system_texts.join("\n\n"));
     }
     messages
+}
+
+/// Puts a text before the first message of the user. If there is no such message, the text becomes
+/// the first message.
+fn prepend_to_user(messages: &mut Vec<Message>, text: &str) {
+    for message in messages.iter_mut() {
+        if message.role == Role::User {
+            message.text = format!("{text}\n\n{}", message.text);
+            return;
+        }
+    }
+    let message = Message {
+        role: Role::User,
+        text: text.to_owned(),
+    };
+    messages.insert(0, message);
 }
 
 #[cfg(test)]

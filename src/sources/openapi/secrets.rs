@@ -10,6 +10,9 @@ use ureq::http;
 /// The longest value of a secret header, in bytes.
 const MAX_SECRET: usize = 16 * 1024;
 
+/// Why a text cannot be the value of a header.
+const UNUSABLE: &str = "it is empty, or has a line break or another control character";
+
 /// A secret header, as it is sent.
 pub(in crate::sources) struct Secret {
     pub(super) name: String,
@@ -41,11 +44,11 @@ pub(in crate::sources) fn read_secrets(
 fn read_secret(header: &SecretHeader) -> Result<Secret, String> {
     let content = read_content(&header.value)?;
     let text = content.trim();
-    let mut value = match http::HeaderValue::try_from(header.with_scheme(text)) {
-        Ok(value) if !text.is_empty() => value,
-        _ => {
-            return Err("it is empty, or has a line break or another control character".to_owned());
-        }
+    if text.is_empty() {
+        return Err(UNUSABLE.to_owned());
+    }
+    let Ok(mut value) = http::HeaderValue::try_from(header.with_scheme(text)) else {
+        return Err(UNUSABLE.to_owned());
     };
     value.set_sensitive(true);
     Ok(Secret {
@@ -102,11 +105,10 @@ mod tests {
             scheme: Some("Bearer".to_owned()),
             value: HeaderValue::File(path.clone()),
         };
-        let unusable = "it is empty, or has a line break or another control character";
         for (content, reason) in [
             (None, "there is no such file"),
-            (Some(&b""[..]), unusable),
-            (Some(b"s3cret\r\nX-Evil: 1"), unusable),
+            (Some(&b""[..]), UNUSABLE),
+            (Some(b"s3cret\r\nX-Evil: 1"), UNUSABLE),
             (Some(b"s3cret\xff"), "it is not UTF-8"),
         ] {
             if let Some(content) = content {

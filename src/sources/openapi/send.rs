@@ -66,7 +66,10 @@ impl<'o> Service<'o> {
         Service::with_resolver(operation, options, DefaultResolver::default())
     }
 
-    /// Does what [`Service::new`] does, and resolves the name of its host with this resolver.
+    /// Prepares to call the service of an operation. This resolver resolves the name of its host.
+    ///
+    /// # Errors
+    /// The address of the service is refused.
     fn with_resolver(
         operation: &'o Operation,
         options: &'o Options,
@@ -96,7 +99,8 @@ impl<'o> Service<'o> {
             .map_err(|error| self.with_operation(error))
     }
 
-    /// Does what [`Service::send`] does, with errors that do not name the operation.
+    /// Sends a request for a prompt, and returns the messages of the reply. The errors are clauses
+    /// about the service, such as `did not answer in time`.
     fn messages(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let reply = self.reply(request, &secrets)?;
@@ -112,8 +116,8 @@ impl<'o> Service<'o> {
         self.status().map_err(|error| self.with_operation(error))
     }
 
-    /// Requests the base address of the service, and returns the HTTP status. Unlike those of
-    /// [`Service::reach`], the errors do not name the operation.
+    /// Requests the base address of the service, and returns the status of the reply. The errors
+    /// are clauses about the service, such as `did not answer in time`.
     fn status(&self) -> Result<u16, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let request = ServiceRequest {
@@ -241,10 +245,10 @@ fn run(
 
 /// Returns the value of a header; empty if there is none, or it is not ASCII.
 fn header_text(response: &Response<Body>, name: HeaderName) -> String {
-    match response.headers().get(name).map(|value| value.to_str()) {
-        Some(Ok(text)) => text.to_owned(),
-        _ => String::new(),
-    }
+    let Some(value) = response.headers().get(name) else {
+        return String::new();
+    };
+    value.to_str().unwrap_or_default().to_owned()
 }
 
 /// Returns the diagnostic for an [`exchange`] with the server at an address that failed, as a
@@ -254,18 +258,14 @@ pub(in crate::sources) fn exchange_error(
     url: &str,
     limits: ReplyLimits,
 ) -> Diagnostic {
-    match error {
-        ureq::Error::Timeout(_) => {
-            Diagnostic::new(Kind::Service, "did not answer in time", "try again later")
-        }
-        ureq::Error::BodyExceedsLimit(_) => Diagnostic::new(
-            Kind::Service,
+    let (message, fix) = match error {
+        ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
+        ureq::Error::BodyExceedsLimit(_) => (
             format!("answered with more than {}", in_bytes(limits.body as usize)),
             "ask those who operate it to correct that",
         ),
         // The address of a service is not allowed: only `CheckedResolver` says that.
-        ureq::Error::Other(reason) => Diagnostic::new(
-            Kind::Service,
+        ureq::Error::Other(reason) => (
             format!("is not called: {reason}"),
             "correct the address of the service, or if a private one is meant, start with \
              --openapi-allow-private",
@@ -274,20 +274,17 @@ pub(in crate::sources) fn exchange_error(
             // An error of TLS may name many hosts.
             let error_text = error.to_string();
             let reason = printable(&shortened(&error_text, MAX_REASON));
-            Diagnostic::new(
-                Kind::Service,
+            (
                 format!("at {} cannot be reached: {reason}", named(url)),
                 "check that it is running, its address and its certificate, and that the network \
                  works",
             )
         }
-    }
+    };
+    Diagnostic::new(Kind::Service, message, fix)
 }
 
-/// Resolves names, and refuses one that has an address which is not allowed.
-///
-/// The connection is made to the addresses that it returns, so that a name which resolves to
-/// another address the next time changes nothing.
+/// Resolves the names of hosts, and refuses a name that has an address which is not allowed.
 #[derive(Debug)]
 struct CheckedResolver<R> {
     resolver: R,
@@ -295,8 +292,9 @@ struct CheckedResolver<R> {
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
-    /// Resolves the name of a host, and refuses it if one of its addresses is not allowed. Checked
-    /// here, the addresses cannot change between the check and the connection.
+    /// Resolves the name of a host, and refuses it if one of its addresses is not allowed. The
+    /// connection is made to the addresses that are returned here, so that a name server cannot
+    /// give another address after the check.
     fn resolve(
         &self,
         uri: &Uri,

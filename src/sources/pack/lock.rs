@@ -132,9 +132,10 @@ pub(crate) fn save(
 /// The text is not a lock as this program writes it.
 fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
     let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;
-    let names: BTreeSet<String> = packs.iter().map(|pack| fold(&pack.name)).collect();
+    let mut names = BTreeSet::new();
     for pack in &packs {
-        if names.len() != packs.len() {
+        let is_new = names.insert(fold(&pack.name));
+        if !is_new {
             return Err(pack.invalid("two packs have the same name"));
         }
         pack.validate().map_err(|reason| pack.invalid(&reason))?;
@@ -202,12 +203,12 @@ impl Pack {
         let stem = if is_included_file {
             path.strip_suffix(".md")
         } else {
-            self.format().prompt_file(path).map(|(stem, _)| stem)
+            self.prompt_stem(path)
         };
         let Some(stem) = stem else {
             return FileChoice::Ignored;
         };
-        if has_hidden_part(path) || !(is_included_file || self.has_pattern_for(stem)) {
+        if has_hidden_part(path) {
             return FileChoice::Ignored;
         }
         match check_file_name(stem) {
@@ -216,10 +217,15 @@ impl Pack {
         }
     }
 
-    /// Returns whether the pack takes a prompt with this name in the repository, such as
-    /// `git/commit`.
-    fn has_pattern_for(&self, stem: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem))
+    /// Returns the path of a prompt without its suffix, such as `git/commit`; `None` if the file is
+    /// no prompt in the format of the pack, or no pattern of the pack fits it.
+    fn prompt_stem<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let (stem, _) = self.format().prompt_file(path)?;
+        if self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem)) {
+            Some(stem)
+        } else {
+            None
+        }
     }
 
     /// Checks that a file has the content that the lock records for its path.
@@ -267,7 +273,8 @@ fn check_file_name(stem: &str) -> Result<(), String> {
     }
 }
 
-/// Returns whether a text fits a pattern, in which the first `*` stands for any text.
+/// Returns whether a text fits a pattern, in which the first `*` stands for any text: `git/*` fits
+/// `git/commit`.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else {
         return pattern == text;
