@@ -38,7 +38,7 @@ pub struct Agent {
     /// divided. `None`: never divided, as no limit is known.
     pub part: Option<PartLimit>,
     /// How a prompt from its menu is changed, if the agent treats the text as a template: it runs
-    /// commands in the text, and fills in marks of its own.
+    /// commands in the text, and fills in placeholders of its own.
     pub menu_template: Option<MenuTemplate>,
     /// How it opens the draft of a message in an editor, if that is known.
     pub drafts: Option<Drafts>,
@@ -46,14 +46,14 @@ pub struct Agent {
     pub menu: MenuMessages,
     /// How it starts a server.
     pub launch: Launch,
-    /// What `doctor` checks in its files: why the agent would not start a server, or its model not
-    /// call the tools.
+    /// The checks that `doctor` makes of a registered server: whether the agent would start it, and
+    /// whether the model would call its tools.
     pub checks: &'static [ServerCheck],
     /// What to do after an installation, besides starting the agent.
     pub next_step: fn(installed: Installed) -> Option<&'static str>,
 }
 
-/// A check that `doctor` makes of a registered server.
+/// Returns why an agent would not use a registered server.
 pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
 /// What is registered after an installation.
@@ -65,8 +65,8 @@ pub struct Installed {
     pub is_hook_untrusted: bool,
 }
 
-/// A folder of prompt files below that with the user's settings: its format, as in
-/// `--prompts FORMAT:DIR`, and its path there.
+/// A folder of prompt files: its format, as in `--prompts FORMAT:DIR`, and its path below the folder
+/// with the user's settings.
 pub(super) type PromptFolder = (&'static str, &'static str);
 
 /// The prompt-submit hook of an agent.
@@ -93,10 +93,10 @@ pub struct Hook {
     pub(super) note: &'static str,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
-    /// The keys, in the user's config, of the record that the user trusts the hook in this place of
-    /// a file. `None`: the agent keeps no such record.
-    pub(super) trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
-    /// Why the agent would not run a hook.
+    /// Returns the keys, in the user's config, of the record that the user trusts the hook at this
+    /// place of a file. `None`: the agent keeps no such records.
+    pub(super) trust_record_keys: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
+    /// Returns why the agent would not run a hook.
     pub check: fn(&Examined, &HookLine) -> Option<Finding>,
 }
 
@@ -114,9 +114,9 @@ pub enum MenuMessages {
 
 /// How a prompt is changed for an agent that treats its text as a template.
 pub struct MenuTemplate {
-    /// Joins the pieces of a message so that the agent finds its marks in the values only.
+    /// Joins the pieces of a message so that the agent finds its placeholders in the values only.
     pub join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
-    /// Returns the prompt without the choices of arguments whose value is a mark of the agent.
+    /// Returns the prompt without the choices of arguments whose value is such a placeholder.
     pub without_strict_marks: fn(&Prompt, values: &BTreeMap<String, String>) -> Prompt,
 }
 
@@ -203,14 +203,14 @@ impl Agent {
     pub fn read_files(&self, system: &System) -> AgentFiles {
         let mut files = Vec::new();
         for scope in [Scope::User, Scope::Project] {
-            files.extend(self.configs(Content::Servers, scope, system));
+            files.extend(self.config_files(Content::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
                 files.extend(agent_files(paths, Content::Settings, scope, hook.syntax));
                 if hook.is_in_config {
-                    files.extend(self.configs(Content::Settings, scope, system));
+                    files.extend(self.config_files(Content::Settings, scope, system));
                 }
             }
         }
@@ -218,7 +218,7 @@ impl Agent {
     }
 
     /// Returns the files that register servers, to be read for their `content`.
-    fn configs(&self, content: Content, scope: Scope, system: &System) -> Vec<AgentFile> {
+    fn config_files(&self, content: Content, scope: Scope, system: &System) -> Vec<AgentFile> {
         let paths = self.config_paths(scope, system);
         agent_files(paths, content, scope, self.config.syntax)
     }
@@ -289,7 +289,7 @@ impl Agent {
         hooks_file: &Path,
         place: HookPlace,
     ) -> Option<TrustRecord<'f>> {
-        let keys = self.hook.as_ref()?.trust_record?(hooks_file, place);
+        let keys = self.hook.as_ref()?.trust_record_keys?(hooks_file, place);
         for config in files.configs(Scope::User).flatten() {
             if let Some(value) = value_at(&config.value, &keys) {
                 return Some(TrustRecord {

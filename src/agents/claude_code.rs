@@ -21,10 +21,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             .or_else(|| system.below_home(".claude"))
     },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax {
-            comments: false,
-            trailing_commas: false,
-        }),
+        syntax: Syntax::Json(JsonSyntax::Strict),
         // `~/.claude.json` is beside `~/.claude`; with the variable, it is in that folder.
         folder: Some(|system| {
             system
@@ -54,15 +51,12 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax {
-            comments: true,
-            trailing_commas: true,
-        }),
+        syntax: Syntax::Json(JsonSyntax::Lenient),
         timeout: 5,
         around_on_windows: ["", NEVER_FAILS],
         note: "",
         escapes_angle_brackets: false,
-        trust_record: None,
+        trust_record_keys: None,
         check: |at, _| at.hooks_disabled_by("disableAllHooks", true),
     }),
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model

@@ -33,15 +33,12 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        syntax: Syntax::Json(JsonSyntax {
-            comments: false,
-            trailing_commas: false,
-        }),
+        syntax: Syntax::Json(JsonSyntax::Strict),
         timeout: 5,
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         note: "",
         escapes_angle_brackets: false,
-        trust_record: Some(|file, HookPlace { group, number }| {
+        trust_record_keys: Some(|file, HookPlace { group, number }| {
             let key = format!("{}:user_prompt_submit:{group}:{number}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), key]
         }),

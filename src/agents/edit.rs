@@ -116,14 +116,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STRICT: Syntax = Syntax::Json(JsonSyntax {
-        comments: false,
-        trailing_commas: false,
-    });
-    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax {
-        comments: true,
-        trailing_commas: true,
-    });
+    const STRICT: Syntax = Syntax::Json(JsonSyntax::Strict);
+    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax::Lenient);
 
     #[test]
     fn a_text_is_the_value_that_the_agent_sees() {

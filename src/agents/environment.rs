@@ -9,11 +9,12 @@ pub struct Environment(Vec<(OsString, OsString)>);
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Environment {
-        let mut environment = Vec::new();
-        for (name, value) in variables {
-            environment.push((name.into(), value.into()));
-        }
-        Environment(environment)
+        let variables = variables.into_iter();
+        Environment(
+            variables
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
     }
 }
 

@@ -25,10 +25,7 @@ pub(super) static GEMINI: Agent = Agent {
             .map(|home| home.join(".gemini"))
     },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax {
-            comments: true,
-            trailing_commas: false,
-        }),
+        syntax: Syntax::Json(JsonSyntax::WithComments),
         user: &["settings.json"],
         project: &[".gemini/settings.json"],
         // Its own command ends the file without a line ending.
@@ -50,15 +47,12 @@ pub(super) static GEMINI: Agent = Agent {
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax {
-            comments: true,
-            trailing_commas: true,
-        }),
+        syntax: Syntax::Json(JsonSyntax::Lenient),
         timeout: 5000,
         around_on_windows: ["& ", NEVER_FAILS], // PowerShell
         note: "",
         escapes_angle_brackets: true,
-        trust_record: None,
+        trust_record_keys: None,
         check: |at, _| at.hooks_disabled_by("hooksConfig.enabled", false),
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.

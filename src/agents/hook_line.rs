@@ -5,6 +5,7 @@ use super::config_file::ConfigFile;
 use super::environment::Scope;
 use crate::prompt::Position;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Follows the command in a hook's line, so that a program that is gone neither blocks a message
@@ -43,7 +44,7 @@ impl HookLine {
     pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
         let position = file.position(&["hooks", event]);
         let mut hooks = Vec::new();
-        for Handler { place, entry } in handlers(&file.value, event) {
+        for (place, entry) in entries_of_event(&file.value, event) {
             let Some(line) = entry["command"].as_str() else {
                 continue;
             };
@@ -69,20 +70,10 @@ impl HookLine {
         (&self.words[index], &self.words[index + 1..])
     }
 
-    /// Returns the words after the program, without the command `hook` and the agent after it.
-    pub fn options(&self) -> Vec<String> {
+    /// Returns whether the words after the program are more than `hook` and the agent.
+    pub fn has_options(&self) -> bool {
         let (_, arguments) = self.program();
-        let mut arguments = arguments.iter();
-        let mut options = Vec::new();
-        while let Some(word) = arguments.next() {
-            if word == "hook" {
-                arguments.next(); // the agent
-                break;
-            }
-            options.push(word.clone());
-        }
-        options.extend(arguments.cloned());
-        options
+        !matches!(arguments, [command] | [command, _] if command == "hook")
     }
 
     /// Returns whether `install` could have written the line. If so, it can be replaced, and run
@@ -92,24 +83,20 @@ impl HookLine {
     }
 }
 
-/// An entry of an event in a file of hooks.
-pub(super) struct Handler<'v> {
-    pub(super) place: HookPlace,
-    pub(super) entry: &'v Value,
-}
-
-/// Returns the entries of an event in the value of a file of hooks, in the order of the file.
-pub(super) fn handlers<'v>(value: &'v Value, event: &str) -> Vec<Handler<'v>> {
-    let mut handlers = Vec::new();
+/// Returns the entries of an event in the value of a file of hooks.
+pub(super) fn entries_of_event<'v>(
+    value: &'v Value,
+    event: &str,
+) -> BTreeMap<HookPlace, &'v Value> {
+    let mut entries = BTreeMap::new();
     let groups = value["hooks"][event].as_array();
     for (group, group_value) in groups.into_iter().flatten().enumerate() {
-        let entries = group_value["hooks"].as_array();
-        for (number, entry) in entries.into_iter().flatten().enumerate() {
-            let place = HookPlace { group, number };
-            handlers.push(Handler { place, entry });
+        let list = group_value["hooks"].as_array();
+        for (number, entry) in list.into_iter().flatten().enumerate() {
+            entries.insert(HookPlace { group, number }, entry);
         }
     }
-    handlers
+    entries
 }
 
 /// Returns whether a line runs prompt-expander as a hook and does nothing else, as in

@@ -9,12 +9,12 @@ use super::config_file::{Backup, ConfigFile};
 use super::edit::{Entry, SetMode, Syntax};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
-use super::hook_line::{HookLine, HookPlace, handlers, hook_line, is_plain};
+use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
 use super::registration::{Registration, SERVER};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, named, named_path, printable};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,6 +79,7 @@ impl Installation {
         Ok(planner.finish())
     }
 
+    /// Adds the server to the config.
     fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
         let existing = self.existing_server(planner)?;
         let entry = self.entry(existing, planner);
@@ -88,7 +89,7 @@ impl Installation {
             SetMode::Update
         };
         let keys = planner.entry_keys();
-        let config = planner.config_to_edit()?;
+        let config = planner.plan_config()?;
         config.edit(|text, syntax| syntax.set(text, &keys, &entry, mode))
     }
 
@@ -136,8 +137,8 @@ impl Installation {
         entry
     }
 
-    /// Adds the hook, unless there is one that must stay. Returns whether a hook is registered
-    /// then.
+    /// Adds the hook, unless the plugin has one, or another one runs prompt-expander. Returns
+    /// whether a hook is registered then.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = &self.agent.hook else {
             return Ok(false);
@@ -159,7 +160,7 @@ impl Installation {
             planner.plan.notes.push(hook.note.to_owned());
         }
         let handler = self.hook_handler(hook);
-        let file = planner.hook_file_to_edit()?;
+        let file = planner.plan_hook_file()?;
         file.edit(|text, syntax| syntax.set_hook(text, hook.event, &handler, &is_plain))?;
         Ok(true)
     }
@@ -176,7 +177,7 @@ impl Installation {
     }
 }
 
-/// The error that another server has the name of the new one.
+/// Returns the error that another server has the name of the new one.
 fn name_clash(server: &Registration) -> Diagnostic {
     let message = format!(
         "another server has the name `{SERVER}`; {}",
@@ -198,9 +199,9 @@ pub fn removal(agent: &'static Agent, scope: Scope, system: &System) -> Result<P
     planner.warn_of_other_server()?;
     let hooks = planner.hooks_of_scope();
     planner.warn_of_other_hooks(&hooks);
-    planner.config_to_edit()?;
+    planner.plan_config()?;
     if planner.has_hook_file() {
-        planner.hook_file_to_edit()?;
+        planner.plan_hook_file()?;
     }
     planner.clean_files()?;
     planner.remove_stale_trust()?;
@@ -235,6 +236,7 @@ fn is_similar(a: &str, b: &str) -> bool {
     without_layout(a) == without_layout(b)
 }
 
+/// Returns a text without blanks and byte order marks; `{}` becomes empty.
 fn without_layout(text: &str) -> String {
     let mut text = text.replace(char::is_whitespace, "");
     text = text.replace('\u{feff}', "");
@@ -322,6 +324,7 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
+    /// Returns the hooks of the scope that run prompt-expander.
     fn hooks_of_scope(&self) -> HooksOfScope {
         let mut hooks = HooksOfScope {
             rewritable: Vec::new(),
@@ -359,8 +362,8 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Returns whether the agent keeps records of the hooks that its user trusts, and has none of
-    /// one of these hooks.
+    /// Returns whether one of these hooks is not trusted by the user yet, as far as the agent keeps
+    /// records of that.
     fn has_untrusted(&self, hooks: &[HookLine]) -> bool {
         self.keeps_trust_records()
             && hooks.iter().any(|hook| {
@@ -369,9 +372,10 @@ impl<'s> Planner<'s> {
             })
     }
 
+    /// Returns whether the agent keeps a record of each hook that its user trusts.
     fn keeps_trust_records(&self) -> bool {
         match &self.agent.hook {
-            Some(hook) => hook.trust_record.is_some(),
+            Some(hook) => hook.trust_record_keys.is_some(),
             None => false,
         }
     }
@@ -425,11 +429,11 @@ impl<'s> Planner<'s> {
             .any(|server| server.name == SERVER && server.is_prompt_expander())
     }
 
-    /// Returns the config, and makes it a part of the plan.
-    fn config_to_edit(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+    /// Makes the config a part of the plan, and returns it.
+    fn plan_config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let config = &self.agent.config;
         let absent = ConfigFile::absent(self.config.clone(), config.syntax, self.scope);
-        self.planned_file(ConfigFile {
+        self.plan_file(ConfigFile {
             template: config.template,
             ..absent
         })
@@ -443,8 +447,8 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Returns the file of hooks, and makes it a part of the plan.
-    fn hook_file_to_edit(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+    /// Makes the file of hooks a part of the plan, and returns it.
+    fn plan_hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks.clone()) else {
             return Err(no_home(self.agent));
         };
@@ -452,7 +456,7 @@ impl<'s> Planner<'s> {
         if hook.syntax == Syntax::Plugin {
             absent.template = "";
         }
-        self.planned_file(absent)
+        self.plan_file(absent)
     }
 
     /// Removes each record that the user trusts a hook which the plan changes or removes, so that
@@ -477,15 +481,15 @@ impl<'s> Planner<'s> {
             };
             let keys = record.keys;
             let config = record.config.clone();
-            self.planned_file(config)?
+            self.plan_file(config)?
                 .edit(|text, syntax| syntax.remove(text, &keys))?;
         }
         Ok(!places.is_empty())
     }
 
-    /// Returns a file of the plan. A file that is not in the plan yet is added, as it was read or,
-    /// if it does not exist, as it is given.
-    fn planned_file(&mut self, absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
+    /// Makes a file a part of the plan, and returns it: as it was read or, if it does not exist, as
+    /// `absent`.
+    fn plan_file(&mut self, absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
         let files = &mut self.plan.files;
         if let Some(index) = files.iter().position(|file| file.path == absent.path) {
             return Ok(&mut files[index]);
@@ -512,6 +516,7 @@ impl<'s> Planner<'s> {
         Plan { files, ..self.plan }
     }
 
+    /// Returns what becomes of a file's backup when its edited text is written.
     fn backup_of(&self, file: &ConfigFile) -> Backup {
         let original = file.original.as_deref().unwrap_or_default();
         let cleaned = self.cleaned(file, original).unwrap_or_default();
@@ -528,18 +533,11 @@ impl<'s> Planner<'s> {
 /// Returns the places of the hooks of an event that the edit of a file adds, changes or removes.
 fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
     let edited = file.parse(file.edited.as_deref().unwrap_or_default());
-    let before = hooks_by_place(&file.value, event);
-    let after = hooks_by_place(&edited, event);
+    let before = entries_of_event(&file.value, event);
+    let after = entries_of_event(&edited, event);
     let mut places: BTreeSet<HookPlace> = before.keys().chain(after.keys()).copied().collect();
     places.retain(|place| before.get(place) != after.get(place));
     places
-}
-
-fn hooks_by_place<'v>(value: &'v Value, event: &str) -> BTreeMap<HookPlace, &'v Value> {
-    handlers(value, event)
-        .into_iter()
-        .map(|handler| (handler.place, handler.entry))
-        .collect()
 }
 
 /// Returns the path of the config to edit: of the one that has the server, else of the first that
@@ -662,6 +660,7 @@ fn what_it_runs(server: &Registration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::edit::JsonSyntax;
     use super::super::{AGENTS, Agent as Named};
     use super::*;
 
@@ -796,7 +795,7 @@ mod tests {
                     .to_owned()
             }
             Syntax::Json(syntax) => {
-                let comment = if syntax.comments { " // mine" } else { "" };
+                let comment = if syntax == JsonSyntax::Strict { "" } else { " // mine" };
                 let servers = agent.config.servers;
                 format!(
                     "{{{comment}\n    \"z\": 1,\n\n    \"{servers}\": {{\n        \"other\": {{\"command\": [\"x\"]}}\n    }},\n    \"a\": [1,2]\n}}\n"

@@ -61,7 +61,7 @@ pub(super) static OPENCODE: Agent = Agent {
         note: "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
                it (--no-hook leaves the plugin out)",
         escapes_angle_brackets: false,
-        trust_record: None,
+        trust_record_keys: None,
         check: without_package,
     }),
     // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.

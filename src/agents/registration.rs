@@ -44,10 +44,7 @@ pub(super) struct Config {
 impl Config {
     /// The facts that most configs in JSON share.
     pub(super) const JSON: Config = Config {
-        syntax: Syntax::Json(JsonSyntax {
-            comments: true,
-            trailing_commas: true,
-        }),
+        syntax: Syntax::Json(JsonSyntax::Lenient),
         folder: None,
         user: &[],
         project: &[],

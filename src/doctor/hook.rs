@@ -125,7 +125,7 @@ impl HookCheck<'_> {
         }
         let is_this = is_same_file(&start.program, &self.examination.program);
         if hook.scope == Scope::Project {
-            return is_this && hook.options().is_empty();
+            return is_this && !hook.has_options();
         }
         let is_in_folder =
             start

@@ -94,7 +94,6 @@ pub(super) fn of<'t, T: Clone>(
         unknown_words: HashSet::new(),
         places: 0,
         stack_end: 0,
-        checked_line: None,
         invoked: Invoked {
             invocations: Vec::new(),
             unknown: None,
@@ -146,9 +145,6 @@ struct Reader<'t, T, L> {
     places: usize,
     /// Where the blanks end that follow the last invocation. A command there belongs to its stack.
     stack_end: usize,
-    /// The beginning of the last line on which a built-in name was no symbol. All that follows a
-    /// later name of its stack follows the first one, too.
-    checked_line: Option<usize>,
     invoked: Invoked<'t, T>,
 }
 
@@ -238,16 +234,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
 
     /// Returns whether a built-in name is probably a symbol of a program: the line is indented, or
     /// goes on like code.
-    fn is_symbol(&mut self, word: &Word<'t>, place: &Place, name: &str) -> bool {
-        if place.is_indented {
-            return true;
-        }
-        let is_checked = self.checked_line == Some(self.lines.start);
-        if !is_checked && is_before_code(self.lines.after(word.start + name.len())) {
-            return true;
-        }
-        self.checked_line = Some(self.lines.start);
-        false
+    fn is_symbol(&self, word: &Word<'t>, place: &Place, name: &str) -> bool {
+        place.is_indented || is_before_code(self.lines.after(word.start + name.len()))
     }
 
     /// Adds an invocation. A command takes the whole word, also punctuation after its name.

@@ -43,7 +43,7 @@ fn context(client: &Client, prompt: &str) -> Option<String> {
     context_for(client, "codex", "UserPromptSubmit", prompt)
 }
 
-/// The same for any agent. Whatever the prompt, it is one line of JSON or nothing.
+/// Returns the context that an agent gets for a prompt. Any answer is one line of JSON.
 #[track_caller]
 fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> Option<String> {
     let ran = hook(client, name, event(event_name, prompt));
@@ -294,7 +294,7 @@ fn a_built_in_prompt_is_only_a_command_and_never_a_symbol_of_a_program() {
 }
 
 #[test]
-fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
+fn a_misspelled_name_at_the_start_of_a_message_is_asked_about_in_one_line() {
     let client = client()
         .prompt("summarize.md", "S")
         .prompt("set-up.md", "S")
@@ -436,7 +436,7 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
 }
 
 #[test]
-fn a_misspelled_name_of_an_argument_is_text_of_which_the_user_is_told() {
+fn the_user_is_told_of_a_misspelled_name_of_an_argument() {
     let told = context(&client(), ":compare options=a critera=b").unwrap();
     assert_contains(&told, "\n\na critera=b by cost\n\n");
     assert!(

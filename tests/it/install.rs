@@ -123,7 +123,7 @@ impl User {
         }
     }
 
-    /// The same for what must succeed. Returns what it printed.
+    /// Runs a command that must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn done(&self, line: &[&str]) -> String {
         let ran = self.run(line);
@@ -137,16 +137,20 @@ impl User {
         ran.stdout
     }
 
-    /// The same for what must fail and change no file. Returns the error.
+    /// Returns all files below the home directory with their contents.
+    fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
+        let mut contents = Vec::new();
+        for file in self.files() {
+            let content = fs::read(self.path(&file)).ok();
+            contents.push((file, content));
+        }
+        contents
+    }
+
+    /// Runs a command that must fail and change no file, and returns its error.
     #[track_caller]
     pub(crate) fn refused(&self, line: &[&str]) -> String {
-        let texts = || {
-            self.files()
-                .into_iter()
-                .map(|file| (fs::read(self.path(&file)).ok(), file))
-                .collect::<Vec<_>>()
-        };
-        let before = texts();
+        let before = self.contents();
         let ran = self.run(line);
         assert_eq!(
             ran.status.code(),
@@ -155,16 +159,10 @@ impl User {
             ran.stdout,
             ran.stderr
         );
-        assert!(texts() == before, "{line:?} changed a file");
-        let said = ran
-            .stderr
-            .lines()
-            .filter(|line| !line.starts_with("warning: "))
-            .collect::<Vec<_>>()
-            .join("\n");
-        said.strip_prefix("error: ")
-            .unwrap_or_else(|| panic!("{said}"))
-            .to_owned()
+        assert!(self.contents() == before, "{line:?} changed a file");
+        let mut errors = ran.stderr.lines();
+        let error = errors.find_map(|line| line.strip_prefix("error: "));
+        error.unwrap_or_else(|| panic!("{}", ran.stderr)).to_owned()
     }
 }
 
@@ -542,7 +540,7 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
 }
 
 #[test]
-fn what_does_not_fit_is_warned_of_or_refused() {
+fn an_unknown_agent_is_refused_with_the_names_of_all() {
     let user = User::new();
     let ran = user.run(&["install", "nothing"]);
     assert_eq!(

@@ -10,11 +10,13 @@ use serde_json::{Map, Value};
 
 /// What an agent allows beyond JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JsonSyntax {
-    /// Whether it allows `//` and `/* */`.
-    pub(crate) comments: bool,
-    /// Whether it allows a comma after the last entry.
-    pub(crate) trailing_commas: bool,
+pub(crate) enum JsonSyntax {
+    /// Nothing.
+    Strict,
+    /// `//` and `/* */`.
+    WithComments,
+    /// Comments, and a comma after the last entry.
+    Lenient,
 }
 
 /// Parses a text. An empty text is an empty object.
@@ -192,7 +194,7 @@ pub(crate) fn remove_hook(
 }
 
 /// A command that is run at an event.
-struct EventHandler {
+struct Handler {
     /// The object with the list.
     group: CstObject,
     /// The list with the entry.
@@ -200,7 +202,7 @@ struct EventHandler {
     entry: CstObject,
 }
 
-impl EventHandler {
+impl Handler {
     /// Removes the handler, and its group if there is no other handler in it.
     fn remove(self) {
         if self.list.elements().len() == 1 {
@@ -212,7 +214,7 @@ impl EventHandler {
 }
 
 /// Returns the handlers of an event whose command `is_prompt_expander`.
-fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<EventHandler> {
+fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<Handler> {
     let mut handlers = Vec::new();
     for group in objects_in(groups) {
         let Some(list) = group.array_value("hooks") else {
@@ -220,7 +222,7 @@ fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec
         };
         for entry in objects_in(&list) {
             if command_of(&entry).is_some_and(|command| is_prompt_expander(&command)) {
-                handlers.push(EventHandler {
+                handlers.push(Handler {
                     group: group.clone(),
                     list: list.clone(),
                     entry,
@@ -368,8 +370,8 @@ fn input(value: &Value) -> CstInputValue {
 
 fn options(syntax: JsonSyntax) -> ParseOptions {
     ParseOptions {
-        allow_comments: syntax.comments,
-        allow_trailing_commas: syntax.trailing_commas,
+        allow_comments: syntax != JsonSyntax::Strict,
+        allow_trailing_commas: syntax == JsonSyntax::Lenient,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -391,13 +393,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
-
-    fn syntax() -> JsonSyntax {
-        JsonSyntax {
-            comments: true,
-            trailing_commas: true,
-        }
-    }
 
     #[test]
     fn an_entry_is_added_to_json_and_removed_and_all_else_stays() {
@@ -461,10 +456,18 @@ mod tests {
         let is_prompt_expander = |line: &str| line.starts_with("/p hook");
         let set = |text: &str, command: &str| {
             let handler = json!({"type": "command", "command": command, "timeout": 5});
-            set_hook(syntax(), text, "Submit", &handler, &is_prompt_expander).unwrap()
+            set_hook(
+                JsonSyntax::Lenient,
+                text,
+                "Submit",
+                &handler,
+                &is_prompt_expander,
+            )
+            .unwrap()
         };
-        let remove =
-            |text: &str| remove_hook(syntax(), text, "Submit", &is_prompt_expander).unwrap();
+        let remove = |text: &str| {
+            remove_hook(JsonSyntax::Lenient, text, "Submit", &is_prompt_expander).unwrap()
+        };
         let before = "{\n  \"hooks\": {\n    \"Submit\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"log\" }] }\n    ]\n  }\n}\n";
         let with = set(before, "/p hook x");
         assert!(with.starts_with(&before[..before.len() - 15]), "{with}");
@@ -489,7 +492,7 @@ mod tests {
             "{\"hooks\": {\"Submit\": [\n  {\"hooks\": []} // c\n]}}"
         );
         let error = set_hook(
-            syntax(),
+            JsonSyntax::Lenient,
             "{\"hooks\": {\n\"Submit\": {}}}",
             "Submit",
             &json!({}),
@@ -663,10 +666,10 @@ mod tests {
             let text = format!("{before}{text}{after}");
             let is_prompt_expander = |line: &str| line == "/p hook";
             let handler = json!({"type": "command", "command": "/p hook"});
-            let changed = set_hook(syntax(), &text, "Submit", &handler, &is_prompt_expander).unwrap();
+            let changed = set_hook(JsonSyntax::Lenient, &text, "Submit", &handler, &is_prompt_expander).unwrap();
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
-            prop_assert_eq!(set_hook(syntax(), &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
-            let removed = remove_hook(syntax(), &changed, "Submit", &is_prompt_expander).unwrap();
+            prop_assert_eq!(set_hook(JsonSyntax::Lenient, &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
+            let removed = remove_hook(JsonSyntax::Lenient, &changed, "Submit", &is_prompt_expander).unwrap();
             prop_assert_eq!(LENIENT.parse(&removed).unwrap(), LENIENT.parse(&text).unwrap(), "{}", removed);
             if !ends_with_comment(&text) {
                 prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);

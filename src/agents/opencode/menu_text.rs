@@ -72,7 +72,7 @@ fn is_number_mark(value: &str) -> bool {
 #[derive(Default)]
 struct MenuText {
     text: String,
-    /// Whether `text` ends in a value. opencode may replace that by anything, or by nothing.
+    /// Whether `text` ends in a value.
     ends_in_value: bool,
     /// Whether `text` ends in a `$` and any number of digits.
     ends_in_number: bool,
@@ -118,14 +118,16 @@ impl MenuText {
         self.text.push(character);
     }
 
-    /// Returns what must be between `text` and a character of the prompt, with which `following`
-    /// begins, so that the two are no mark: `` !` ``, `$1` or `$ARGUMENTS`.
+    /// Returns the separator that must precede a character of the prompt, so that it completes no
+    /// mark: `` !` ``, `$1` or `$ARGUMENTS`. `following` is the text from the character on.
+    ///
+    /// opencode replaces a value such as `$1` by any words, or by nothing. So the value may end in
+    /// `!` later, and a digit after it would make another mark, `$10`.
     fn separator_before(&self, character: char, following: &str) -> Option<char> {
-        // The value may become anything, or nothing.
-        let follows_number = self.ends_in_value && self.ends_in_number;
+        let follows_number_value = self.ends_in_value && self.ends_in_number;
         match character {
-            '`' if self.text.ends_with('!') || follows_number => Some(' '),
-            '0'..='9' if self.text.ends_with('$') || follows_number => Some(WORD_JOINER),
+            '`' if self.text.ends_with('!') || follows_number_value => Some(' '),
+            '0'..='9' if self.text.ends_with('$') || follows_number_value => Some(WORD_JOINER),
             'A' if self.text.ends_with('$') && may_begin_arguments(following) => Some(WORD_JOINER),
             _ => None,
         }
@@ -159,71 +161,78 @@ mod tests {
         paths: Vec<String>,
     }
 
-    /// What opencode does, as its source says: `/\$(\d+)/g`, `$ARGUMENTS`, `` /!`([^`]+)`/g `` and
-    /// ``/(?<![\w`])@(\.?[^\s`,.]*(?:\.[^\s`,.]+)*)/g``.
+    /// Does what opencode does, as its source says: `/\$(\d+)/g`, `$ARGUMENTS`, `` /!`([^`]+)`/g ``
+    /// and ``/(?<![\w`])@(\.?[^\s`,.]*(?:\.[^\s`,.]+)*)/g``.
     fn opencode(template: &str, typed: &str) -> Opencode {
+        let text = with_words(template, typed).replace("$ARGUMENTS", typed);
+        Opencode {
+            commands: commands_in(&text),
+            paths: paths_in(&text),
+            text,
+        }
+    }
+
+    /// Replaces `$1`, `$2` … by the words of what was typed; the highest number gets the rest.
+    fn with_words(template: &str, typed: &str) -> String {
         let words: Vec<&str> = typed.split_whitespace().collect();
-        let numbers = |text: &str| -> Vec<(usize, usize, usize)> {
-            text.match_indices('$')
-                .filter_map(|(at, _)| {
-                    let digits = text[at + 1..]
-                        .bytes()
-                        .take_while(u8::is_ascii_digit)
-                        .count();
-                    let number = text[at + 1..at + 1 + digits].parse().ok()?;
-                    Some((at, at + 1 + digits, number))
-                })
-                .collect()
-        };
-        let found = numbers(template);
-        let highest = found.iter().map(|(.., number)| *number).max().unwrap_or(0);
-        let (mut text, mut end) = (String::new(), 0);
-        for (from, to, number) in found {
-            text.push_str(&template[end..from]);
-            text.push_str(
-                &match number.checked_sub(1).and_then(|index| words.get(index..)) {
-                    Some(rest) if number == highest => rest.join(" "),
-                    Some([word, ..]) => (*word).to_owned(),
-                    _ => String::new(),
-                },
-            );
-            end = to;
+        let mut marks = Vec::new();
+        for (start, _) in template.match_indices('$') {
+            let after = &template[start + 1..];
+            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+            if let Ok(number) = after[..digits].parse::<usize>() {
+                marks.push((start, start + 1 + digits, number));
+            }
         }
-        text.push_str(&template[end..]);
-        let text = text.replace("$ARGUMENTS", typed);
-        let (mut commands, mut paths, mut from) = (Vec::new(), Vec::new(), 0);
-        while let Some(at) = text[from..].find("!`").map(|at| from + at) {
-            from = at + 2;
-            let Some(length) = text[from..].find('`').filter(|length| *length > 0) else {
-                continue;
-            };
-            commands.push(text[from..from + length].to_owned());
-            from += length + 1;
+        let highest = marks.iter().map(|(.., number)| *number).max();
+        let mut text = String::new();
+        let mut copied = 0;
+        for (start, end, number) in marks {
+            text.push_str(&template[copied..start]);
+            copied = end;
+            let following = words.get(number.wrapping_sub(1)..).unwrap_or_default();
+            if Some(number) == highest {
+                text.push_str(&following.join(" "));
+            } else if let Some(word) = following.first() {
+                text.push_str(word);
+            }
         }
-        for (at, _) in text.match_indices('@') {
-            if text[..at].ends_with(|before: char| {
+        text + &template[copied..]
+    }
+
+    fn commands_in(text: &str) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut remaining = text;
+        while let Some((_, after)) = remaining.split_once("!`") {
+            remaining = after;
+            if let Some((command, after)) = after.split_once('`')
+                && !command.is_empty()
+            {
+                commands.push(command.to_owned());
+                remaining = after;
+            }
+        }
+        commands
+    }
+
+    fn paths_in(text: &str) -> Vec<String> {
+        let mut paths = Vec::new();
+        for (start, _) in text.match_indices('@') {
+            if text[..start].ends_with(|before: char| {
                 before.is_ascii_alphanumeric() || before == '_' || before == '`'
             }) {
                 continue;
             }
-            let path: String = text[at + 1..]
-                .chars()
-                .take_while(|letter| !letter.is_whitespace() && !"`,".contains(*letter))
-                .collect();
-            let path = path.trim_end_matches('.');
+            let after = &text[start + 1..];
+            let end = after.find(|letter: char| letter.is_whitespace() || "`,".contains(letter));
+            let path = after[..end.unwrap_or(after.len())].trim_end_matches('.');
             if !path.is_empty() && !path.starts_with(WORD_JOINER) {
                 paths.push(path.to_owned()); // opencode may end it earlier, at two dots
             }
         }
-        Opencode {
-            text,
-            commands,
-            paths,
-        }
+        paths
     }
 
-    /// The message for a template with the arguments `a` and `b`, of which these are the values,
-    /// and that of `input`.
+    /// Returns the message for a template with these values of `a`, `b` and `input`.
     fn message(
         body: &str,
         values: [&str; 3],
