@@ -24,7 +24,7 @@ use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold, is_usual_after_colon};
 use crate::wording::{all_of, alternatives, named, quoted};
-use invocations::{Invoked, is_smiley};
+use invocations::{Invoked, find_invocations, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
@@ -168,7 +168,7 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
     let Invoked {
         invocations,
         unknown,
-    } = invocations::of(
+    } = find_invocations(
         message,
         view.takes_mentions(),
         |name, form| typed_names.look_up(name, form),

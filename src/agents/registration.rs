@@ -111,7 +111,8 @@ impl Config {
         }
     }
 
-    /// Finds the servers in the value of a config.
+    /// Finds the servers in the value of a config. They may be one level deeper, as in opencode 2,
+    /// which has them in `mcp.servers`.
     ///
     /// # Errors
     /// They are no object.

@@ -57,8 +57,8 @@ pub struct Invocation<'t, T> {
     pub name: &'t str,
     /// The text that fills it in; empty for a mention.
     pub input: &'t str,
-    /// What it takes of the message: a mention its colon and its name, a command all from the start
-    /// of its line to the end of its input. The commands of a stack have the same range.
+    /// The part of the message that belongs to it: of a mention its colon and its name, of a command
+    /// all from the start of its line to the end of its input. The commands of a stack share it.
     pub range: Range<usize>,
     /// What was found under the name.
     pub found: T,
@@ -68,15 +68,15 @@ pub struct Invocation<'t, T> {
 pub(super) struct Invoked<'t, T> {
     /// In the order of the message.
     pub(super) invocations: Vec<Invocation<'t, T>>,
-    /// What looks like a command at the start of the message, and was not found.
+    /// The name of what looks like a command at the start of the message, and has no prompt.
     pub(super) unknown: Option<&'t str>,
 }
 
-/// Returns what a message invokes; without `takes_mentions`, neither stacks nor mentions.
+/// Finds the prompts that a message invokes; without `takes_mentions`, neither stacks nor mentions.
 ///
 /// `look_up` finds the prompt of a name. A prompt that `is_builtin` is not invoked by its name
 /// before what looks like code.
-pub(super) fn of<'t, T: Clone>(
+pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
     takes_mentions: bool,
     look_up: impl FnMut(&'t str, Form) -> Option<T>,
@@ -85,7 +85,7 @@ pub(super) fn of<'t, T: Clone>(
     let mut reader = Reader {
         text,
         takes_mentions,
-        lines: Lines::of(text),
+        lines: Lines::new(text),
         names: Names {
             look_up,
             known: HashMap::new(),
@@ -470,7 +470,7 @@ mod tests {
 
     /// Names and inputs, without stacks and mentions.
     fn found(text: &str) -> Vec<(&str, &str)> {
-        let invoked = of(
+        let invoked = find_invocations(
             text,
             false,
             |name, _| NAMES.contains(&name).then_some(()),
@@ -501,7 +501,7 @@ mod tests {
         ];
         let exists =
             |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
-        let invoked = of(text, true, |name, _| exists(name).then_some(()), |_| false);
+        let invoked = find_invocations(text, true, |name, _| exists(name).then_some(()), |_| false);
         let shown = invoked.invocations.iter().map(
             |Invocation {
                  form,
@@ -766,7 +766,7 @@ mod tests {
     #[test]
     fn a_command_takes_its_range_and_the_commands_of_a_stack_share_it() {
         let text = "Hi :plan.\n:review :style a :test\n b \n\n:plan\n";
-        let invoked = of(text, true, |name, _| Some(name.to_owned()), |_| false);
+        let invoked = find_invocations(text, true, |name, _| Some(name.to_owned()), |_| false);
         let ranges: Vec<_> = invoked
             .invocations
             .iter()
@@ -811,7 +811,7 @@ mod tests {
                 assert!(looked_up.insert((name, form == Form::Mention)), "{name}");
                 exists.then_some(())
             };
-            let found = of(&text, true, look_up, |_| false);
+            let found = find_invocations(&text, true, look_up, |_| false);
             assert_eq!(
                 (found.invocations.len(), looked_up.len()),
                 (count, lookups),
@@ -824,7 +824,9 @@ mod tests {
     fn a_colon_in_a_name_begins_nothing() {
         for text in [":g={：x} a", "See :g={：x} a"] {
             assert_eq!(
-                of(text, true, |_, _| Some(()), |_| false).invocations.len(),
+                find_invocations(text, true, |_, _| Some(()), |_| false)
+                    .invocations
+                    .len(),
                 1,
                 "{text}"
             );
@@ -848,7 +850,7 @@ mod tests {
             let text = pieces.concat();
             let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
             let mut rest = text.as_str();
-            for Invocation { name, input, .. } in of(&text, false, |_, _| Some(()), |_| false).invocations {
+            for Invocation { name, input, .. } in find_invocations(&text, false, |_, _| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
@@ -874,7 +876,7 @@ mod tests {
             let names = ["style", "plan", "要約", "D"];
             let mut end = 0;
             let mut is_within = |start: usize, to: usize| std::mem::replace(&mut end, to) <= start;
-            let invoked = of(&text, true, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
+            let invoked = find_invocations(&text, true, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             for Invocation { form, name, input, range, .. } in &invoked {
                 prop_assert!(names.contains(name));
                 if *form != Form::Mention {
@@ -892,7 +894,7 @@ mod tests {
             let commands = |all: Vec<Invocation<'_, ()>>| -> Vec<String> {
                 all.iter().filter(|one| one.form == Form::Command).map(|one| one.name.to_owned()).collect()
             };
-            let alone = of(&text, false, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
+            let alone = find_invocations(&text, false, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             prop_assert_eq!(commands(invoked), commands(alone), "{:?}", text);
         }
     }

@@ -40,7 +40,7 @@ struct CodeSpans {
 
 impl<'t> Lines<'t> {
     /// Returns the lines of a text, before the first one is read.
-    pub(super) fn of(text: &'t str) -> Lines<'t> {
+    pub(super) fn new(text: &'t str) -> Lines<'t> {
         Lines {
             text,
             start: 0,
@@ -79,7 +79,7 @@ impl<'t> Lines<'t> {
             return;
         }
         self.is_fenced = false;
-        if let Some(fence) = Fence::of(line)
+        if let Some(fence) = Fence::find(line)
             && fence.may_open
         {
             self.is_fenced = fence.is_alone;
@@ -112,7 +112,7 @@ impl<'t> Lines<'t> {
     fn is_code(&mut self, position: usize) -> bool {
         let known = &self.code.paragraph;
         if known.start != self.paragraph || !known.contains(&position) {
-            self.code = CodeSpans::of(self.text, self.paragraph..self.paragraph_end());
+            self.code = CodeSpans::find(self.text, self.paragraph..self.paragraph_end());
         }
         self.code.contain(position)
     }
@@ -145,7 +145,7 @@ fn is_call(word: &str) -> bool {
 
 impl CodeSpans {
     /// Returns the code in a paragraph of a text.
-    fn of(text: &str, paragraph: Range<usize>) -> CodeSpans {
+    fn find(text: &str, paragraph: Range<usize>) -> CodeSpans {
         let runs = runs_of_backticks(text, paragraph.clone());
         let mut spans = Vec::new();
         let mut index = 0;
@@ -256,7 +256,7 @@ struct Fence {
 
 impl Fence {
     /// Returns the fence at the start or the end of a line, such as `~~~~` or ` ```rust `.
-    fn of(line: &str) -> Option<Fence> {
+    fn find(line: &str) -> Option<Fence> {
         let line = without_indentation(line);
         let is_alone = line.starts_with(['`', '~']);
         let fence = if is_alone {
@@ -285,7 +285,7 @@ impl Fence {
         if !self.is_alone && line.trim_end().ends_with("```") {
             return true;
         }
-        match Fence::of(line) {
+        match Fence::find(line) {
             Some(fence) => {
                 fence.may_close && fence.mark == self.mark && fence.length >= self.length
             }

@@ -21,15 +21,15 @@ pub(crate) enum JsonSyntax {
 
 /// Parses a text. An empty text is an empty object.
 pub(super) fn parse(syntax: JsonSyntax, text: &str) -> Result<Value, Diagnostic> {
-    match tree(syntax, text)? {
+    match parse_tree(syntax, text)? {
         Some(value) => Ok(Value::from(value)),
         None => Ok(Value::Object(Map::new())),
     }
 }
 
 /// Parses a text into a tree with the positions of all values. `None`: the text is empty.
-fn tree(syntax: JsonSyntax, text: &str) -> Result<Option<ast::Value<'_>>, Diagnostic> {
-    match jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options(syntax)) {
+fn parse_tree(syntax: JsonSyntax, text: &str) -> Result<Option<ast::Value<'_>>, Diagnostic> {
+    match jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &parse_options(syntax)) {
         Ok(parsed) => Ok(parsed.value),
         Err(error) => Err(not_json(&error, text)),
     }
@@ -41,7 +41,7 @@ pub(super) fn position(
     text: &str,
     keys: &[impl AsRef<str>],
 ) -> Option<Position> {
-    let tree = tree(syntax, text).ok()??;
+    let tree = parse_tree(syntax, text).ok()??;
     let mut start = 0;
     let mut value = &tree;
     for key in keys {
@@ -95,7 +95,7 @@ fn set_required(object: &CstObject, entry: &Entry) {
         match (last_property(object, key), value) {
             (Some(property), Some(value)) => set_value(&property, value),
             (Some(property), None) => property.remove(),
-            (None, Some(value)) => _ = object.append(key, input(value)),
+            (None, Some(value)) => _ = object.append(key, to_cst(value)),
             (None, None) => {}
         }
     }
@@ -104,7 +104,7 @@ fn set_required(object: &CstObject, entry: &Entry) {
 fn new_object(entry: &Entry) -> CstInputValue {
     let mut pairs = Vec::new();
     for (key, value) in entry.all() {
-        pairs.push((key.to_owned(), input(value)));
+        pairs.push((key.to_owned(), to_cst(value)));
     }
     CstInputValue::Object(pairs)
 }
@@ -156,7 +156,7 @@ pub(crate) fn set_hook(
             set_value(&property, &handler["command"]);
         }
     } else {
-        let list = CstInputValue::Array(vec![input(handler)]);
+        let list = CstInputValue::Array(vec![to_cst(handler)]);
         groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
     }
     for repeated in existing {
@@ -253,7 +253,7 @@ struct Document<'t> {
 
 impl<'t> Document<'t> {
     fn parse(syntax: JsonSyntax, text: &'t str) -> Result<Document<'t>, Diagnostic> {
-        match CstRootNode::parse(text, &options(syntax)) {
+        match CstRootNode::parse(text, &parse_options(syntax)) {
             Ok(root) => Ok(Document { syntax, text, root }),
             Err(error) => Err(not_json(&error, text)),
         }
@@ -348,27 +348,28 @@ fn set_value(property: &CstObjectProp, value: &Value) {
     {
         return;
     }
-    property.set_value(input(value));
+    property.set_value(to_cst(value));
 }
 
-fn input(value: &Value) -> CstInputValue {
+/// Returns a value as `jsonc-parser` inserts it.
+fn to_cst(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(boolean) => CstInputValue::Bool(*boolean),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(to_cst).collect()),
         Value::Object(object) => {
             let mut pairs = Vec::new();
             for (key, value) in object {
-                pairs.push((key.clone(), input(value)));
+                pairs.push((key.clone(), to_cst(value)));
             }
             CstInputValue::Object(pairs)
         }
     }
 }
 
-fn options(syntax: JsonSyntax) -> ParseOptions {
+fn parse_options(syntax: JsonSyntax) -> ParseOptions {
     ParseOptions {
         allow_comments: syntax != JsonSyntax::Strict,
         allow_trailing_commas: syntax == JsonSyntax::Lenient,
