@@ -114,6 +114,7 @@ struct Misspelled<'m> {
 }
 
 impl Misspelled<'_> {
+    /// Returns the question whether one of the similar names was meant.
     fn question(&self) -> String {
         let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
         format!(
@@ -123,6 +124,7 @@ impl Misspelled<'_> {
         )
     }
 
+    /// Returns a text that has the model ask the question.
     fn note_for_model(&self) -> String {
         format!(
             "The user's message begins with {}, but {} Ask the user this first, unless the message is clearly no command.",
@@ -142,6 +144,7 @@ struct Reading<'m> {
 }
 
 impl Reading<'_> {
+    /// Returns a text for the model about a misspelled name or, without one, a withheld prompt.
     fn note_for_model(&self) -> Option<String> {
         if let Some(misspelled) = &self.misspelled {
             return Some(misspelled.note_for_model());
@@ -150,6 +153,7 @@ impl Reading<'_> {
         Some(format!("Tell the user: {hint}."))
     }
 
+    /// Returns a line for the user about a misspelled name or, without one, a withheld prompt.
     fn note_for_user(&self) -> Option<String> {
         match &self.misspelled {
             Some(misspelled) => Some(misspelled.question()),
@@ -252,6 +256,7 @@ impl TypedNames<'_> {
         self.listed().iter().map(|listed| &listed.found)
     }
 
+    /// Returns all prompts, which are listed once.
     fn listed(&self) -> &[ListedPrompt] {
         self.listed.get_or_init(|| {
             let mut listed = Vec::new();

@@ -57,7 +57,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         note: "",
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: |at, _| at.hooks_disabled_by("disableAllHooks", true),
+        check: |examined, _| examined.hooks_disabled_by("disableAllHooks", true),
     }),
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model
     // gets 2 KB and a file.
@@ -94,53 +94,57 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
 };
 
 /// Returns why Claude Code would not start a server.
-fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
+fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     let name = named(&server.name);
-    if is_listed(at, "disabledMcpServers", &server.name) {
+    if is_listed(examined, "disabledMcpServers", &server.name) {
         let fix = "enable it with `/mcp` in Claude Code";
-        return Some(at.broken(format!("{name} is disabled in this project"), fix));
+        return Some(examined.broken(format!("{name} is disabled in this project"), fix));
     }
     if server.scope != Scope::Project {
         return None;
     }
-    if is_listed(at, "disabledMcpjsonServers", &server.name) {
+    if is_listed(examined, "disabledMcpjsonServers", &server.name) {
         let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-        return Some(at.broken(format!("{name} of this project was refused"), fix));
+        return Some(examined.broken(format!("{name} of this project was refused"), fix));
     }
-    if accepts_all_of_project(at) || is_listed(at, "enabledMcpjsonServers", &server.name) {
+    if accepts_all_of_project(examined)
+        || is_listed(examined, "enabledMcpjsonServers", &server.name)
+    {
         return None;
     }
     let message = format!("{name} comes with the project and has not been accepted yet");
-    Some(at.warning(message, "start `claude` here once, and accept it"))
+    Some(examined.warning(message, "start `claude` here once, and accept it"))
 }
 
 /// Returns whether a list of servers in the settings, or in what Claude Code keeps about the
 /// project, has a server.
-fn is_listed(at: &Examined, list: &str, server: &str) -> bool {
-    let project = at.system.project.to_string_lossy();
-    let project_list = at.files.setting(&["projects", &project, list]);
-    let lists = at.settings().map(|file| &file.value[list]);
+fn is_listed(examined: &Examined, list: &str, server: &str) -> bool {
+    let project = examined.system.project.to_string_lossy();
+    let project_list = examined.files.setting(&["projects", &project, list]);
+    let lists = examined.settings().map(|file| &file.value[list]);
     lists
         .chain(project_list)
         .any(|list| list_contains(list, server))
 }
 
 /// Returns whether the user accepts all servers of the project.
-fn accepts_all_of_project(at: &Examined) -> bool {
+fn accepts_all_of_project(examined: &Examined) -> bool {
     let key = "enableAllProjectMcpServers";
-    at.settings().any(|file| file.value[key] == true)
+    examined.settings().any(|file| file.value[key] == true)
 }
 
 /// Returns a finding if Claude Code asks before each call of `expand_prompt`.
-fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
+fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
     // With a hook, the model seldom has to call the tool.
-    let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty()
-        || CLAUDE_CODE.plugin(at.files, at.system).is_some();
-    if has_hook || is_allowed(at, &server.name) {
+    let has_hook = !CLAUDE_CODE.hooks(examined.files).is_empty()
+        || CLAUDE_CODE
+            .plugin(examined.files, examined.system)
+            .is_some();
+    if has_hook || is_allowed(examined, &server.name) {
         return None;
     }
     let tool = format!("mcp__{}__expand_prompt", server.name);
-    Some(at.warning(
+    Some(examined.warning(
         "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call",
         format!(
             "add {} to `permissions.allow` in its settings.json",
@@ -150,14 +154,14 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
 }
 
 /// Returns whether the settings allow all calls of the tool `expand_prompt` of a server.
-fn is_allowed(at: &Examined, server: &str) -> bool {
+fn is_allowed(examined: &Examined, server: &str) -> bool {
     let rules = [
         format!("mcp__{server}__expand_prompt"),
         format!("mcp__{server}"),
         format!("mcp__{server}__*"),
         "mcp__*".to_owned(),
     ];
-    for file in at.settings() {
+    for file in examined.settings() {
         let allowed = &file.value["permissions"]["allow"];
         if rules.iter().any(|rule| list_contains(allowed, rule)) {
             return true;

@@ -42,9 +42,10 @@ pub(super) static CODEX: Agent = Agent {
             let key = format!("{}:user_prompt_submit:{group}:{number}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), key]
         }),
-        check: |at, hook| {
-            at.hooks_disabled_by("features.hooks", false)
-                .or_else(|| not_trusted(at, hook))
+        check: |examined, hook| {
+            examined
+                .hooks_disabled_by("features.hooks", false)
+                .or_else(|| not_trusted(examined, hook))
         },
     }),
     // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of
@@ -114,13 +115,13 @@ fn environment(system: &System, server: &Registration) -> Environment {
 }
 
 /// Returns a finding if the server is the project's, and Codex does not trust the project.
-fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
+fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     if server.scope != Scope::Project {
         return None;
     }
-    for folder in at.system.project.ancestors() {
+    for folder in examined.system.project.ancestors() {
         let keys = ["projects", &folder.to_string_lossy(), "trust_level"];
-        if at
+        if examined
             .files
             .setting(&keys)
             .is_some_and(|level| level == "trusted")
@@ -129,7 +130,7 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
         }
     }
     let message = "Codex does not trust this project yet, and reads nothing in its .codex";
-    Some(at.warning(message, "start `codex` here once, and trust the project"))
+    Some(examined.warning(message, "start `codex` here once, and trust the project"))
 }
 
 /// Returns a finding if Codex does not run a hook because the user has not trusted it, or has
@@ -138,16 +139,16 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
 /// Codex records a hash of each hook that its user trusts, and asks again when the hook changes.
 /// How it makes the hash is undocumented, so only the existence of a record is checked. `install`
 /// removes the record of a hook that it changes.
-fn not_trusted(at: &Examined, hook: &HookLine) -> Option<Finding> {
-    let Some(record) = CODEX.trust_record(at.files, &hook.path, hook.place) else {
-        return Some(at.warning(
+fn not_trusted(examined: &Examined, hook: &HookLine) -> Option<Finding> {
+    let Some(record) = CODEX.trust_record(examined.files, &hook.path, hook.place) else {
+        return Some(examined.warning(
             "Codex silently skips the hook until you trust it, and has no record that you do",
             "start `codex` once, and choose \"Trust all and continue\"",
         ));
     };
     if record.value["enabled"] == false {
         let fix = "enable it with `/hooks` in Codex";
-        return Some(at.broken("the hook is disabled in Codex", fix));
+        return Some(examined.broken("the hook is disabled in Codex", fix));
     }
     None
 }

@@ -166,7 +166,7 @@ impl ConfigFile {
     /// Returns the file to write: where symlinks lead.
     ///
     /// # Errors
-    /// It is clear without trying that it cannot be written.
+    /// The link is broken, or the file is read-only.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
         let target = whole_file::target(&self.path).map_err(|error| {
             let fix = "point the link at a file that exists, or delete it";

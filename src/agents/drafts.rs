@@ -41,7 +41,7 @@ pub struct EditorDoubt {
 /// The command of an editor.
 struct EditorCommand {
     /// The variable or the setting that has the command.
-    source: String,
+    source: &'static str,
     command: String,
     is_setting: bool,
 }
@@ -101,7 +101,7 @@ impl Drafts {
                 && let Some(command) = command.as_str()
             {
                 return Some(EditorCommand {
-                    source: key.to_owned(),
+                    source: key,
                     command: command.to_owned(),
                     is_setting: true,
                 });
@@ -112,7 +112,7 @@ impl Drafts {
 
     /// Returns why an editor is probably not the intended one, if a variable names this program.
     fn doubt(&self, title: &str, editor: &EditorCommand) -> Option<EditorDoubt> {
-        let source = &editor.source;
+        let source = editor.source;
         let command = quoted(&editor.command);
         if editor.is_setting {
             return Some(EditorDoubt {
@@ -140,13 +140,13 @@ impl Drafts {
     }
 }
 
-/// Returns the editors that VISUAL and EDITOR name, those of them that are set.
+/// Returns the editor that VISUAL names, and the one that EDITOR names, if these are set.
 fn editor_variables(environment: &Environment) -> Vec<EditorCommand> {
     let mut variables = Vec::new();
     for name in ["VISUAL", "EDITOR"] {
         if let Some(command) = environment.text(name) {
             variables.push(EditorCommand {
-                source: name.to_owned(),
+                source: name,
                 command,
                 is_setting: false,
             });

@@ -104,11 +104,11 @@ impl Syntax {
 
 /// Returns the value at the end of a path of keys.
 pub(super) fn value_at<'v>(value: &'v Value, keys: &[impl AsRef<str>]) -> Option<&'v Value> {
-    let mut value = value;
+    let mut current = value;
     for key in keys {
-        value = value.get(key.as_ref())?;
+        current = current.get(key.as_ref())?;
     }
-    Some(value)
+    Some(current)
 }
 
 #[cfg(test)]

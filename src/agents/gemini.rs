@@ -53,7 +53,7 @@ pub(super) static GEMINI: Agent = Agent {
         note: "",
         escapes_angle_brackets: true,
         trust_record_keys: None,
-        check: |at, _| at.hooks_disabled_by("hooksConfig.enabled", false),
+        check: |examined, _| examined.hooks_disabled_by("hooksConfig.enabled", false),
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit {
@@ -89,30 +89,32 @@ pub(super) static GEMINI: Agent = Agent {
 };
 
 /// Returns a finding if `gemini mcp disable` has disabled a server.
-fn disabled(at: &Examined, server: &Registration) -> Option<Finding> {
-    let enablement = value_beside_settings(at, "mcp-server-enablement.json");
+fn disabled(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let enablement = value_beside_settings(examined, "mcp-server-enablement.json");
     if enablement[&server.name]["enabled"] != false {
         return None;
     }
     let message = format!("{} is disabled", named(&server.name));
-    Some(at.broken(message, format!("run `gemini mcp enable {}`", server.name)))
+    Some(examined.broken(message, format!("run `gemini mcp enable {}`", server.name)))
 }
 
 /// Returns a finding if Gemini CLI does not trust the working directory. (The trust that an editor
 /// reports to it is unknown here.)
-fn not_trusted(at: &Examined, _: &Registration) -> Option<Finding> {
-    let environment = &at.system.environment;
+fn not_trusted(examined: &Examined, _: &Registration) -> Option<Finding> {
+    let environment = &examined.system.environment;
     let trusts_workspace = environment.text("GEMINI_CLI_TRUST_WORKSPACE");
-    let checks_trust = at.files.setting(&["security", "folderTrust", "enabled"]);
+    let checks_trust = examined
+        .files
+        .setting(&["security", "folderTrust", "enabled"]);
     if trusts_workspace.as_deref() == Some("true") || checks_trust == Some(&json!(false)) {
         return None;
     }
-    let rules = value_beside_settings(at, "trustedFolders.json");
-    let rule = rule_for(&at.system.project, &rules);
+    let rules = value_beside_settings(examined, "trustedFolders.json");
+    let rule = rule_for(&examined.system.project, &rules);
     if matches!(rule, Some("TRUST_FOLDER" | "TRUST_PARENT")) {
         return None;
     }
-    Some(at.warning(
+    Some(examined.warning(
         "Gemini CLI does not trust this folder, and starts no server in it",
         "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`",
     ))
@@ -149,8 +151,8 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Returns the value of a JSON file beside the settings, or null if it cannot be read.
-fn value_beside_settings(at: &Examined, name: &str) -> Value {
-    let Some(folder) = (GEMINI.settings_folder)(at.system) else {
+fn value_beside_settings(examined: &Examined, name: &str) -> Value {
+    let Some(folder) = (GEMINI.settings_folder)(examined.system) else {
         return Value::Null;
     };
     match ConfigFile::read(&folder.join(name), GEMINI.config.syntax, Scope::User) {
@@ -160,11 +162,11 @@ fn value_beside_settings(at: &Examined, name: &str) -> Value {
 }
 
 /// Returns a finding if Gemini CLI asks before each call.
-fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
+fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
     if server.entry.get("trust") == Some(&json!(true)) {
         return None;
     }
-    Some(at.warning(
+    Some(examined.warning(
         "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model",
         "set `trust` to true, unless agents may edit prompts",
     ))

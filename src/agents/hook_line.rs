@@ -166,8 +166,8 @@ fn program_index(words: &[String]) -> Option<usize> {
 /// Returns the words of a line without [`NEVER_FAILS`], or none if it runs no hook.
 ///
 /// The file may come from another system, so the line is split as a POSIX shell does, and as
-/// Windows does. The way in which prompt-expander is the first word wins, or else that of this
-/// system.
+/// Windows does; as on this system first. The words that begin with prompt-expander win, or else
+/// the first ones that run it as a hook.
 fn words(line: &str) -> Vec<String> {
     let line = without_suffix(line);
     if line.contains('\n') {

@@ -12,7 +12,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The name that is shown.
+    /// Returns the name that is shown.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -54,7 +54,6 @@ pub struct PartLimit {
     pub is_printed: bool,
 }
 
-// The mean of two lengths may have a half, so the functions below add up the two lengths.
 impl PartLimit {
     /// Returns the length of the object `{"prompt":"…"}` with this text, rounded up.
     pub fn length(self, text: &str) -> usize {
@@ -63,7 +62,7 @@ impl PartLimit {
         } else {
             2 * r#"{"prompt":""}"#.len()
         };
-        let mut twice = around;
+        let mut twice = around; // twice the length, because the mean of two may have a half
         for character in text.chars() {
             twice = twice.saturating_add(self.twice_in_result(character));
         }
@@ -75,7 +74,7 @@ impl PartLimit {
         if !self.is_printed {
             return self.unit.count(json);
         }
-        let mut twice = 0;
+        let mut twice = 0; // twice the length, because the mean of two may have a half
         for character in json.chars() {
             twice += self.unit.length_of(character) + self.length_in_json(character);
         }
@@ -84,7 +83,7 @@ impl PartLimit {
 
     /// Returns the longest beginning of a text that adds at most `max` to the length of the result.
     pub fn beginning_within(self, text: &str, max: usize) -> &str {
-        let mut twice = 0_usize;
+        let mut twice = 0_usize; // twice the length, because the mean of two may have a half
         for (position, character) in text.char_indices() {
             twice += self.twice_in_result(character);
             if twice > max.saturating_mul(2) {

@@ -101,12 +101,12 @@ fn is_draft(_folder: &str, file: &str) -> bool {
 
 /// Returns a finding if opencode has not installed its package for plugins yet. It does so when it
 /// starts, in the folder that has `plugins`, and waits for it.
-fn without_package(at: &Examined, hook: &HookLine) -> Option<Finding> {
+fn without_package(examined: &Examined, hook: &HookLine) -> Option<Finding> {
     let folder = hook.path.parent()?.parent()?;
     if folder.join("node_modules/@opencode-ai/plugin").exists() {
         return None;
     }
-    Some(at.warning(
+    Some(examined.warning(
         "opencode has not installed its package for plugins yet; without a network, each start waits 75 s",
         "start `opencode` once with a network, or remove this file",
     ))

@@ -110,11 +110,12 @@ impl<'t> Lines<'t> {
 
     /// Returns whether this byte of the current paragraph is between backticks.
     fn is_code(&mut self, position: usize) -> bool {
+        // The spans of a paragraph are found once.
         let known = &self.code.paragraph;
         if known.start != self.paragraph || !known.contains(&position) {
             self.code = CodeSpans::find(self.text, self.paragraph..self.paragraph_end());
         }
-        self.code.contain(position)
+        self.code.contains(position)
     }
 
     /// Returns where the current paragraph ends: before the next blank line.
@@ -159,7 +160,8 @@ impl CodeSpans {
         CodeSpans { paragraph, spans }
     }
 
-    fn contain(&self, position: usize) -> bool {
+    /// Returns whether a position is in one of the spans.
+    fn contains(&self, position: usize) -> bool {
         let following = self.spans.partition_point(|span| span.end <= position);
         match self.spans.get(following) {
             Some(span) => span.start < position,
@@ -279,8 +281,8 @@ impl Fence {
         })
     }
 
-    /// Returns whether a line closes the code block. One that began after other text may also end
-    /// after some.
+    /// Returns whether a line closes the code block that this fence opens. If text is before the
+    /// fence, text may also be before the closing one.
     fn is_closed_by(&self, line: &str) -> bool {
         if !self.is_alone && line.trim_end().ends_with("```") {
             return true;

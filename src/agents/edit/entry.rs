@@ -45,6 +45,7 @@ pub(super) fn syntax_error(text: &str, byte: usize, message: &str) -> Diagnostic
     Diagnostic::new(Kind::Invalid, uncapitalized(message), "correct it").at(position)
 }
 
+/// Returns a text with its first letter in lower case.
 fn uncapitalized(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

@@ -262,6 +262,7 @@ fn with_line_endings_of(original: &str, changed: String) -> String {
     changed.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
+/// Returns the value of an item in JSON; null if it has none.
 fn json_of_item(item: &Item) -> Value {
     match item.clone().into_value() {
         Ok(value) => json_of(&value),
@@ -269,6 +270,7 @@ fn json_of_item(item: &Item) -> Value {
     }
 }
 
+/// Returns a value of TOML in JSON, where a time is a string.
 fn json_of(value: &toml_edit::Value) -> Value {
     match value {
         toml_edit::Value::String(text) => Value::String(text.value().clone()),

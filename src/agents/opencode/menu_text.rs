@@ -28,8 +28,8 @@ const ARGUMENTS: &str = "ARGUMENTS";
 /// Joins the pieces of a message so that opencode finds none of its marks in them, except in the
 /// values.
 ///
-/// Text such as `` !`id` costs $1 `` becomes `` ! `id` costs $⁠1 ``, where a word joiner is before
-/// the `1`. The value `$1` of an argument stays as it is.
+/// The text `` !`id` costs $1 `` becomes `` ! `id` costs $_1 ``, where `_` is an invisible word
+/// joiner. The value `$1` of an argument stays as it is.
 pub(super) fn join_without_marks(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     let mut message = MenuText::default();
     for piece in pieces {

@@ -166,11 +166,14 @@ impl<'f> Scan<'f> {
         }
     }
 
+    /// Begins to read a folder. The rest of the folder above is read after it.
     fn enter(&mut self, folder: &Path, depth: usize) {
         let entries = WalkDir::new(folder).min_depth(1).into_iter();
         self.stack.push(OpenFolder { entries, depth });
     }
 
+    /// Returns the next entry of the folder that was entered last, or, if that has no more, of the
+    /// one entered before. `None`: everything is read.
     fn next_entry(&mut self) -> Option<ScannedEntry> {
         while let Some(folder) = self.stack.last_mut() {
             let Some(entry) = folder.entries.next() else {
@@ -199,6 +202,7 @@ impl<'f> Scan<'f> {
         }
     }
 
+    /// Adds a file or a folder, or what a symlink points to. Hidden entries are left out.
     fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
         let path = entry.path();
         if is_hidden(path) {

@@ -23,7 +23,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Anything may have changed.
+    /// Returns the change that may be of anything.
     pub fn anything() -> Change {
         Change::of_folder(String::new())
     }
@@ -44,7 +44,7 @@ impl Change {
         }
     }
 
-    /// The change of a file or folder in a folder of prompts.
+    /// Returns the change of a file or folder in a folder of prompts.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
             Some(Ok(file)) => Change::of_prompts(BTreeSet::from([file.name])),
@@ -62,7 +62,8 @@ impl Change {
         self.prompts.len() + self.folders.len()
     }
 
-    /// Returns whether it may concern a caller for whom only the prompts with this prefix exist.
+    /// Returns whether the change may concern a caller for whom only the prompts with this prefix
+    /// exist.
     pub fn concerns(&self, prefix: Option<&Prefix>) -> bool {
         let Some(prefix) = prefix else {
             return true;
@@ -70,13 +71,14 @@ impl Change {
         self.is_of_folder(Some(prefix)) || self.prompts.iter().any(|name| prefix.contains(name))
     }
 
-    /// Returns whether the prompt of this name exists for such a caller, and may have changed.
+    /// Returns whether the prompt of this name exists for a caller with this prefix, and may have
+    /// changed.
     pub fn may_be_of(&self, name: &str, prefix: Option<&Prefix>) -> bool {
         prefix.is_none_or(|prefix| prefix.contains(name))
             && (self.is_of_folder(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
     }
 
-    /// Returns whether anything that exists for such a caller may have changed.
+    /// Returns whether anything that exists for a caller with this prefix may have changed.
     fn is_of_folder(&self, prefix: Option<&Prefix>) -> bool {
         let mut folders = self.folders.iter();
         folders.any(|folder| prefix.is_none_or(|prefix| prefix.overlaps(folder)))
@@ -161,7 +163,7 @@ impl Watched {
         }
     }
 
-    /// Every path to watch.
+    /// Returns every path to watch.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.folders.keys().chain(
             self.entries
