@@ -115,6 +115,7 @@ impl StoreCommand {
 }
 
 impl Push {
+    /// Makes the files of the store those of the folder.
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let options = &self.options;
         let folder = &options.folder;
@@ -134,8 +135,12 @@ impl Push {
         );
         let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         if self.prune {
-            let missing = stored.keys().filter(|path| !options.has_file(path));
-            paths.extend(missing.cloned());
+            for path in stored.keys() {
+                // A file that the store does not take is in the folder, too.
+                if !folder.join(&**path).exists() {
+                    paths.insert(Arc::clone(path));
+                }
+            }
         }
         let sides = Sides {
             target: SyncTarget::Store,
@@ -143,8 +148,8 @@ impl Push {
             store: &store,
             reporter,
             agreed: AgreedTexts::load(folder, &address),
-            old: &stored,
-            new: &files,
+            target_texts: &stored,
+            new_texts: &files,
             paths,
             overwritten: &options.overwrite,
             overwrites_all: options.overwrite_all,
@@ -171,15 +176,15 @@ struct PullTexts {
 }
 
 impl PullTexts {
+    /// Reads the texts of the store, and of the same paths in the folder.
     fn read(store: &Postgres, folder: &Path) -> PullTexts {
         let mut texts = PullTexts::default();
         for (path, text) in store.files() {
             match text_at(folder, &path) {
-                Ok(Some(old)) => {
-                    texts.files.insert(Arc::clone(&path), old);
-                    texts.stored.insert(path, text);
-                }
-                Ok(None) => {
+                Ok(file_text) => {
+                    if let Some(file_text) = file_text {
+                        texts.files.insert(Arc::clone(&path), file_text);
+                    }
                     texts.stored.insert(path, text);
                 }
                 Err(problem) => texts.problems.push(problem),
@@ -190,6 +195,7 @@ impl PullTexts {
 }
 
 impl SyncOptions {
+    /// Writes the files of the store into the folder.
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required()?;
         let store = open(&address)?;
@@ -211,8 +217,8 @@ impl SyncOptions {
             store: &store,
             reporter,
             agreed,
-            old: &files,
-            new: &stored,
+            target_texts: &files,
+            new_texts: &stored,
             paths: stored.keys().cloned().collect(),
             overwritten: &self.overwrite,
             overwrites_all: self.overwrite_all,
@@ -249,12 +255,8 @@ impl SyncOptions {
         Ok(())
     }
 
-    fn has_file(&self, path: &str) -> bool {
-        self.folder.join(path).exists()
-    }
-
-    /// Shows what will change, asks, writes the files with `write`, and records what both sides
-    /// then have in common.
+    /// Makes the target of a push or a pull like the other side: shows what will change, asks,
+    /// writes the files with `write`, and records what both sides then have in common.
     ///
     /// # Errors
     /// There are conflicts, whose files stay as they are; or a file cannot be written.
@@ -320,7 +322,7 @@ impl SyncOptions {
             }
         }
         for path in same {
-            agreed.set(&path, sides.new.get(&path).map(|text| &**text));
+            agreed.set(&path, sides.new_texts.get(&path).map(|text| &**text));
         }
         if let Err(error) = agreed.save(&self.folder, address) {
             sides.reporter.warn(&format!(
@@ -343,8 +345,9 @@ fn show(
     conflicts: &[&Difference],
     target: SyncTarget,
 ) -> anyhow::Result<()> {
-    let lines: String = changes.iter().map(|change| change.line(target)).collect();
-    output::print_lines(&lines.into())?;
+    for change in changes {
+        output::print_lines(&change.line(target).into())?;
+    }
     for conflict in conflicts {
         output::print_lines(&conflict.line(target).into())?;
         print_diff(&conflict.diff(target))?;

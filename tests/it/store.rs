@@ -310,6 +310,18 @@ fn a_server_does_not_start_without_the_address_of_its_store() {
 }
 
 #[test]
+fn a_store_that_cannot_be_reached_is_named_with_its_host_and_port() {
+    let client = Client::new().arguments([]);
+    client.make_folder("in");
+    let want = "the store at 127.0.0.1:1 does not answer: Connection refused (os error 111); is PostgreSQL running there?";
+    for command in ["init", "push in", "pull out"] {
+        client
+            .words(&format!("store {command} --store postgres://127.0.0.1:1/x"))
+            .says(1, &[want]);
+    }
+}
+
+#[test]
 fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
     let Some(url) = database() else { return };
     let client = on(&url);

@@ -48,9 +48,10 @@ pub(super) struct Sides<'s> {
     pub(super) store: &'s Postgres,
     pub(super) reporter: &'s Reporter,
     pub(super) agreed: AgreedTexts,
-    /// The texts of the target, and of the other side.
-    pub(super) old: &'s StoredTexts,
-    pub(super) new: &'s StoredTexts,
+    /// The texts that the target has now.
+    pub(super) target_texts: &'s StoredTexts,
+    /// The texts of the other side, which the target gets.
+    pub(super) new_texts: &'s StoredTexts,
     /// The files to compare.
     pub(super) paths: BTreeSet<Arc<str>>,
     /// The prompts that are replaced even if they are in conflict.
@@ -66,7 +67,7 @@ impl Sides<'_> {
     pub(super) fn compare(&self) -> anyhow::Result<Vec<Difference>> {
         let mut differing: Vec<Arc<str>> = Vec::new();
         for path in &self.paths {
-            if self.old.get(path) != self.new.get(path) {
+            if self.target_texts.get(path) != self.new_texts.get(path) {
                 differing.push(Arc::clone(path));
             }
         }
@@ -75,13 +76,13 @@ impl Sides<'_> {
         let mut differences = Vec::new();
         for path in differing {
             let last_write = last_writes.remove(&*path);
-            let is_replaceable = committed.contains(&*path)
+            let may_change = committed.contains(&*path)
                 || self.is_as_agreed(&path)
                 || self.was_never_there(&path, last_write.is_some())
                 || self.overwrites(&path);
-            let old = self.old.get(&path).cloned();
-            let new = self.new.get(&path).cloned();
-            let outcome = if !is_replaceable {
+            let old = self.target_texts.get(&path).cloned();
+            let new = self.new_texts.get(&path).cloned();
+            let outcome = if !may_change {
                 SyncOutcome::Conflict
             } else if old.is_none() {
                 SyncOutcome::Create
@@ -104,7 +105,7 @@ impl Sides<'_> {
     /// Returns whether nobody has changed or deleted the target's file since it was the same on
     /// both sides.
     fn is_as_agreed(&self, path: &str) -> bool {
-        let old = self.old.get(path).map(|text| &**text);
+        let old = self.target_texts.get(path).map(|text| &**text);
         self.agreed.has(path, old)
     }
 
@@ -112,7 +113,7 @@ impl Sides<'_> {
     /// store remembers deleted files in its history; a folder only those that both sides had.
     fn was_never_there(&self, path: &str, is_in_history: bool) -> bool {
         let was_deleted = self.target == SyncTarget::Store && is_in_history;
-        !self.old.contains_key(path) && !self.agreed.knows(path) && !was_deleted
+        !self.target_texts.contains_key(path) && !self.agreed.knows(path) && !was_deleted
     }
 
     /// Returns the paths whose text in the target is an earlier version in the folder's git
@@ -120,7 +121,7 @@ impl Sides<'_> {
     fn committed(&self, differing: &[Arc<str>]) -> BTreeSet<String> {
         let mut texts = Vec::new();
         for path in differing {
-            if let Some(old) = self.old.get(path)
+            if let Some(old) = self.target_texts.get(path)
                 && !self.is_as_agreed(path)
             {
                 texts.push(PathText { path, text: old });
@@ -144,7 +145,7 @@ impl Sides<'_> {
 }
 
 impl SyncTarget {
-    /// The words for the target and for the other side.
+    /// Returns the words for the target and for the other side: `store` and `folder` for a push.
     pub(super) fn sides(self) -> [&'static str; 2] {
         match self {
             SyncTarget::Store => ["store", "folder"],
