@@ -114,10 +114,7 @@ impl Tests {
             if index == 0 {
                 line_text = line_text.trim_start_matches('\u{feff}');
             }
-            let position = Position {
-                line: index + 1,
-                column: 1,
-            };
+            let position = Position::at_line(index + 1);
             parser.add(TestLine {
                 text: line_text,
                 position,

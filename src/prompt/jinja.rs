@@ -571,7 +571,7 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     };
     let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
     Diagnostic::new(Kind::TooLong, format!("its template fails: {cause}"), "")
-        .at(Position { line, column: 1 })
+        .at(Position::at_line(line))
 }
 
 fn error_text(error: &Error) -> String {

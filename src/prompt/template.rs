@@ -39,7 +39,7 @@ impl Place {
     /// Returns the place of a body that begins in this line.
     pub(super) fn at_line(line: usize) -> Place {
         Place {
-            start: Position { line, column: 1 },
+            start: Position::at_line(line),
             is_verbatim: true,
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct Original {
 }
 
 /// A folder of prompts in one format.
-struct FormatFolder {
+struct ImportFolder {
     format: &'static Format,
     folder: PathBuf,
 }
@@ -80,10 +80,10 @@ pub(super) fn read(
 /// Without a format, the suffixes of paths say it: first that of the path or of a folder above it,
 /// then, if the path is a folder, those of the folders below it. Otherwise, there is one folder,
 /// which has prompts of this program unless the suffix of the file says another format.
-fn format_folders(format: Option<&'static Format>, path: &Path) -> Vec<FormatFolder> {
+fn format_folders(format: Option<&'static Format>, path: &Path) -> Vec<ImportFolder> {
     let folder = folder_of_prompts(path);
     if let Some(format) = format {
-        return vec![FormatFolder { format, folder }];
+        return vec![ImportFolder { format, folder }];
     }
     if let Some(known) = known_folder_above(path) {
         return vec![known];
@@ -95,7 +95,7 @@ fn format_folders(format: Option<&'static Format>, path: &Path) -> Vec<FormatFol
         }
     }
     let format = format_of_suffix(path).unwrap_or(Format::OWN);
-    vec![FormatFolder { format, folder }]
+    vec![ImportFolder { format, folder }]
 }
 
 /// Returns whether a path is one prompt: a file, or a folder such as that of a skill.
@@ -122,12 +122,12 @@ fn folder_of_prompts(path: &Path) -> PathBuf {
 
 /// Returns the path, or the nearest folder above it, whose suffix says its format:
 /// `x/.claude/commands/git` → `x/.claude/commands`.
-fn known_folder_above(path: &Path) -> Option<FormatFolder> {
+fn known_folder_above(path: &Path) -> Option<ImportFolder> {
     for folder in path.ancestors() {
         for format in formats() {
             if format.folders.iter().any(|suffix| folder.ends_with(suffix)) {
                 let folder = folder.to_owned();
-                return Some(FormatFolder { format, folder });
+                return Some(ImportFolder { format, folder });
             }
         }
     }
@@ -136,7 +136,7 @@ fn known_folder_above(path: &Path) -> Option<FormatFolder> {
 
 /// Returns the folders below a folder whose suffix says their format. Below `~` and below
 /// `~/.claude`, these are `~/.claude/commands` and `~/.claude/skills`.
-fn known_folders_below(path: &Path) -> Vec<FormatFolder> {
+fn known_folders_below(path: &Path) -> Vec<ImportFolder> {
     let mut known = Vec::new();
     for format in formats() {
         if !format.plugin.is_empty() {
@@ -146,7 +146,7 @@ fn known_folders_below(path: &Path) -> Vec<FormatFolder> {
             for above in path.ancestors().take(2) {
                 let folder = above.join(suffix);
                 if folder.starts_with(path) && folder.is_dir() {
-                    known.push(FormatFolder { format, folder });
+                    known.push(ImportFolder { format, folder });
                 }
             }
         }
@@ -178,7 +178,7 @@ fn reach_in(source: &PromptSource, folder: &Path, path: &Path) -> Reach {
 
 impl Originals {
     /// Adds the prompts of a folder whose files are at or below a path.
-    fn read_folder(&mut self, root: &FormatFolder, reach: Reach, path: &Path) {
+    fn read_folder(&mut self, root: &ImportFolder, reach: Reach, path: &Path) {
         let library = Library::of_folder(Some(root.format), root.folder.clone(), reach);
         let listing = library.view().list();
         for problem in listing.problems {
@@ -241,7 +241,7 @@ impl Originals {
     }
 }
 
-impl FormatFolder {
+impl ImportFolder {
     /// Returns whether a file of this folder is Markdown of this program.
     fn has_own_markdown(&self, file: &Path) -> bool {
         self.format

@@ -54,10 +54,7 @@ fn continues_value(line: &str) -> bool {
 }
 
 fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
-    let position = Position {
-        line: number,
-        column: 1,
-    };
+    let position = Position::at_line(number);
     let shown = quoted(line.trim());
     Diagnostic::warning(
         Some(position),
@@ -79,10 +76,7 @@ struct KeyBlock<'y> {
 
 impl KeyBlock<'_> {
     fn position(&self) -> Position {
-        Position {
-            line: self.line,
-            column: 1,
-        }
+        Position::at_line(self.line)
     }
 
     /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as

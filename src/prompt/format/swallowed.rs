@@ -46,10 +46,7 @@ pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnosti
         first_line + lines.len()
     );
     let fix = "write `---` alone in a line after the last key, or delete this line";
-    let position = Position {
-        line: first_line + index,
-        column: 1,
-    };
+    let position = Position::at_line(first_line + index);
     Err(Diagnostic::error(Some(position), message, fix))
 }
 
