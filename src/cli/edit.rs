@@ -5,8 +5,8 @@ use super::path;
 use super::source::PromptSource;
 use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
-use crate::library::{Caller, Found, Layer, Library, create_prompt_file, delete_unchanged};
-use crate::prompt::{Diagnostic, Format, Revision, Severity};
+use crate::library::{Caller, Found, Layer, Library, View, create_prompt_file, delete_unchanged};
+use crate::prompt::{Diagnostic, Format, Kind, Name, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -33,9 +33,7 @@ impl Edit {
     ) -> anyhow::Result<ExitCode> {
         let library = source.library();
         let view = library.view();
-        let found = view
-            .find(&self.name)
-            .map_err(reporter.failure(&view, "edit"))?;
+        let found = self.find(&view, reporter)?;
         if let Some(pack) = found.pack_version() {
             let name = &found.name;
             bail!(
@@ -56,6 +54,20 @@ impl Edit {
                 )
             }
         }
+    }
+
+    /// Finds the prompt. If there is none, the error has the command that creates it.
+    fn find(&self, view: &View, reporter: &Reporter) -> anyhow::Result<Found> {
+        view.find(&self.name).map_err(|diagnostic| {
+            let is_missing = matches!(diagnostic.kind, Kind::NoSuchPrompt { .. });
+            match Name::for_new_file(&self.name) {
+                Ok(name) if is_missing => {
+                    reporter.warn_all(view.unreadable());
+                    anyhow!("{diagnostic} (`prompt-expander new {name} --edit` makes a new one)")
+                }
+                _ => reporter.failure(view, "edit")(diagnostic),
+            }
+        })
     }
 }
 

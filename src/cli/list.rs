@@ -73,6 +73,7 @@ impl List {
             }
             Some(columns) => {
                 output::print(&self.page(&prompts, &problems, columns))?;
+                #[cfg(feature = "openapi")]
                 note_absent_team(source, reporter);
             }
         }
@@ -189,13 +190,11 @@ impl List {
 }
 
 /// Says why the prompts of the team's server are missing, if they are.
+#[cfg(feature = "openapi")]
 fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
-    #[cfg(feature = "openapi")]
     if let Some(team) = &source.settings.team {
         reporter.note_if_any(team.why_absent());
     }
-    #[cfg(not(feature = "openapi"))]
-    let _ = source;
 }
 
 /// Returns a warning for a problem, in lines of at most this many columns.

@@ -576,7 +576,7 @@ mod editors {
     #[test]
     fn edit_of_an_unknown_name_offers_the_closest_and_new() {
         let client = home().variable("EDITOR", "true");
-        let error = "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander new NAME --edit` makes a new \
+        let error = "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander new reserch --edit` makes a new \
                      one)\n";
         client.words("edit reserch").failed(1, error);
         client.run(["edit", ""], "").says(

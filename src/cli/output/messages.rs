@@ -112,9 +112,6 @@ impl Reporter {
         move |diagnostic| {
             self.warn_all(view.unreadable());
             let hint = match &diagnostic.kind {
-                Kind::NoSuchPrompt { .. } if command == "edit" => {
-                    " (`prompt-expander new NAME --edit` makes a new one)".to_owned()
-                }
                 Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
                     " (`prompt-expander list` shows all prompts)".to_owned()
                 }

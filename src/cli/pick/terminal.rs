@@ -75,7 +75,7 @@ pub(super) struct Terminal {
 impl Terminal {
     /// Begins to draw. `after` is written at the end: what the agent had switched on.
     pub(super) fn new(after: &str) -> io::Result<Terminal> {
-        let mut tty = begin(format!("{LEAVE}{after}"))?;
+        let mut tty = make_raw(format!("{LEAVE}{after}"))?;
         tty.write_all(ENTER.as_bytes())?;
         let has_colors = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(Terminal {
@@ -191,7 +191,7 @@ fn rendered(mut line: Line, has_colors: bool) -> String {
 
 /// Saves the modes of the terminal, and makes it raw: keys arrive at once and are not shown, and a
 /// read ends after a tenth of a second. `farewell` is written when the terminal is restored.
-fn begin(farewell: String) -> io::Result<File> {
+fn make_raw(farewell: String) -> io::Result<File> {
     static WATCH: Once = Once::new();
     WATCH.call_once(restore_before_the_end);
     let tty = open()?;
