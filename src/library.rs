@@ -27,6 +27,7 @@ pub use disk::scan::MAX_LINKED_FOLDERS;
 pub use disk::test_files::{LoadedTests, is_test_file};
 pub use disk::watch::{POLL, Watch};
 pub use disk::watched::Change;
+pub use find::HOW_TO_ALLOW_EDITS;
 pub(crate) use find::{similar_names, with_last_part};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};

@@ -18,7 +18,7 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
         Diagnostic::new(
             Kind::NotWritable,
             "there is no folder that prompts can be written to",
-            "start the server with `--prompts DIR`",
+            "write `prompts = [\"DIR\"]` into the server's config.toml",
         )
     })?;
     let mut checked = Checked {

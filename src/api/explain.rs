@@ -16,8 +16,8 @@ use std::ops;
 /// part of the explanation.
 ///
 /// # Errors
-/// The prompt is broken, or the call has what no expansion would contain; see
-/// [`CallRequest::check_names`].
+/// The prompt is broken, has no argument of a name, or the call has a text that no expansion would
+/// contain.
 pub fn explain(
     view: &View,
     found: &Found,

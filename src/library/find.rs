@@ -228,13 +228,17 @@ impl CommandWithText {
     }
 }
 
+/// What makes a server let its user edit prompts.
+pub const HOW_TO_ALLOW_EDITS: &str =
+    "write `edit = true` into prompt-expander's config.toml, and restart the server";
+
 /// Returns the error for a prompt that exists only for callers who may edit prompts.
 fn editors_only(name: &Name) -> Diagnostic {
     let message = format!(
         "{} is there only for agents that may edit prompts",
         named(name)
     );
-    let fix = "start the server with --edit, or use a token with the role `write`";
+    let fix = format!("{HOW_TO_ALLOW_EDITS}, or use a token with the role `write`");
     Diagnostic::new(Kind::EditorsOnly, message, fix)
 }
 

@@ -5,7 +5,7 @@ use super::era::Era;
 use super::notifier::Notifier;
 use super::reply::MayWait;
 use crate::agents::{Agent, MenuTemplate, PartLimit, Unit};
-use crate::library::{Authorship, Caller, Editor, Library, Role, View};
+use crate::library::{Authorship, Caller, Editor, HOW_TO_ALLOW_EDITS, Library, Role, View};
 use crate::prompt::Diagnostic;
 use crate::wording::printable_json;
 use serde::Serialize;
@@ -132,7 +132,7 @@ impl Context {
                 "send the token that the server made; its standard error says where it is"
                     .to_owned()
             }
-            None => "start the server with --edit".to_owned(),
+            None => HOW_TO_ALLOW_EDITS.to_owned(),
             Some(_) => {
                 let role = self.caller.role.as_str();
                 format!("to edit prompts, a token needs the role `write`, and yours has `{role}`")

@@ -356,7 +356,10 @@ impl ProjectPrompts for Project {
         let repair = if repository_of(root, None).is_some() {
             format!("To use them: {}", trust_command(root))
         } else {
-            "To use them for one command, add --project".to_owned()
+            format!(
+                "To use them, run `git init` there, and then {}",
+                trust_command(root)
+            )
         };
         Some(format!(
             "the prompts in {PROJECT_FOLDER} of {} are not used yet. {repair}",
@@ -531,7 +534,8 @@ impl Candidate {
         let target = full_path(&target);
         let message =
             format!("the symlink points outside the project, to {target}, and is not followed");
-        let fix = "put the prompts into the project, or name their folder with --prompts";
+        let fix =
+            "put the prompts into the project, or name their folder in `prompts` of config.toml";
         Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(&**path))
     }
 }

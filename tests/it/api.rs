@@ -3,6 +3,7 @@
 use crate::client::{Client, assert_contains, names};
 use crate::http_client::{Answer, HttpServer, write_secret};
 use crate::postgres::{folder_and_store, text_of};
+use prompt_expander::library::HOW_TO_ALLOW_EDITS;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -731,7 +732,7 @@ fn only_those_who_may_edit_write_or_see_the_history() {
             let refused = without.send(method, path, &[JSON], body.to_string());
             assert_eq!(
                 failed(&refused, 403),
-                "this server does not let anyone edit prompts; start it with `--edit`"
+                format!("this server does not let anyone edit prompts; {HOW_TO_ALLOW_EDITS}")
             );
         }
         for server in [with_tokens, without] {

@@ -329,7 +329,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     fs::create_dir(root.join("below/.prompts")).unwrap();
     let error = client.expand("deploy", "").error();
     assert!(
-        error.contains("To use them for one command, add --project"),
+        error.contains("To use them, run `git init` there, and then `prompt-expander trust "),
         "outside of a repository, nothing can be trusted: {error}"
     );
 }

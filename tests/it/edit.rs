@@ -5,6 +5,7 @@ use crate::client::{Client, LEGACY, assert_contains, golden, modern, set_mode};
 use crate::http_client::{HttpServer, request, write_secret};
 use crate::postgres::{folder_and_store, save, text_of};
 use crate::websocket::WebSocket;
+use prompt_expander::library::HOW_TO_ALLOW_EDITS;
 use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
 use std::fs;
@@ -93,10 +94,10 @@ fn without_edit_there_is_no_tool_no_capability_and_no_method() {
     );
     assert_eq!(
         client.line(API_DESIGN),
-        json!({"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": "method not found: prompts/create; start the server with --edit"}})
+        json!({"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": format!("method not found: prompts/create; {HOW_TO_ALLOW_EDITS}")}})
     );
     for method in ["prompts/update", "prompts/delete"] {
-        let message = format!("method not found: {method}; start the server with --edit");
+        let message = format!("method not found: {method}; {HOW_TO_ALLOW_EDITS}");
         assert_eq!(
             refused(&client.request(method, json!({}))),
             (-32601, message)
@@ -108,7 +109,7 @@ fn without_edit_there_is_no_tool_no_capability_and_no_method() {
             json!({"name": tool, "arguments": {"command": "a", "text": "A"}}),
         );
         let message = format!(
-            "method not found: unknown tool `{tool}`; the tools are list_prompts, expand_prompt; start the server with --edit"
+            "method not found: unknown tool `{tool}`; the tools are list_prompts, expand_prompt; {HOW_TO_ALLOW_EDITS}"
         );
         assert_eq!(refused(&answer), (-32601, message));
     }
@@ -544,7 +545,7 @@ fn over_http_without_tokens_edit_decides_whether_there_is_one_for_edits() {
         json!({"command": "b", "file": "B"}),
     ));
     assert!(
-        code == -32601 && message.ends_with("; start the server with --edit"),
+        code == -32601 && message.ends_with(HOW_TO_ALLOW_EDITS),
         "{message}"
     );
     assert_eq!(
@@ -817,7 +818,7 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     assert_eq!(listed(&mut reader), 0);
     for name in own {
         let why = format!(
-            "`{name}` is there only for agents that may edit prompts; start the server with --edit, or use a token with the role `write`"
+            "`{name}` is there only for agents that may edit prompts; {HOW_TO_ALLOW_EDITS}, or use a token with the role `write`"
         );
         let error = reader.expand(name, "x").error();
         assert_contains(&error, &why);

@@ -548,7 +548,7 @@ fn headers_for_several_documents_need_the_address_that_they_are_for() {
     let ran = client.run(["expand", "other"], "");
     assert!(
         ran.stderr.contains(
-            "the address of the service is not given, and --openapi-header needs it if there are several documents"
+            "the address of the service is not given, and headers need it if there are several documents"
         ),
         "{ran:?}"
     );

@@ -123,7 +123,7 @@ fn a_document_alone_names_no_service_on_this_machine() {
     fs::write(client.root().join("desk.yaml"), document).unwrap();
     let ran = client.run(["expand", "brief"], "");
     assert!(
-        ran.stderr.contains("is on this machine, and only the user may name it; give the address with --openapi-base"),
+        ran.stderr.contains("is on this machine, and only the user may name it; give it as the `base` of the document in config.toml"),
         "{}",
         ran.stderr
     );
@@ -182,7 +182,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         "{request}"
     );
     assert!(request.contains("\r\nx-key: s3cret-key\r\n"), "{request}");
-    let want = "answered 401 Unauthorized: unknown: Bearer …; check --openapi-header";
+    let want = "answered 401 Unauthorized: unknown: Bearer …; check the `headers` of the document in config.toml";
     assert!(outputs[0].contains(want), "{outputs:?}");
 
     fs::write(&token, "s3cret-two").unwrap();

@@ -489,7 +489,7 @@ mod links {
             let target = target.display();
             format!(
                 "{}: the symlink points outside the project's prompts, to {target}, and is not followed; delete it, replace it with a copy, \
-                 or name the folder that it points to with --prompts",
+                 or name the folder that it points to in `prompts` of config.toml",
                 place.display()
             )
         };

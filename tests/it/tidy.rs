@@ -500,6 +500,37 @@ fn a_dependency_is_used_in_its_modules_only() {
     }
 }
 
+/// The modules whose messages reach clients that have no command line: agents, and pages.
+const FOR_CLIENTS: [&str; 6] = ["prompt", "library", "sources", "hook", "server", "api"];
+
+/// The files in them that only commands use.
+const FOR_COMMANDS: [&str; 3] = [
+    "sources/pack.rs",
+    "sources/pack/",
+    "sources/postgres/push.rs",
+];
+
+#[test]
+fn a_message_for_clients_names_no_option_of_the_command_line() {
+    for (module, file, code) in code() {
+        let is_for_commands = FOR_COMMANDS.iter().any(|path| file.starts_with(path));
+        if is_for_commands || !FOR_CLIENTS.contains(&module.as_str()) {
+            continue;
+        }
+        for line in code.lines() {
+            let names_option = line
+                .split("--")
+                .skip(1)
+                .any(|word| word.starts_with(|letter: char| letter.is_ascii_lowercase()));
+            // A whole command is for the user of the agent.
+            assert!(
+                !names_option || line.contains("`prompt-expander "),
+                "{file} names an option: {line}"
+            );
+        }
+    }
+}
+
 /// The only files that write to a terminal, or lend it to another program.
 const DOORS: [&str; 4] = [
     "cli/output/stream.rs",

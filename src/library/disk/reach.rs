@@ -103,7 +103,7 @@ impl Reach {
         let message = format!(
             "the symlink points outside the project's prompts, to {shown}, and is not followed"
         );
-        let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
+        let fix = "delete it, replace it with a copy, or name the folder that it points to in `prompts` of config.toml";
         Err(Diagnostic::new(Kind::Escapes, message, fix))
     }
 }

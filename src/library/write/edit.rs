@@ -105,7 +105,7 @@ fn no_store(layer: Layer) -> Diagnostic {
         return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
     }
     let message = "there is no folder of prompts to write to";
-    let fix = "start the program with --prompts DIR";
+    let fix = "write `prompts = [\"DIR\"]` into config.toml";
     Diagnostic::new(Kind::NotWritable, message, fix)
 }
 

@@ -81,7 +81,7 @@ impl BaseUrl {
         }
         if options.are_shared && !options.headers.is_empty() {
             return Err(base_error(
-                "is not given, and --openapi-header needs it if there are several documents",
+                "is not given, and headers need it if there are several documents",
             ));
         }
         if base.is_on_this_machine && !options.allow_private {
@@ -110,7 +110,7 @@ fn base_error(reason: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::Service,
         format!("the address of the service {reason}"),
-        "give the address with --openapi-base",
+        "give it as the `base` of the document in config.toml",
     )
 }
 

@@ -188,7 +188,7 @@ impl DocumentReader<'_> {
             self.document.problems.push(Diagnostic::error(
                 None,
                 format!("no operation has the `operationId` {id}"),
-                "correct `operations`, or `--openapi-operation`",
+                "name one that the document has",
             ));
         }
     }

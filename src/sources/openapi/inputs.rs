@@ -92,7 +92,7 @@ impl OperationInputs {
         let servers = &operation["servers"];
         if !servers.is_null() || !path_item.get("servers").is_null() {
             inputs.warnings.push(
-                "its own `servers` are not used, only `--openapi-base` or the document's first \
+                "its own `servers` are not used, only the `base` in config.toml or the document's first \
                  server"
                     .to_owned(),
             );

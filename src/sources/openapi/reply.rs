@@ -179,7 +179,9 @@ fn fix_for(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200..300 => ASK_FOR_A_PROMPT,
         300..400 => "correct the address of the service: no redirect is followed",
-        401 | 403 => "check --openapi-header, and that what it names is still valid",
+        401 | 403 => {
+            "check the `headers` of the document in config.toml, and that what they name is still valid"
+        }
         404 | 405 => "check that the document is of this version of the service, and its address",
         400 | 409 | 413..=415 | 422 => "correct the values of the arguments",
         429 | 500..600 => {
@@ -458,7 +460,7 @@ mod tests {
             (
                 401,
                 json!({ "message": "bad s3cret" }),
-                "answered 401 Unauthorized: bad …; check --openapi-header",
+                "answered 401 Unauthorized: bad …; check the `headers` of the document in config.toml",
             ),
             (
                 500,

@@ -518,7 +518,7 @@ mod tests {
                 ..operation("/p", Vec::new())
             };
             let error = request(&operation, &[]).unwrap_err().to_string();
-            assert!(error.contains("--openapi-base"), "{error}");
+            assert!(error.contains("`base`"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
     }

@@ -267,8 +267,8 @@ pub(in crate::sources) fn exchange_error(
         // The address of a service is not allowed: only `CheckedResolver` says that.
         ureq::Error::Other(reason) => (
             format!("is not called: {reason}"),
-            "correct the address of the service, or if a private one is meant, start with \
-             --openapi-allow-private",
+            "correct the address of the service, or if a private one is meant, write \
+             `allow-private = true` into config.toml for its document",
         ),
         error => {
             // An error of TLS may name many hosts.
@@ -570,7 +570,8 @@ mod tests {
             let error = call(&format!("https://{host}:{port}")).unwrap_err();
             let end = format!(
                 "has the address {address}, which is not public; correct the address of the \
-                 service, or if a private one is meant, start with --openapi-allow-private"
+                 service, or if a private one is meant, write `allow-private = true` into \
+                 config.toml for its document"
             );
             assert!(error.ends_with(&end), "{error}");
         }

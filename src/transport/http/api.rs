@@ -9,7 +9,7 @@ use super::headers;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
 use crate::api::{self, CallRequest, History, Me};
-use crate::library::{Authorship, Editor, Role, View, Written, hunks};
+use crate::library::{Authorship, Editor, HOW_TO_ALLOW_EDITS, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
@@ -225,7 +225,7 @@ fn check_role(exchange: &Exchange, role: Role) -> Result<(), Refusal> {
         return Ok(());
     }
     require(caller, Role::Write)?;
-    let message = "this server does not let anyone edit prompts; start it with `--edit`";
+    let message = format!("this server does not let anyone edit prompts; {HOW_TO_ALLOW_EDITS}");
     Err(Refusal::new(StatusCode::FORBIDDEN, message))
 }
 
