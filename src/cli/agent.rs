@@ -8,41 +8,40 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::path::PathBuf;
 
-/// The agents that can be named.
+/// Returns the parser of an agent's name, which also takes its aliases.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
-    let value = |agent: &Agent| {
-        PossibleValue::new(agent.name)
-            .help(agent.title)
-            .aliases(agent.aliases)
-    };
-    PossibleValuesParser::new(AGENTS.map(value))
+    PossibleValuesParser::new(AGENTS.map(possible_value))
         .try_map(|name| Agent::named(&name).ok_or("unknown agent"))
 }
 
-/// What the agents find on this machine.
-pub(super) fn system() -> anyhow::Result<System> {
-    let project = env::current_dir().context("the working directory cannot be found")?;
-    Ok(System {
-        project,
-        ..system_of_user()
-    })
+fn possible_value(agent: &Agent) -> PossibleValue {
+    PossibleValue::new(agent.name)
+        .help(agent.title)
+        .aliases(agent.aliases)
 }
 
-fn system_of_user() -> System {
+/// Returns the system on which agents run here, with the working directory as their project.
+pub(super) fn system() -> anyhow::Result<System> {
+    let mut system = system_without_project();
+    system.project = env::current_dir().context("the working directory cannot be found")?;
+    Ok(system)
+}
+
+/// Returns the user's folders and the environment, without the variables that are refused.
+fn system_without_project() -> System {
+    let environment = env::vars_os().filter(|(name, _)| match name.to_str() {
+        Some(name) => !user_folders::is_refused(name),
+        None => true,
+    });
     System {
         home: user_folders::usual_home(),
         config: user_folders::system_config(),
-        environment: env::vars_os()
-            .filter(|(name, _)| {
-                name.to_str()
-                    .is_none_or(|name| !user_folders::is_refused(name))
-            })
-            .collect(),
+        environment: environment.collect(),
         project: PathBuf::new(),
     }
 }
 
-/// The user's folders with prompt files of other programs, which may be missing.
+/// Returns the user's folders with prompt files of other programs, which may be missing.
 pub(super) fn prompt_folders() -> Vec<(&'static Format, PathBuf)> {
-    Agent::prompt_folders(&system_of_user())
+    Agent::prompt_folders(&system_without_project())
 }

@@ -3,6 +3,7 @@
 //! The printed script runs the program for each completion, with the words of the line, because
 //! prompts are added and removed. clap's completion engine answers.
 
+use super::parse::{command_first, command_position};
 use super::source::PromptSource;
 use super::{config, output};
 use crate::library::Library;
@@ -43,7 +44,7 @@ pub(super) struct Completions {
 
 impl Completions {
     /// Prints the script; `program` is the first word of the command line.
-    pub(super) fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, program: &OsStr) -> anyhow::Result<()> {
         let name = env!("CARGO_PKG_NAME");
         // A program that was found in PATH is looked up there again, so that an update takes
         // effect.
@@ -67,8 +68,7 @@ impl Completions {
             // bash completes paths by itself, and quotes them.
             script.extend(b"complete -o bashdefault -o default -F _clap_complete_prompt_expander prompt-expander\n");
         }
-        output::print_verbatim(&script)?;
-        Ok(ExitCode::SUCCESS)
+        output::print_verbatim(&script)
     }
 }
 
@@ -288,22 +288,9 @@ fn parse_unfinished(written: &[OsString], program: &Command) -> ArgMatches {
             _ => words.push(word.clone()),
         }
     }
-    let matches = parse_leniently(program, &words);
-    if matches.subcommand_name().is_some() {
-        return matches;
+    if let Some(position) = command_position(&words) {
+        words = command_first(&words, position, program);
     }
-    let Some(position) = words.iter().position(has_colon_first) else {
-        return matches;
-    };
-    words.insert(position, "expand".into());
-    parse_leniently(program, &words)
-}
-
-fn parse_leniently(program: &Command, words: &[OsString]) -> ArgMatches {
     let program = program.clone().ignore_errors(true);
     program.try_get_matches_from(words).unwrap_or_default()
-}
-
-fn has_colon_first(word: &OsString) -> bool {
-    word.to_str().is_some_and(|word| word.starts_with(COLONS))
 }

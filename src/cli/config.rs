@@ -10,17 +10,17 @@ use super::source::{ConfigOptions, Folders, PromptSource, Settings, TeamKeys, ab
 use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
 use super::{
-    source::{self, OpenApi},
+    openapi::{self, OpenApi},
     team,
     unrepeated::Unrepeated,
 };
 use crate::agents::ConfigFile;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Position};
-#[cfg(feature = "openapi")]
-use crate::sources::SecretHeader;
 use crate::sources::Trust;
 use crate::sources::pack::lock::LOCK;
+#[cfg(feature = "openapi")]
+use crate::sources::{SecretHeader, Team};
 use crate::wording::{all_of, named};
 use anyhow::bail;
 use clap::builder::TypedValueParser;
@@ -30,6 +30,8 @@ use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "openapi")]
+use std::sync::Arc;
 use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
 
 /// A key of the settings file, or of a table in it.
@@ -62,95 +64,97 @@ struct Keys {
 
 const KEYS: [SettingsKey<Keys>; 16] = [
     key("prompts", "prompts", |keys, value| {
-        value
-            .prompt_folders()
-            .map(|value| keys.folders.prompts = value)
+        keys.folders.prompts = value.prompt_folders()?;
+        Ok(())
     }),
     key("from-agents", "from-agents", |keys, value| {
-        value.flag().map(|value| keys.folders.from_agents = value)
+        keys.folders.from_agents = value.flag()?;
+        Ok(())
     }),
     key("builtin", "no-builtin", |keys, value| {
-        value.flag().map(|value| keys.folders.no_builtin = !value)
+        keys.folders.no_builtin = !value.flag()?;
+        Ok(())
     }),
     key("mentions", "no-mentions", |keys, value| {
-        value.flag().map(|value| keys.folders.no_mentions = !value)
+        keys.folders.no_mentions = !value.flag()?;
+        Ok(())
     }),
     key("edit", "edit", |keys, value| {
-        value.flag().map(|value| keys.serve.edit = value)
+        keys.serve.edit = value.flag()?;
+        Ok(())
     }),
     key("history", "history", |keys, value| {
-        value
-            .parsed("COUNT", str::parse::<NonZeroUsize>)
-            .map(|value| keys.serve.history = Some(value))
+        keys.serve.history = Some(value.parsed("COUNT", str::parse::<NonZeroUsize>)?);
+        Ok(())
     }),
     key("page-size", "page-size", |keys, value| {
-        value
-            .parsed("COUNT", str::parse::<NonZeroUsize>)
-            .map(|value| keys.serve.page_size = Some(value))
+        keys.serve.page_size = Some(value.parsed("COUNT", str::parse::<NonZeroUsize>)?);
+        Ok(())
     }),
     key("result-limit", "result-limit", |keys, value| {
-        value
-            .parsed("CHARACTERS", options::result_limit)
-            .map(|value| keys.serve.result_limit = Some(value))
+        keys.serve.result_limit = Some(value.parsed("CHARACTERS", options::result_limit)?);
+        Ok(())
     }),
     key("log-file", "log-file", |keys, value| {
-        value.path().map(|value| keys.serve.log_file = Some(value))
+        keys.serve.log_file = Some(value.path()?);
+        Ok(())
     }),
     key("log-level", "log-level", |keys, value| {
-        value
-            .parsed("LEVEL", options::level())
-            .map(|value| keys.serve.log_level = Some(value))
+        keys.serve.log_level = Some(value.parsed("LEVEL", options::level())?);
+        Ok(())
     }),
     key("tap", "tap", |keys, value| {
-        value.path().map(|value| keys.serve.tap = Some(value))
+        keys.serve.tap = Some(value.path()?);
+        Ok(())
     }),
     key("team", "team", |keys, value| {
-        value.text().map(|value| keys.team.url = Some(value))
+        keys.team.url = Some(value.text()?);
+        Ok(())
     }),
     key("team-token-file", "team-token-file", |keys, value| {
-        value.path().map(|value| keys.team.token_file = Some(value))
+        keys.team.token_file = Some(value.path()?);
+        Ok(())
     }),
     key("team-token-env", "team-token-env", |keys, value| {
-        value
-            .text()
-            .map(|value| keys.team.token_variable = Some(value))
+        keys.team.token_variable = Some(value.text()?);
+        Ok(())
     }),
     // `trust` reads it.
     key(TRUSTED, "", |_, value| value.texts().map(drop)),
     // The keys in its tables are read after all others.
     key(OPENAPI, "", |_, value| {
-        let tables = value.item.as_array_of_tables();
-        tables
-            .map(|_| ())
-            .ok_or("it must be tables: `[[openapi]]`".to_owned())
+        if value.item.is_array_of_tables() {
+            Ok(())
+        } else {
+            Err("it must be tables: `[[openapi]]`".to_owned())
+        }
     }),
 ];
 
 #[cfg(feature = "openapi")]
 const OPENAPI_KEYS: [SettingsKey<OpenApi>; 5] = [
     key("file", "openapi", |document, value| {
-        value.paths().map(|value| document.openapi = value)
+        document.openapi = value.paths()?;
+        Ok(())
     }),
     key("operations", "openapi-operation", |document, value| {
-        value
-            .texts()
-            .map(|value| document.openapi_operation = value)
+        document.openapi_operation = value.texts()?;
+        Ok(())
     }),
     key("base", "openapi-base", |document, value| {
-        value
-            .parsed("URL", Unrepeated(source::base))
-            .map(|value| document.openapi_base = Some(value))
+        document.openapi_base = Some(value.parsed("URL", Unrepeated(openapi::base))?);
+        Ok(())
     }),
     key("headers", "openapi-header", |document, value| {
-        value.headers().map(|value| document.openapi_header = value)
+        document.openapi_header = value.headers()?;
+        Ok(())
     }),
     key(
         "allow-private",
         "openapi-allow-private",
         |document, value| {
-            value
-                .flag()
-                .map(|value| document.openapi_allow_private = value)
+            document.openapi_allow_private = value.flag()?;
+            Ok(())
         },
     ),
 ];
@@ -169,61 +173,75 @@ const OWN: [&str; 8] = [
     "team-token-env",
 ];
 
-/// The settings file; `None` if none is to be read, or the home directory is unknown.
+/// Returns the path of the settings file; `None` if no file is to be read, or the home directory is
+/// unknown.
 pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
+    if options.no_config {
+        return None;
+    }
     match &options.config {
-        _ if options.no_config => None,
         Some(file) => Some(absolute(file)),
         None => Some(user_folders::config()?.join("config.toml")),
     }
 }
 
-/// Adds what the settings file says.
+/// What a settings file says.
+#[derive(Default)]
+struct Content {
+    folders: Folders,
+    settings: Settings,
+}
+
+/// Completes the options with what the settings file and the environment say.
 pub(super) fn load(source: &mut PromptSource) {
-    let variable_problems = user_folders::problems();
-    let Some(path) = path(&source.config) else {
-        source.settings.problems = variable_problems;
-        return;
+    let content = match path(&source.config) {
+        Some(path) => read_file(path, &source.config),
+        None => Content::default(),
     };
-    let settings = match read_text(&path) {
-        Ok(text) => read(&path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => {
-            Settings::default()
+    source.folders.complete_with(content.folders);
+    source.settings = content.settings;
+    source.settings.problems.extend(user_folders::problems());
+}
+fn read_file(path: PathBuf, options: &ConfigOptions) -> Content {
+    let mut content = match read_text(&path) {
+        Ok(text) => parse(&path, &text),
+        // Only a file that is named must be there.
+        Err(error) if error.kind() == ErrorKind::NotFound && options.config.is_none() => {
+            Content::default()
         }
-        Err(error) => unusable(
-            &path,
-            Diagnostic::error(
-                None,
-                format!("the settings file cannot be read: {error}"),
-                REPAIR,
-            ),
-        ),
+        Err(error) => {
+            let message = format!("the settings file cannot be read: {error}");
+            Content::unusable(&path, Diagnostic::error(None, message, REPAIR))
+        }
     };
-    let packs = Some(path.with_file_name(LOCK));
-    source.settings = Settings {
-        trust: Some(Trust::new(path, trusted, user_folders::data())),
-        packs,
-        ..settings
-    };
-    source.settings.problems.extend(variable_problems);
+    content.settings.packs = Some(path.with_file_name(LOCK));
+    content.settings.trust = Some(Trust::new(path, trusted, user_folders::data()));
+    content
 }
 
 const REPAIR: &str =
     "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
-fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
-    Settings {
-        problems: vec![diagnostic.in_file(path)],
-        is_unusable: true,
-        ..Settings::default()
+impl Content {
+    /// Returns the content of a file that cannot be read or parsed.
+    fn unusable(path: &Path, diagnostic: Diagnostic) -> Content {
+        let settings = Settings {
+            problems: vec![diagnostic.in_file(path)],
+            is_unusable: true,
+            ..Settings::default()
+        };
+        Content {
+            settings,
+            ..Content::default()
+        }
     }
 }
 
-/// Returns what a settings file says.
-fn read(path: &Path, text: &str) -> Settings {
+/// Parses the text of a settings file. A key that is wrong is a problem, and the others count.
+fn parse(path: &Path, text: &str) -> Content {
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return unusable(path, not_toml(&error, text)),
+        Err(error) => return Content::unusable(path, not_toml(&error, text)),
     };
     let mut reader = Reader {
         text,
@@ -234,25 +252,21 @@ fn read(path: &Path, text: &str) -> Settings {
     let mut keys = Keys::default();
     reader.read_table(document.as_table(), &KEYS, &mut keys);
     let mut settings = Settings {
-        folders: keys.folders,
         serve: keys.serve,
         ..Settings::default()
     };
     #[cfg(feature = "openapi")]
     {
-        match team::open(keys.team, reader.folder) {
-            Ok(team) => settings.team = team,
-            Err(message) => {
-                let span = document.get("team").and_then(Item::span);
-                reader.problem(span, message, "correct it");
-            }
-        }
+        settings.team = reader.read_team(document.as_table(), keys.team);
         settings.openapi = reader.read_documents(document.as_table());
     }
     for diagnostic in reader.problems {
         settings.problems.push(diagnostic.in_file(path));
     }
-    settings
+    Content {
+        folders: keys.folders,
+        settings,
+    }
 }
 
 /// Reads the tables of a settings file.
@@ -277,12 +291,8 @@ impl Reader<'_> {
                 continue;
             }
             let Some(key) = keys.iter().find(|key| key.name == name) else {
-                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-                let fix = match closest(name, names.iter().copied()) {
-                    Some(similar) => format!("did you mean {}?", named(similar)),
-                    None => format!("delete it; the keys are {}", all_of(&names)),
-                };
-                self.problem(name_span, format!("there is no key {}", named(name)), &fix);
+                let message = format!("there is no key {}", named(name));
+                self.problem(name_span, message, &fix_of_unknown_key(name, keys));
                 continue;
             };
             let value = KeyValue {
@@ -297,12 +307,30 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the tables `[[openapi]]`.
+    /// Returns the team that the keys name, if they name one.
+    #[cfg(feature = "openapi")]
+    fn read_team(&mut self, table: &Table, keys: TeamKeys) -> Option<Arc<Team>> {
+        match team::open(keys, self.folder) {
+            Ok(team) => team,
+            Err(message) => {
+                let span = table.get("team").and_then(Item::span);
+                self.problem(span, message, "correct it");
+                None
+            }
+        }
+    }
+
+    /// Reads the tables `[[openapi]]`, which only a file of the user's own may have.
     #[cfg(feature = "openapi")]
     fn read_documents(&mut self, table: &Table) -> Vec<OpenApi> {
         let mut documents = Vec::new();
-        let tables = table.get(OPENAPI).and_then(Item::as_array_of_tables);
-        for table in tables.filter(|_| self.is_own).into_iter().flatten() {
+        let Some(tables) = table.get(OPENAPI).and_then(Item::as_array_of_tables) else {
+            return documents;
+        };
+        if !self.is_own {
+            return documents;
+        }
+        for table in tables {
             let mut document = OpenApi::default();
             self.read_table(table, &OPENAPI_KEYS, &mut document);
             if !table.contains_key("file") {
@@ -321,6 +349,15 @@ impl Reader<'_> {
     }
 }
 
+/// Returns which key may be meant by a name that no key has.
+fn fix_of_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    match closest(name, names.iter().copied()) {
+        Some(similar) => format!("did you mean {}?", named(similar)),
+        None => format!("delete it; the keys are {}", all_of(&names)),
+    }
+}
+
 /// The value of a key.
 struct KeyValue<'t> {
     /// The name of the key.
@@ -334,8 +371,10 @@ struct KeyValue<'t> {
 
 impl KeyValue<'_> {
     fn flag(&self) -> Result<bool, String> {
-        let flag = self.item.as_bool();
-        flag.ok_or_else(|| format!("{} must be true or false", named(self.name)))
+        match self.item.as_bool() {
+            Some(flag) => Ok(flag),
+            None => Err(format!("{} must be true or false", named(self.name))),
+        }
     }
 
     /// Returns a text, or a number as a text.
@@ -350,7 +389,10 @@ impl KeyValue<'_> {
     }
 
     fn texts(&self) -> Result<Vec<String>, String> {
-        texts(self.item).ok_or_else(|| format!("{} must be a list of texts", named(self.name)))
+        match texts(self.item) {
+            Some(texts) => Ok(texts),
+            None => Err(format!("{} must be a list of texts", named(self.name))),
+        }
     }
 
     fn path(&self) -> Result<PathBuf, String> {
@@ -371,7 +413,8 @@ impl KeyValue<'_> {
         Ok(folders)
     }
 
-    /// Parses the value as the option does whose value has this name in the help.
+    /// Parses the value as the option of the key does. `name` is the name of the option's value in
+    /// its help.
     fn parsed<P: TypedValueParser>(
         &self,
         name: &'static str,
@@ -387,9 +430,8 @@ impl KeyValue<'_> {
         parser: &P,
     ) -> Result<P::Value, String> {
         let option = Arg::new("").long(self.option).value_name(name).num_args(1);
-        parser
-            .parse_ref(&Command::new(""), Some(&option), OsStr::new(text))
-            .map_err(|error| output::without_usage(&error.to_string()))
+        let value = parser.parse_ref(&Command::new(""), Some(&option), OsStr::new(text));
+        value.map_err(|error| output::without_usage(&error.to_string()))
     }
 }
 
@@ -413,7 +455,7 @@ impl KeyValue<'_> {
             headers.push(self.parse(
                 &text,
                 "NAME: @FILE|$VARIABLE",
-                &Unrepeated(source::header),
+                &Unrepeated(openapi::header),
             )?);
         }
         Ok(headers)
@@ -429,18 +471,19 @@ fn in_folder(folder: &Path, path: &str) -> PathBuf {
     }
 }
 
+/// Returns the diagnostic for a file that is not TOML.
 fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     let position = error
         .span()
         .map(|span| Position::in_text(text, span.start, 1));
-    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let message = error.message().trim_end().replace('\n', ", ");
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
 }
 
-/// Writes other trusted repositories into a settings file, which may be missing.
+/// Writes the list of trusted repositories into a settings file, which may be missing.
 ///
 /// # Errors
-/// It is in a project, is no TOML, or cannot be written.
+/// The file is in a project, is not TOML, or cannot be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     if !is_own(path) {
         bail!(
@@ -482,28 +525,31 @@ pub(super) fn key_of(option: &str) -> Option<String> {
     None
 }
 
-/// Whether a settings file lets agents edit prompts.
+/// Returns whether the text of a settings file lets agents edit prompts.
 pub(super) fn may_edit(text: &str) -> bool {
-    text.parse::<DocumentMut>()
-        .is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
+    let Ok(document) = text.parse::<DocumentMut>() else {
+        return false;
+    };
+    document.get("edit").and_then(Item::as_bool) == Some(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> (Settings, Vec<String>) {
+    /// Parses the text of a settings file. Returns its problems, too, each in a line.
+    fn parsed(text: &str) -> (Content, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
-        let settings = read(&folder.path().join("config.toml"), text);
-        let shown = |problem: &Diagnostic| {
-            let at = problem
-                .position
-                .map(|at| format!("{at}: "))
-                .unwrap_or_default();
-            format!("{at}{}", problem.text())
-        };
-        let problems = settings.problems.iter().map(shown).collect();
-        (settings, problems)
+        let content = parse(&folder.path().join("config.toml"), text);
+        let problems = content.settings.problems.iter().map(line_of).collect();
+        (content, problems)
+    }
+
+    fn line_of(problem: &Diagnostic) -> String {
+        match problem.position {
+            Some(position) => format!("{position}: {}", problem.text()),
+            None => problem.text().to_string(),
+        }
     }
 
     #[test]
@@ -542,13 +588,13 @@ mod tests {
                 "4:1: there is no key `header`; did you mean `headers`?",
             ),
         ] {
-            let (settings, problems) = settings(&format!("builtin = false\n{line}\n"));
+            let (content, problems) = parsed(&format!("builtin = false\n{line}\n"));
             assert!(
                 problems.len() == 1 && problems[0].contains(want),
                 "{line}: {problems:?}"
             );
             assert!(
-                settings.folders.no_builtin && !settings.is_unusable,
+                content.folders.no_builtin && !content.settings.is_unusable,
                 "{line}"
             );
         }
@@ -557,7 +603,7 @@ mod tests {
     #[test]
     fn a_header_that_is_wrong_is_not_repeated() {
         let (_, problems) =
-            settings("[[openapi]]\nfile = 'x'\nheaders = ['Authorization: Bearer hunter2']");
+            parsed("[[openapi]]\nfile = 'x'\nheaders = ['Authorization: Bearer hunter2']");
         assert!(
             problems.len() == 1 && !problems[0].contains("hunter2"),
             "{problems:?}"
@@ -566,45 +612,38 @@ mod tests {
 
     #[test]
     fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
-        let (settings, problems) = settings(
+        let (content, problems) = parsed(
             "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nmentions = false\nedit = true\nhistory = 3\n\
              page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
              [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        let crate::cli::source::Folders {
-            prompts,
-            from_agents,
-            no_builtin,
-            no_mentions,
-            ..
-        } = settings.folders;
+        let folders = content.folders;
+        let prompts = folders.prompts;
         assert!(
             prompts[0].is_absolute() && prompts[0].ends_with("a"),
             "{prompts:?}"
         );
-        assert_eq!(
-            (&prompts[1], from_agents, no_builtin),
-            (&PathBuf::from("claude:~/b"), true, false)
-        );
-        assert!(no_mentions);
+        assert_eq!(prompts[1], PathBuf::from("claude:~/b"));
+        assert!(folders.from_agents && !folders.no_builtin && folders.no_mentions);
         #[cfg(feature = "openapi")]
         assert_eq!(
-            settings
+            content
+                .settings
                 .openapi
                 .iter()
-                .map(|one| one.openapi_operation.len())
+                .map(|document| document.openapi_operation.len())
                 .collect::<Vec<_>>(),
             [2, 0]
         );
     }
 
     #[test]
-    fn what_is_no_toml_is_unusable() {
-        let (settings, problems) = settings("a = 1\nprompts = [");
+    fn a_text_that_is_not_toml_is_unusable() {
+        let (content, problems) = parsed("a = 1\nprompts = [");
         assert!(
-            settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
+            content.settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
             "{problems:?}"
         );
     }

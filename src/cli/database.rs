@@ -5,12 +5,13 @@ use crate::sources::Address;
 use crate::transport::http::secret_file;
 use anyhow::Context;
 use clap::Args;
+use std::env;
 use std::path::{Path, PathBuf};
 
 /// The environment variable with the address of the database.
 const VARIABLE: &str = "PROMPT_EXPANDER_STORE";
 
-/// That of PostgreSQL's own programs with the file of passwords.
+/// The environment variable of PostgreSQL's own programs with the path of a file with passwords.
 const PASSWORDS: &str = "PGPASSFILE";
 
 // Which database has the prompts, instead of folders.
@@ -29,63 +30,70 @@ pub(super) struct StoreOptions {
     store_file: Option<PathBuf>,
 }
 
-/// The address that `--store` takes.
+/// Parses the address of a database, as `--store` takes it: without a password.
 fn address(text: &str) -> Result<Address, String> {
     let address = Address::parse(text)?;
-    match address.has_password() {
-        true => Err(format!(
+    if address.has_password() {
+        return Err(format!(
             "others can see a password there; give the address in {VARIABLE} or --store-file"
-        )),
-        false => Ok(address),
+        ));
     }
+    Ok(address)
 }
 
 impl StoreOptions {
-    /// Returns these options, or those after the command if there are any.
-    pub(super) fn followed_by(self, after: StoreOptions) -> StoreOptions {
-        if after.store.is_some() || after.store_file.is_some() {
-            after
-        } else {
-            self
+    /// Returns the database that is chosen, with the password that PGPASSFILE has for it.
+    pub(super) fn required(&self) -> anyhow::Result<Address> {
+        let address = self.address(false).map_err(anyhow::Error::msg)?;
+        address.context("no store is given; choose one with --store URL")
+    }
+
+    /// Returns the database that is chosen, with the password that PGPASSFILE has for it; `None` if
+    /// none is chosen. Folders that are given count more than the environment variable.
+    ///
+    /// # Errors
+    /// The address cannot be read or parsed, or --prompts is given, too.
+    pub(super) fn address(&self, has_folders: bool) -> Result<Option<Address>, String> {
+        let is_given = self.store.is_some() || self.store_file.is_some();
+        if has_folders && is_given {
+            return Err("--store and --prompts exclude each other; leave out one".to_owned());
+        }
+        if has_folders {
+            return Ok(None);
+        }
+        let Some(address) = self.address_without_passwords()? else {
+            return Ok(None);
+        };
+        let Some(passwords) = env::var_os(PASSWORDS) else {
+            return Ok(Some(address));
+        };
+        let passwords = read_text(Path::new(&passwords), "file of PGPASSFILE")?;
+        Ok(Some(address.with_passwords(&passwords)))
+    }
+
+    /// Returns the address in --store, --store-file or the environment variable.
+    fn address_without_passwords(&self) -> Result<Option<Address>, String> {
+        if let Some(address) = &self.store {
+            return Ok(Some(address.clone()));
+        }
+        if let Some(file) = &self.store_file {
+            let text = read_text(file, "file of --store-file")?;
+            return parse_address(&text, "--store-file").map(Some);
+        }
+        match env::var(VARIABLE) {
+            Ok(text) if !text.is_empty() => parse_address(&text, VARIABLE).map(Some),
+            _ => Ok(None),
         }
     }
+}
 
-    pub(super) fn required(&self) -> anyhow::Result<Address> {
-        self.address(false)
-            .context("no store is given; choose one with --store URL")?
-            .map_err(anyhow::Error::msg)
-    }
+/// Reads a file that only the user may read. `title` is its name in errors.
+fn read_text(path: &Path, title: &str) -> Result<String, String> {
+    let bytes = secret_file::read(path, title, "it must be a text", |_| true)?;
+    String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
+}
 
-    /// The database that is chosen. Folders that are given count more than the environment
-    /// variable.
-    pub(super) fn address(&self, has_folders: bool) -> Option<Result<Address, String>> {
-        let read = |path: &Path, what| {
-            let bytes = secret_file::read(path, what, "it must be a text", |_| true)?;
-            String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
-        };
-        let parse = |text: &str, of: &str| {
-            Address::parse(text).map_err(|why| format!("{of} is not valid: {why}"))
-        };
-        let variable = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
-        let address = match (&self.store, &self.store_file, variable) {
-            (None, None, _) if has_folders => return None,
-            _ if has_folders => {
-                Err("--store and --prompts exclude each other; leave out one".to_owned())
-            }
-            (Some(address), ..) => Ok(address.clone()),
-            (None, Some(file), _) => {
-                read(file, "file of --store-file").and_then(|text| parse(&text, "--store-file"))
-            }
-            (None, None, Some(text)) => parse(&text, VARIABLE),
-            (None, None, None) => return None,
-        };
-        Some(
-            address.and_then(|address| match std::env::var_os(PASSWORDS) {
-                Some(file) => {
-                    Ok(address.with_passwords(&read(Path::new(&file), "file of PGPASSFILE")?))
-                }
-                None => Ok(address),
-            }),
-        )
-    }
+/// Parses an address. `origin` says in an error where it comes from.
+fn parse_address(text: &str, origin: &str) -> Result<Address, String> {
+    Address::parse(text).map_err(|problem| format!("{origin} is not valid: {problem}"))
 }

@@ -2,7 +2,7 @@
 //!
 //! An exit status other than 0 may block the prompt, and other output may be shown to the user or
 //! the model. So nothing fails here, not even by a panic: if there is nothing to add, nothing is
-//! printed. Errors are shown only at a terminal, which means that a person runs it.
+//! printed. Errors are shown only at a terminal, where a person runs this command.
 
 use super::output;
 use super::source::PromptSource;
@@ -10,7 +10,7 @@ use crate::agents::Agent;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_MESSAGE;
 use crate::wording::{alternatives, quoted};
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -28,48 +28,57 @@ pub(super) struct Hook {
 
 impl Hook {
     /// Reads the event from standard input, and answers on standard output.
+    ///
+    /// # Errors
+    /// Standard input is a terminal, where a person has started this command.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let agent = Agent::named(&self.agent);
         if io::stdin().is_terminal() {
-            return refuse(agent, &self.agent);
+            return Err(error_at_terminal(agent, &self.agent));
         }
+        let Some(agent) = agent else {
+            return Ok(());
+        };
         panic::set_hook(Box::new(|_| {}));
-        let _ = panic::catch_unwind(AssertUnwindSafe(|| {
-            let event = read()?;
-            let event = Event::parse(agent?, &event)?;
-            let answer = event.answer(&source.library_at(event.folder()))?;
-            output::print_json_line(&answer).ok()
-        }));
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| answer(agent, source)));
         Ok(())
     }
 }
 
-/// All of standard input, if it is not longer than a line of the server may be.
-fn read() -> Option<String> {
-    let mut bytes = Vec::new();
-    io::stdin()
-        .lock()
-        .take(MAX_MESSAGE as u64 + 1)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    String::from_utf8(bytes)
-        .ok()
-        .filter(|text| text.len() <= MAX_MESSAGE)
+/// Prints the answer to the event of an agent, unless there is nothing to add to the message.
+fn answer(agent: &'static Agent, source: &PromptSource) -> Option<()> {
+    let text = read_event()?;
+    let event = Event::parse(agent, &text)?;
+    let library = source.library_at(event.folder());
+    let answer = event.answer(&library)?;
+    output::print_json_line(&answer).ok()
 }
 
-/// The error for a person who runs it at a terminal.
-fn refuse(agent: Option<&Agent>, name: &str) -> anyhow::Result<()> {
+/// Reads all of standard input; `None` if it is not UTF-8, or longer than a line of the server may
+/// be.
+fn read_event() -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut stdin = io::stdin().lock().take(MAX_MESSAGE as u64 + 1);
+    stdin.read_to_end(&mut bytes).ok()?;
+    if bytes.len() > MAX_MESSAGE {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns the error for a person who runs this command at a terminal: how to see an answer.
+fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
-        bail!(
-            "{} is not an agent with a hook; write {}",
-            quoted(name),
-            alternatives(&names)
+        let names = alternatives(&names);
+        return anyhow!(
+            "{} is not an agent with a hook; write {names}",
+            quoted(name)
         );
     };
-    bail!(
-        "a hook reads its event from standard input, which is a terminal here; to see the answer, write\n  \
-         echo '{{\"hook_event_name\": \"{}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}",
-        hook.event
-    );
+    let event = hook.event;
+    anyhow!(
+        "a hook reads its event from standard input, which is a terminal here. To see the answer, run\n  \
+         echo '{{\"hook_event_name\": \"{event}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}"
+    )
 }

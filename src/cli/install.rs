@@ -11,7 +11,7 @@ mod list;
 use super::agent::system;
 use super::config;
 use super::output::Reporter;
-use super::source::{ConfigOptions, PromptSource};
+use super::source::ConfigOptions;
 use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Scope, Status, removal};
 use crate::wording::{all_of, list_of};
 use anyhow::{Context, bail};
@@ -81,11 +81,7 @@ struct RegisteredSettings {
 }
 
 impl Install {
-    pub(super) fn run(
-        self,
-        source: &PromptSource,
-        reporter: &Reporter,
-    ) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         if self.selection.is_empty() {
             let statuses = AGENTS.map(|agent| Status::of(agent, &system));
@@ -104,7 +100,7 @@ impl Install {
             Some(change) => path_text(change.copy())?,
             None => path_text(&program)?,
         };
-        let settings = self.registered_settings(source)?;
+        let settings = self.registered_settings()?;
         let mut changes = Changes::with_program(copy_change);
         for agent in &agents {
             let installation = self.installation(agent, &registered_program, &settings);
@@ -122,16 +118,15 @@ impl Install {
     }
 
     /// Reads the settings file that the options before or after the command name, or the usual one.
-    fn registered_settings(&self, source: &PromptSource) -> anyhow::Result<RegisteredSettings> {
-        let options = source.config.clone().followed_by(self.config.clone());
-        let Some(path) = config::path(&options) else {
+    fn registered_settings(&self) -> anyhow::Result<RegisteredSettings> {
+        let Some(path) = config::path(&self.config) else {
             return Ok(RegisteredSettings::default());
         };
         let file = ConfigFile::settings(path)?;
         // Agents do not pass on this variable.
         let is_moved = env::var_os("XDG_CONFIG_HOME").is_some_and(|folder| !folder.is_empty());
         let mut arguments = Vec::new();
-        if options.config.is_some() || is_moved {
+        if self.config.config.is_some() || is_moved {
             arguments = vec!["--config".to_owned(), path_text(&file.path)?];
         }
         Ok(RegisteredSettings {

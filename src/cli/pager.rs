@@ -2,39 +2,49 @@
 
 use super::output::{self, Styled};
 use super::text_editor::words;
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text with the program that PAGER names, else with `less`; without a terminal, or if the
-/// pager fails, prints it.
+/// Shows a text with the program that the environment variable PAGER names, else with `less`. The
+/// text is printed if there is no terminal, or if the pager fails.
 ///
 /// # Errors
-/// It cannot be printed.
+/// The text cannot be printed.
 pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
-    let pager = std::env::var_os("PAGER")
-        .filter(|pager| !pager.is_empty())
-        .unwrap_or_else(|| OsString::from("less"));
-    let words = words(&pager);
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() || words[0] == "cat" {
+    let words = pager_words();
+    let is_at_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    if !is_at_terminal || words[0] == "cat" {
         return output::print(text);
     }
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdin(Stdio::piped());
-    if std::env::var_os("LESS").is_none() {
-        command.env("LESS", "FRX"); // as git does: colors, and no question if one screen is enough
-    }
-    let Ok(mut pager) = command.spawn() else {
-        return output::print(text);
-    };
-    let written = pager
-        .stdin
-        .take()
-        .map(|mut input| input.write_all(text.for_terminal().as_bytes()));
-    drop(written); // a pager may be closed before the end
-    if pager.wait()?.success() {
+    if run_pager(&words, text)? {
         Ok(())
     } else {
         output::print(text)
     }
+}
+
+fn pager_words() -> Vec<OsString> {
+    match env::var_os("PAGER") {
+        Some(pager) if !pager.is_empty() => words(&pager),
+        _ => vec!["less".into()],
+    }
+}
+
+/// Runs a pager until the user closes it. Returns whether it has shown the text.
+fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::piped());
+    if env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX"); // as git does: colors, and no waiting if one screen is enough
+    }
+    let Ok(mut pager) = command.spawn() else {
+        return Ok(false);
+    };
+    if let Some(mut input) = pager.stdin.take() {
+        // The user may close the pager before the end.
+        let _ = input.write_all(text.for_terminal().as_bytes());
+    }
+    Ok(pager.wait()?.success())
 }

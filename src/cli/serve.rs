@@ -15,6 +15,7 @@ use crate::wording::without_password;
 use anyhow::Context;
 use clap::Args;
 use options::{LogFormat, Serve};
+use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
@@ -30,6 +31,11 @@ Examples:
   prompt-expander serve --http 0.0.0.0:443 --token-file tokens \\
       --tls-cert cert.pem --tls-key key.pem";
 
+const NOTE_FOR_PERSON: &str = "\
+this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. \
+Run `prompt-expander install` to add it to an agent. \
+To use it yourself, try `prompt-expander list`, or see `prompt-expander --help`";
+
 // The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]
 pub(super) struct ServeCommand {
@@ -42,20 +48,14 @@ pub(super) struct ServeCommand {
 
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output
-    /// until the end of input. `before` are the options before the command.
-    pub(super) fn run(
-        self,
-        source: &PromptSource,
-        before: Serve,
-        reporter: &Reporter,
-    ) -> anyhow::Result<()> {
-        let serve = self.serve.or(before);
+    /// until the end of input.
+    pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.http.clone() {
-            let serve = serve.or(source.settings.serve.clone());
+            let serve = self.serve.or(source.settings.serve.clone());
             return self.http.serve(&address, source, &serve, reporter);
         }
-        serve.run(source, reporter)
+        self.serve.run(source, reporter)
     }
 }
 
@@ -63,19 +63,19 @@ impl Serve {
     /// Serves on standard input and output until the end of input.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let serve = self.or(source.settings.serve.clone());
-        serve.log(reporter);
+        serve.start_log(reporter);
         let library = serve.library(source);
         reporter.warn_all(library.view().problems()); // of folders that are missing
         if io::stdin().is_terminal() {
-            reporter.note(
-                "this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. Run `prompt-expander install` to \
-                 add it to an agent. To use it yourself, try `prompt-expander list`, or see `prompt-expander --help`",
-            );
+            reporter.note(NOTE_FOR_PERSON);
         }
-        let tap = serve.tap().unwrap_or_else(|problem| {
-            reporter.warn(&problem);
-            None
-        });
+        let tap = match serve.open_tap() {
+            Ok(tap) => tap,
+            Err(problem) => {
+                reporter.warn(&problem);
+                None
+            }
+        };
         let server = serve.server(library, MayWait::Write);
         let output = output::protocol_stream().context("standard output failed")?;
         stdio::serve(&server, io::stdin(), output, tap)
@@ -106,11 +106,11 @@ impl Serve {
         Server::new(library, settings)
     }
 
-    /// Returns the record of the conversation, if one is kept.
+    /// Opens the file of `--tap`, which records the conversation.
     ///
     /// # Errors
-    /// Why its file cannot be written to.
-    fn tap(&self) -> Result<Option<Tap>, String> {
+    /// Returns why the file cannot be written to.
+    fn open_tap(&self) -> Result<Option<Tap>, String> {
         let Some(path) = &self.tap else {
             return Ok(None);
         };
@@ -118,47 +118,61 @@ impl Serve {
         Ok(file.map(|file| Tap::new(file, output::print_warning)))
     }
 
-    /// Starts logging if the options ask for it.
-    fn log(&self, reporter: &Reporter) {
-        let level = match self.log_level {
-            Some(level) => level,
-            None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
-            None => return,
+    /// Starts the log that the options choose, if they choose one. Warns if its file cannot be
+    /// written to.
+    fn start_log(&self, reporter: &Reporter) {
+        let Some(level) = self.level_of_log() else {
+            return;
         };
         let format = self.log_format.unwrap_or(LogFormat::Text);
-        let form = match format {
-            LogFormat::Json => Form::Json,
-            LogFormat::Text => Form::Text,
-        };
         let writer = match self.log_file.as_deref().map(append::open) {
-            None => BoxMakeWriter::new(move || output::log_stream(form)),
+            None => BoxMakeWriter::new(move || output::log_stream(form_of(format))),
             Some(Ok(Some(file))) => BoxMakeWriter::new(Arc::new(file)),
             Some(Ok(None)) => return, // `doctor` only tests the file
             Some(Err(problem)) => return reporter.warn(&problem),
         };
         let log = tracing_subscriber::fmt()
             .with_max_level(level)
-            .with_target(false);
-        // If standard error is closed, complaining there about it would panic.
-        let log = log
+            .with_target(false)
             .with_ansi(false)
             .with_writer(writer)
+            // If standard error is closed, complaining there about it would panic.
             .log_internal_errors(false);
         match format {
             LogFormat::Text => log.init(),
             LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
         }
-        let arguments: Vec<String> = std::env::args_os()
-            .skip(1)
-            .map(|argument| without_password(&argument.to_string_lossy()))
-            .collect();
-        let folder = std::env::current_dir().unwrap_or_default();
-        tracing::info!(
-            version = env!("CARGO_PKG_VERSION"),
-            process = std::process::id(),
-            ?arguments,
-            ?folder,
-            "serving"
-        );
+        log_start();
     }
+
+    fn level_of_log(&self) -> Option<LevelFilter> {
+        let has_log = self.log_file.is_some() || self.log_format.is_some();
+        match self.log_level {
+            None if has_log => Some(LevelFilter::INFO),
+            level => level,
+        }
+    }
+}
+
+fn form_of(format: LogFormat) -> Form {
+    match format {
+        LogFormat::Json => Form::Json,
+        LogFormat::Text => Form::Text,
+    }
+}
+
+/// Logs how the server was started, without passwords.
+fn log_start() {
+    let mut arguments = Vec::new();
+    for argument in env::args_os().skip(1) {
+        arguments.push(without_password(&argument.to_string_lossy()));
+    }
+    let folder = env::current_dir().unwrap_or_default();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        process = std::process::id(),
+        ?arguments,
+        ?folder,
+        "serving"
+    );
 }

@@ -1,6 +1,7 @@
 //! What `-h` prints: the commands, each in one line.
 
-use super::output::{self, NAME, Styled};
+use super::commands::USAGE;
+use super::output::{NAME, Styled};
 use clap::Command;
 
 /// The commands by what they are for.
@@ -25,14 +26,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Server", &["serve", "token", "store", "completions", "man"]),
 ];
 
-/// Returns the short help of the program.
+/// Returns the short help of the program. No line is longer than 80 columns, because a summary of a
+/// command has at most 55 characters.
 pub(super) fn text(program: &Command) -> Styled {
-    let columns = output::terminal_width().unwrap_or(80).clamp(40, 100);
-    let room = columns - 16; // besides the name and the `…`
-    let mut text = Styled::default().plain(
-        "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
-         Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n",
-    );
+    let mut text = Styled::default().plain(format!("{}\n\nUsage: {USAGE}\n", summary(program)));
     for (title, names) in GROUPS {
         text.push(format!("\n{title}:\n"));
         for name in names {
@@ -40,14 +37,18 @@ pub(super) fn text(program: &Command) -> Styled {
             let Some(command) = program.find_subcommand(name) else {
                 continue;
             };
-            let about = command.get_about().map(ToString::to_string);
-            let about = about.unwrap_or_default();
-            let about = output::cut(&about, room);
             text = text
-                .plain("  ")
-                .with(NAME, format!("{name:<11}"))
-                .plain(format!("  {about}\n"));
+                .with(NAME, format!("  {name:<11}"))
+                .plain(format!("  {}\n", summary(command)));
         }
     }
+    text.push("\n`prompt-expander COMMAND --help` describes a command, `--help` all options.\n");
     text
+}
+
+fn summary(command: &Command) -> String {
+    match command.get_about() {
+        Some(summary) => summary.to_string(),
+        None => String::new(),
+    }
 }

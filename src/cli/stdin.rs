@@ -4,55 +4,70 @@ use super::output::{self, Reporter};
 use crate::wording::in_bytes;
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, BufRead, ErrorKind, Read, StdinLock};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// If nothing arrives for this long, a note says what the program is waiting for: the user may not
-/// expect it to read standard input.
+/// If nothing arrives for this long, a note says that the program reads standard input, because the
+/// user may not expect it.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is
-/// for.
-pub(super) fn text(limit: usize, what: &str, reporter: &Reporter) -> anyhow::Result<String> {
-    let (silent, arrival) = mpsc::channel::<()>();
-    if reporter.is_for_people() {
-        // If the thread cannot be started, there is no note, but the text is read.
-        let _ = thread::Builder::new().spawn(move || {
-            if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-                output::print_note("reading standard input; end it, or add `< /dev/null`");
-            }
-        });
-    }
-    let (mut bytes, mut silent) = (Vec::new(), Some(silent));
-    let mut stdin = io::stdin().lock().take(limit as u64 + 1);
-    // Dropping `silent` says that the first bytes or the end have arrived.
-    while let Err(error) = stdin
-        .fill_buf()
-        .map(|_| silent = None)
-        .and_then(|()| stdin.read_to_end(&mut bytes))
-    {
-        wait(stdin.get_ref(), error).context("standard input cannot be read")?;
-    }
+/// Returns all of standard input. `purpose` is what the limit of bytes is for.
+///
+/// # Errors
+/// The input cannot be read, is longer than the limit, or is not UTF-8.
+pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::Result<String> {
+    let silence = if reporter.is_for_people() {
+        Some(note_silence())
+    } else {
+        None
+    };
+    let bytes = read_bytes(limit, silence).context("standard input cannot be read")?;
     if bytes.len() > limit {
-        bail!(
-            "standard input is longer than {}, the limit for {what}",
-            in_bytes(limit)
-        );
+        let limit = in_bytes(limit);
+        bail!("standard input is longer than {limit}, the limit for {purpose}");
     }
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
+        let position = error.utf8_error().valid_up_to();
         anyhow!(
-            "standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`"
+            "standard input is not UTF-8 at byte {position}; convert it first, for example with `iconv`"
         )
     })
+}
+
+/// Starts to wait for standard input. If the returned sender still exists after a second, a note
+/// says what the program waits for.
+fn note_silence() -> Sender<()> {
+    let (silence, arrival) = mpsc::channel::<()>();
+    // If the thread cannot be started, there is no note.
+    let _ = thread::Builder::new().spawn(move || {
+        if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+            output::print_note("reading standard input; end it, or add `< /dev/null`");
+        }
+    });
+    silence
+}
+
+/// Reads standard input, but at most one byte more than `limit`. Drops `silence` when the first
+/// bytes or the end have arrived.
+fn read_bytes(limit: usize, silence: Option<Sender<()>>) -> io::Result<Vec<u8>> {
+    let mut stdin = io::stdin().lock().take(limit as u64 + 1);
+    while let Err(error) = stdin.fill_buf() {
+        wait(stdin.get_ref(), error)?;
+    }
+    drop(silence);
+    let mut bytes = Vec::new();
+    while let Err(error) = stdin.read_to_end(&mut bytes) {
+        wait(stdin.get_ref(), error)?;
+    }
+    Ok(bytes)
 }
 
 /// Waits until something can be read, if the process that started this one has made standard input
 /// non-blocking.
 ///
 /// # Errors
-/// The error, if it is another one.
+/// Returns any other error of standard input.
 #[cfg(unix)]
 fn wait(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};

@@ -19,14 +19,14 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unrepeated<T> {
         option: Option<&Arg>,
         value: &OsStr,
     ) -> Result<T, clap::Error> {
-        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
-        text.and_then(self.0).map_err(|why| {
+        let parsed = match value.to_str() {
+            Some(text) => (self.0)(text),
+            None => Err("it is not UTF-8".to_owned()),
+        };
+        parsed.map_err(|problem| {
             let option = option.map(Arg::to_string).unwrap_or_default();
-            clap::Error::raw(
-                ErrorKind::ValueValidation,
-                format!("invalid value for '{option}': {why}\n"),
-            )
-            .with_cmd(command)
+            let message = format!("invalid value for '{option}': {problem}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
         })
     }
 }

@@ -13,8 +13,7 @@ use crate::wording::{named, named_path};
 use std::env;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::{self, Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
 /// The variables that name folders, each with the default below the home directory.
@@ -31,48 +30,99 @@ const VARIABLES: [(&str, &str); 7] = [
 /// The key of the settings file with the repositories that the user trusts.
 pub(super) const TRUSTED: &str = "trusted";
 
-/// The folder that has the settings file and the user's own prompts.
+/// Returns the folder that has the settings file and the user's own prompts.
 pub(super) fn config() -> Option<PathBuf> {
     Some(system_config()?.join("prompt-expander"))
 }
 
-/// The configuration folder of the system.
+/// Returns the configuration folder of the system.
 pub(super) fn system_config() -> Option<PathBuf> {
-    own_folder("XDG_CONFIG_HOME", dirs::config_dir()?)
+    unless_refused("XDG_CONFIG_HOME", dirs::config_dir()?)
 }
 
-/// The folder for data, in that of the system.
+/// Returns the folder for this program in the system's folder for data.
 pub(super) fn data() -> Option<PathBuf> {
-    Some(own_folder("XDG_DATA_HOME", dirs::data_local_dir()?)?.join("prompt-expander"))
+    let folder = unless_refused("XDG_DATA_HOME", dirs::data_local_dir()?)?;
+    Some(folder.join("prompt-expander"))
 }
 
-/// The folder for what the program itself keeps.
+/// Returns the folder for what the program itself stores, such as keys.
 pub(super) fn state() -> Option<PathBuf> {
-    match dirs::state_dir() {
-        Some(folder) => Some(own_folder("XDG_STATE_HOME", folder)?.join("prompt-expander")),
-        None => data(),
-    }
+    let Some(folder) = dirs::state_dir() else {
+        return data();
+    };
+    Some(unless_refused("XDG_STATE_HOME", folder)?.join("prompt-expander"))
 }
 
-/// The folder for caches of the system.
+/// Returns the system's folder for caches.
 #[cfg(feature = "openapi")]
 pub(super) fn system_cache() -> Option<PathBuf> {
-    own_folder("XDG_CACHE_HOME", dirs::cache_dir()?)
+    unless_refused("XDG_CACHE_HOME", dirs::cache_dir()?)
 }
 
-/// The folders of prompts that a variable names, as absolute paths.
+/// Returns the folders of prompts that the environment variable names, as absolute paths.
 pub(super) fn prompts() -> Vec<PathBuf> {
     let mut folders = listed_prompts();
     folders.retain(|folder| !is_in_clone(folder));
     folders
 }
 
+/// Returns the folders of prompts that the environment variable names, even if they are refused.
 fn listed_prompts() -> Vec<PathBuf> {
-    let value = env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
-    env::split_paths(&value)
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .map(|folder| absolute(&folder))
-        .collect()
+    let Some(value) = env::var_os(PROMPTS_VARIABLE) else {
+        return Vec::new();
+    };
+    let mut folders = Vec::new();
+    for folder in env::split_paths(&value) {
+        if !folder.as_os_str().is_empty() {
+            folders.push(absolute(&folder));
+        }
+    }
+    folders
+}
+
+/// Returns an error for each environment variable that is ignored because of the folder that it
+/// names.
+pub(super) fn problems() -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for folder in listed_prompts() {
+        if is_in_clone(&folder) {
+            problems.push(refusal(PROMPTS_VARIABLE, &folder));
+        }
+    }
+    for (variable, _) in VARIABLES {
+        if let Some(folder) = refused_folder(variable) {
+            problems.push(refusal(variable, &folder));
+        }
+    }
+    let home = dirs::home_dir().unwrap_or_default();
+    if !is_usual_home(&home) && is_in_clone(&home) {
+        problems.push(refusal("HOME", &home));
+    }
+    problems
+}
+
+fn refusal(variable: &str, folder: &Path) -> Diagnostic {
+    let message = format!(
+        "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
+        named(variable),
+        named_path(folder)
+    );
+    let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
+    Diagnostic::error(None, message, fix)
+}
+
+/// Returns `folder`, which `variable` may have named. If the variable is refused, returns its
+/// default instead; if that is unknown, `None`.
+fn unless_refused(variable: &str, folder: PathBuf) -> Option<PathBuf> {
+    if is_refused(variable) {
+        return Some(usual_home()?.join(default_of(variable)?));
+    }
+    let is_named = env::var_os(variable).is_some_and(|value| Path::new(&value).is_absolute());
+    if !is_named && usual_home().is_none() && is_in_clone(&folder) {
+        return None; // it is the default in a home directory that cannot be trusted
+    }
+    Some(folder)
 }
 
 /// Returns whether a variable is ignored because of the folder that it names.
@@ -80,160 +130,167 @@ pub(super) fn is_refused(variable: &str) -> bool {
     refused_folder(variable).is_some()
 }
 
-/// Returns an error for each variable that is ignored.
-pub(super) fn problems() -> Vec<Diagnostic> {
-    let of_prompts = listed_prompts()
-        .into_iter()
-        .filter(|folder| is_in_clone(folder))
-        .map(|folder| (PROMPTS_VARIABLE, folder));
-    let others = VARIABLES
-        .iter()
-        .filter_map(|(variable, _)| Some((*variable, refused_folder(variable)?)));
-    let of_home = Some(("HOME", dirs::home_dir().unwrap_or_default()))
-        .filter(|(_, home)| !is_usual_home(home) && is_in_clone(home));
-    let mut problems = Vec::new();
-    for (variable, folder) in of_prompts.chain(others).chain(of_home) {
-        let message = format!(
-            "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
-            named(variable),
-            named_path(&folder)
-        );
-        let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
-        problems.push(Diagnostic::error(None, message, fix));
+/// Returns the folder that a variable names, if the variable is ignored because of it.
+fn refused_folder(variable: &str) -> Option<PathBuf> {
+    let default = default_of(variable)?;
+    let value = env::var_os(variable)?;
+    if value.is_empty() {
+        return None;
     }
-    problems
-}
-
-/// Returns `folder`, which `variable` may have named, or the default if the variable is ignored.
-fn own_folder(variable: &str, folder: PathBuf) -> Option<PathBuf> {
-    if refused_folder(variable).is_some() {
-        let (_, default) = VARIABLES.iter().find(|(known, _)| *known == variable)?;
-        return Some(usual_home()?.join(default));
-    }
-    let is_named = env::var_os(variable).is_some_and(|value| Path::new(&value).is_absolute());
-    if !is_named && usual_home().is_none() && is_in_clone(&folder) {
+    let folder = PathBuf::from(value);
+    let is_default = usual_home().is_some_and(|home| home.join(default) == folder);
+    if is_default || !is_in_clone(&folder) {
         return None;
     }
     Some(folder)
 }
 
-/// Returns the folder that a variable names, if the variable is ignored.
-fn refused_folder(variable: &str) -> Option<PathBuf> {
-    let (_, default) = VARIABLES.iter().find(|(known, _)| *known == variable)?;
-    let folder = PathBuf::from(env::var_os(variable).filter(|value| !value.is_empty())?);
-    let is_default = usual_home().is_some_and(|home| home.join(default) == folder);
-    (!is_default && is_in_clone(&folder)).then_some(folder)
+/// Returns the default of a variable, below the home directory.
+fn default_of(variable: &str) -> Option<&'static str> {
+    let (_, default) = VARIABLES.iter().find(|(name, _)| *name == variable)?;
+    Some(default)
 }
 
-/// Returns whether a folder, or a link on the way to it, is in the repository of the working
-/// directory, else in that directory, and the user does not trust it.
+/// Returns whether a folder is in a clone: it, or a link on the way to it, is in the repository of
+/// the working directory (without a repository, in that directory), and the user does not trust it.
 fn is_in_clone(folder: &Path) -> bool {
     let Some(clone) = working_repository() else {
         return false;
     };
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     leads_through(&folder, &clone) && !is_trusted(&clone)
 }
 
-/// The repository of the working directory, else that directory; `None` if the home directory is
-/// in it.
+/// Returns the repository of the working directory, else that directory; `None` if the home
+/// directory is in it.
 fn working_repository() -> Option<PathBuf> {
     let working = fs::canonicalize(env::current_dir().ok()?).ok()?;
     let home = usual_home().and_then(|home| fs::canonicalize(home).ok());
     let repository = repository_of(&working, home.as_deref()).unwrap_or(working);
-    let has_home = home.is_some_and(|home| home.starts_with(&repository));
-    (!has_home).then_some(repository)
+    match home {
+        Some(home) if home.starts_with(&repository) => None,
+        _ => Some(repository),
+    }
 }
 
+/// Returns whether the settings file in its usual place trusts a repository. No variable counts,
+/// because this decides which variables count.
 fn is_trusted(repository: &Path) -> bool {
     let Some(home) = usual_home() else {
         return false;
     };
-    // Where the file is without the variable.
     let config = if cfg!(target_os = "linux") {
         home.join(".config")
     } else {
         dirs::config_dir().unwrap_or_default()
     };
     let settings = config.join("prompt-expander").join("config.toml");
-    trusted(&settings)
-        .iter()
-        .any(|root| Path::new(root) == repository)
+    let roots = trusted(&settings);
+    roots.iter().any(|root| Path::new(root) == repository)
 }
 
 /// Returns the home directory, unless `HOME` has a value that no login sets.
 pub(super) fn usual_home() -> Option<PathBuf> {
-    // It is asked for often, does not change, and costs ten system calls.
-    static USUAL_HOME: LazyLock<Option<PathBuf>> =
-        LazyLock::new(|| dirs::home_dir().filter(|home| is_usual_home(home)));
-    USUAL_HOME.clone()
+    let home = dirs::home_dir()?;
+    if is_usual_home(&home) {
+        Some(home)
+    } else {
+        None
+    }
 }
 
-/// A path through `/proc` or `/dev` can name the working directory, whichever that is.
+/// Returns whether a home directory is one that a login sets. A path through `/proc` or `/dev` can
+/// name the working directory, whichever that is, and so can one with `..`.
 fn is_usual_home(home: &Path) -> bool {
-    let leads_through_system = |folder: &str| leads_through(home, Path::new(folder));
-    home.is_absolute() && !["/proc", "/dev"].into_iter().any(leads_through_system)
+    let is_in_system = home.starts_with("/proc") || home.starts_with("/dev");
+    home.is_absolute() && !is_in_system && !has_parents(home)
 }
 
-/// Returns whether only the user can have written the file: it is in their configuration folder, or
+fn has_parents(path: &Path) -> bool {
+    path.components().any(|part| part == Component::ParentDir)
+}
+
+/// Returns whether only the user can have written a file: it is in their configuration folder, or
 /// in no project. An agent's config in a project may name another file, or another configuration
 /// folder.
-pub(super) fn is_own(path: &Path) -> bool {
-    let home = dirs::home_dir().unwrap_or_default();
-    let default = if cfg!(unix) {
-        std::env::var_os("XDG_CONFIG_HOME").is_none()
-    } else {
-        true
-    };
-    let is_named = (default && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
-        || path.starts_with(home.join(".config"));
-    // With `..`, a path need not end where it begins.
-    let is_in_config = is_named && path.components().all(|step| step != Component::ParentDir);
-    let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let working = std::env::current_dir()
-        .and_then(fs::canonicalize)
-        .unwrap_or_default();
-    let home = fs::canonicalize(&home).unwrap_or(home);
-    let is_project =
-        |folder: &&Path| **folder != home && (**folder == working || folder.join(".git").exists());
-    is_in_config
-        || !canonical
-            .ancestors()
-            .skip(1)
-            .any(|folder| is_project(&folder))
+pub(super) fn is_own(file: &Path) -> bool {
+    is_in_usual_config(file) || !is_in_project(file)
 }
 
-/// The roots of the repositories that a settings file of the user trusts.
-pub(super) fn trusted(path: &Path) -> Vec<String> {
-    let text = read_text(path).ok().filter(|_| is_own(path));
-    let document = text
-        .and_then(|text| text.parse::<DocumentMut>().ok())
-        .unwrap_or_default();
+/// Returns whether a file is in the configuration folder that is used without a variable. With
+/// `..`, a path need not end where it begins.
+fn is_in_usual_config(file: &Path) -> bool {
+    if has_parents(file) {
+        return false;
+    }
+    let home = dirs::home_dir().unwrap_or_default();
+    if file.starts_with(home.join(".config")) {
+        return true;
+    }
+    if cfg!(unix) && env::var_os("XDG_CONFIG_HOME").is_some() {
+        return false;
+    }
+    dirs::config_dir().is_some_and(|folder| file.starts_with(folder))
+}
+
+/// Returns whether a file is below a project: a git repository other than the home directory, or
+/// the working directory.
+fn is_in_project(file: &Path) -> bool {
+    let file = canonical(file.to_owned());
+    let home = canonical(dirs::home_dir().unwrap_or_default());
+    let working = canonical(env::current_dir().unwrap_or_default());
+    for folder in file.ancestors().skip(1) {
+        let is_project = folder == working || folder.join(".git").exists();
+        if folder != home && is_project {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns the path without links. It is unchanged if there is no such file.
+fn canonical(path: PathBuf) -> PathBuf {
+    fs::canonicalize(&path).unwrap_or(path)
+}
+
+/// Returns the roots of the repositories that a settings file of the user trusts; none if the file
+/// cannot be read or is in a project.
+pub(super) fn trusted(settings: &Path) -> Vec<String> {
+    if !is_own(settings) {
+        return Vec::new();
+    }
+    let Ok(text) = read_text(settings) else {
+        return Vec::new();
+    };
+    let Ok(document) = text.parse::<DocumentMut>() else {
+        return Vec::new();
+    };
     document.get(TRUSTED).and_then(texts).unwrap_or_default()
 }
 
-/// The texts of a key with one, or a list of them.
+/// Returns the texts of a key that has one text, or a list of them; `None` if it has something
+/// else.
 pub(super) fn texts(item: &Item) -> Option<Vec<String>> {
     if let Some(text) = item.as_str() {
         return Some(vec![text.to_owned()]);
     }
-    item.as_array()?
-        .iter()
-        .map(|text| text.as_str().map(str::to_owned))
-        .collect()
+    let mut texts = Vec::new();
+    for value in item.as_array()? {
+        texts.push(value.as_str()?.to_owned());
+    }
+    Some(texts)
 }
 
-/// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an
-/// agent's config.
+/// Returns the absolute path. `~/` is the home directory even where no shell has expanded it, as in
+/// an agent's config.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    let path = match path
-        .strip_prefix("~")
-        .map(|below| (below, dirs::home_dir()))
+    let mut expanded = path.to_owned();
+    if let Ok(below) = path.strip_prefix("~")
+        && let Some(home) = dirs::home_dir()
     {
-        Ok((below, Some(home))) => home.join(below),
-        _ => path.to_owned(),
-    };
-    std::path::absolute(&path).unwrap_or(path)
+        expanded = home.join(below);
+    }
+    path::absolute(&expanded).unwrap_or(expanded)
 }
 
 /// Reads the text of a settings file: a regular file, a pipe of the shell as in `--config <(…)`, or

@@ -1,39 +1,133 @@
-//! The manual page: clap_mangen generates it from the commands and options. It is committed in
-//! `docs/man`, for packagers and for the program itself; the test fails if it is out of date.
+//! The manual page: clap_mangen renders the commands and their options, and this test puts them
+//! into one page. The page is committed in `docs/man`, for packagers and for the program itself.
+//! The test fails if the page is out of date.
 
-use crate::client::{Client, assert_contains, golden};
+use crate::client::{Client, golden};
+use clap::Command;
 use clap_mangen::Man;
 
+/// Returns the manual page, with a section for each command.
 fn page() -> String {
     let mut program = prompt_expander::cli::command();
     program.build();
-    // Without the commit and its date, which `--version` prints.
-    let source = concat!("prompt-expander ", env!("CARGO_PKG_VERSION"));
-    let mut page = Vec::new();
-    Man::new(program)
+    let examples = program.get_after_help().unwrap().to_string();
+    let mut page = text_of_program(&program);
+    page += ".SH COMMANDS\n";
+    for command in program.get_subcommands() {
+        if command.get_name() != "help" {
+            page += &section(command);
+        }
+    }
+    page += ".SH EXAMPLES\n";
+    page += &unfilled(&examples);
+    ascii(&page)
+}
+
+/// Returns the sections of the program itself.
+fn text_of_program(program: &Command) -> String {
+    let man = Man::new(program.clone())
         .title("PROMPT-EXPANDER")
-        .source(source)
-        .render(&mut page)
-        .unwrap();
-    // Not every troff reads UTF-8.
-    let in_ascii = |letter: char| match letter.is_ascii() {
-        true => letter.to_string(),
-        false => format!("\\[u{:04X}]", u32::from(letter)),
-    };
-    String::from_utf8(page)
-        .unwrap()
-        .chars()
-        .map(in_ascii)
-        .collect()
+        // Without the commit and its date, which `--version` prints.
+        .source(concat!("prompt-expander ", env!("CARGO_PKG_VERSION")));
+    let mut page = Vec::new();
+    man.render_title(&mut page).unwrap();
+    man.render_name_section(&mut page).unwrap();
+    man.render_synopsis_section(&mut page).unwrap();
+    man.render_description_section(&mut page).unwrap();
+    man.render_options_section(&mut page).unwrap();
+    String::from_utf8(page).unwrap()
+}
+
+/// Returns the section of a command, which its actions follow, such as `pack add`.
+fn section(command: &Command) -> String {
+    let man = Man::new(command.clone());
+    let mut synopsis = Vec::new();
+    let mut description = Vec::new();
+    let mut options = Vec::new();
+    man.render_synopsis_section(&mut synopsis).unwrap();
+    man.render_description_section(&mut description).unwrap();
+    man.render_options_section(&mut options).unwrap();
+
+    let usage = without_heading(synopsis).replace("\\fBprompt\\-expander ", "\\fB");
+    let mut section = format!(".SS {usage}");
+    section += &without_heading(description);
+    section += &without_heading(options);
+    if let Some(examples) = command.get_after_help() {
+        section += ".PP\n";
+        section += &unfilled(&examples.to_string());
+    }
+    for action in command.get_subcommands() {
+        if action.get_name() != "help" {
+            section += &self::section(action);
+        }
+    }
+    section
+}
+
+/// Returns the lines of a section of clap_mangen without its headings and definitions.
+fn without_heading(section: Vec<u8>) -> String {
+    let mut text = String::new();
+    for line in String::from_utf8(section).unwrap().lines() {
+        if !line.starts_with(".SH ") && !line.starts_with(".ie ") && !line.starts_with(".el ") {
+            text += line;
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Returns a text whose lines stay as they are.
+fn unfilled(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    // A dot or an apostrophe at the beginning of a line would begin a request.
+    let text = text.replace("\n.", "\n\\&.").replace("\n'", "\n\\&'");
+    format!(".nf\n{text}\n.fi\n")
+}
+
+/// Returns a page in ASCII, because not every troff reads UTF-8.
+fn ascii(page: &str) -> String {
+    let mut text = String::new();
+    for letter in page.chars() {
+        if letter.is_ascii() {
+            text.push(letter);
+        } else {
+            text += &format!("\\[u{:04X}]", u32::from(letter));
+        }
+    }
+    text
 }
 
 #[test]
 fn the_manual_page_is_up_to_date_and_the_program_prints_it() {
     let page = page();
     golden("../docs/man/prompt-expander.1", &page);
-    assert_contains(&page, "prompt\\-expander\\-expand(1)");
     if std::env::var_os("UPDATE").is_none() {
         let ran = Client::new().arguments([]).run(["man"], ""); // prints the page that it was built with
         assert!(ran.status.success() && ran.stdout == page, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_manual_page_has_every_option_and_refers_to_no_other_page() {
+    let page = page();
+    let mut program = prompt_expander::cli::command();
+    program.build();
+    assert_has_options(&page, &program);
+    assert!(!page.contains("(1)"), "there is only one page");
+}
+
+/// Checks that a page has every option that the help of a command and of its actions shows.
+fn assert_has_options(page: &str, command: &Command) {
+    for option in command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+    {
+        if let Some(name) = option.get_long() {
+            let name = format!("\\-\\-{}", name.replace('-', "\\-"));
+            assert!(page.contains(&name), "{name} of {}", command.get_name());
+        }
+    }
+    for action in command.get_subcommands() {
+        assert_has_options(page, action);
     }
 }

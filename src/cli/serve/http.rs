@@ -20,6 +20,7 @@ use crate::wording::{named, named_path};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
+use std::env;
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -97,16 +98,16 @@ pub(in super::super) struct Http {
 enum Editing {
     /// Everybody who has the token in this file.
     WithOwnToken(StoredSecret),
-    /// Those whose token in the file of --token-file has a role that may.
+    /// Those whose token in the file of --token-file has the role `write` or `admin`.
     ByRole,
     Nobody,
 }
 
 impl Editing {
-    /// The end of the lines that say where the server listens.
+    /// Returns the end of the lines that say where the server listens.
     fn description(&self) -> String {
         match self {
-            // A log must not get the token; a browser does not send the fragment.
+            // A log must not get the token. A browser does not send the fragment.
             Editing::WithOwnToken(StoredSecret { text, .. }) if io::stderr().is_terminal() => {
                 format!("#token={text}; editing is on")
             }
@@ -132,16 +133,10 @@ impl Http {
         reporter: &Reporter,
     ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
-        if !address.ip().is_loopback() && self.token_file.is_none() {
-            bail!(
-                "{address} can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a \
-                 line from `prompt-expander token add NAME`, or listen on 127.0.0.1:{port}",
-                port = address.port()
-            );
-        }
-        // They follow the line that says where the server listens.
+        self.require_tokens(address)?;
+        // The warnings follow the line that says where the server listens.
         let mut warnings = Vec::new();
-        let tap = serve.tap().unwrap_or_else(|problem| {
+        let tap = serve.open_tap().unwrap_or_else(|problem| {
             warnings.push(problem);
             None
         });
@@ -154,19 +149,31 @@ impl Http {
         } else {
             "http"
         };
-        http::serve(Arc::new(server), options, |address| {
+        let served = http::serve(Arc::new(server), options, |address| {
             let editing = editing.description();
             // If standard error is closed, the server still works.
             output::print_unlabelled(&format!(
                 "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/{editing}"
             ));
-            serve.log(reporter);
+            serve.start_log(reporter);
             reporter.warn_all(library.view().problems()); // of folders that are missing
             reporter.warn_all(warnings);
-        })
-        .map_err(|error| {
+        });
+        served.map_err(|error| {
             anyhow!("cannot serve on {address}: {error}; choose another address or port")
         })
+    }
+
+    /// Returns an error for an address that other machines can reach, unless requests need tokens.
+    fn require_tokens(&self, address: SocketAddr) -> anyhow::Result<()> {
+        if address.ip().is_loopback() || self.token_file.is_some() {
+            return Ok(());
+        }
+        bail!(
+            "{address} can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a \
+             line from `prompt-expander token add NAME`, or listen on 127.0.0.1:{port}",
+            port = address.port()
+        );
     }
 
     fn editing(&self, serve: &Serve) -> anyhow::Result<Editing> {
@@ -194,27 +201,21 @@ impl Http {
             );
         }
         let keys = self.keys(warnings)?;
-        let tls = self.tls_cert.zip(self.tls_key);
-        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, output::print_warning));
-        let (token_file, anonymous) = match editing {
-            Editing::ByRole => (self.token_file, None),
-            // Other users of this machine may be among those without the token.
-            Editing::WithOwnToken(secret) => (Some(secret.path.clone()), Some(Role::Read)),
-            Editing::Nobody => (None, Some(Caller::local().role)),
+        let access = access(editing, self.token_file).map_err(anyhow::Error::msg)?;
+        let tls = match (self.tls_cert, self.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let tls = Tls::new(certificate, key, output::print_warning);
+                Some(tls.map_err(anyhow::Error::msg)?)
+            }
+            _ => None,
         };
-        let anonymous = anonymous.map(|role| Caller {
-            role,
-            sees_team: false,
-            ..Caller::local()
-        });
-        let access = Access::new(token_file, anonymous, output::print_warning);
         Ok(Options {
             address,
-            tls: tls.transpose().map_err(anyhow::Error::msg)?,
+            tls,
             trusted_proxies: self.trusted_proxy,
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
-            access: access.map_err(anyhow::Error::msg)?,
+            access,
             sites: Sites {
                 bound: address.ip(),
                 hosts: self.allow_host,
@@ -225,45 +226,67 @@ impl Http {
         })
     }
 
-    /// Returns the keys of session ids. Adds a warning if a new one cannot be stored.
+    /// Returns the keys that sign session ids: those of --key, else of the environment variable,
+    /// else the stored ones.
     fn keys(&self, warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
-        let (key, of) = if let Some(path) = &self.key {
+        if let Some(path) = &self.key {
             let needs = "--key needs a file with a key, or with two in two lines";
-            let key =
-                secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
-            (key, named_path(path))
-        } else if let Some(key) = std::env::var_os(KEY_VARIABLE).filter(|key| !key.is_empty()) {
-            (key.into_encoded_bytes(), KEY_VARIABLE.to_owned())
-        } else {
-            let key = match stored("session-key", Keys::random) {
-                Ok(secret) => secret.text,
-                Err(reason) => {
-                    warnings.push(format!(
-                        "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
-                         --key to avoid that"
-                    ));
-                    Keys::random().map_err(anyhow::Error::msg)?
-                }
-            };
-            (key.into_bytes(), "the stored key of session ids".to_owned())
-        };
-        let text = String::from_utf8(key).with_context(|| format!("{of} is not UTF-8"))?;
-        Keys::parse(&text).map_err(|why| anyhow!("{of} is not a valid key: {why}"))
+            let key = secret_file::read(path, "key", needs, |_| true);
+            return parse_keys(key.map_err(anyhow::Error::msg)?, &named_path(path));
+        }
+        match env::var_os(KEY_VARIABLE) {
+            Some(key) if !key.is_empty() => parse_keys(key.into_encoded_bytes(), KEY_VARIABLE),
+            _ => stored_keys(warnings),
+        }
     }
 }
 
-/// A secret that the program itself keeps.
+/// Returns who may use the server: everybody may read, unless there is a file with tokens.
+fn access(editing: &Editing, token_file: Option<PathBuf>) -> Result<Access, String> {
+    let (token_file, role_without_token) = match editing {
+        Editing::ByRole => (token_file, None),
+        // Other users of this machine may be among those without the token.
+        Editing::WithOwnToken(secret) => (Some(secret.path.clone()), Some(Role::Read)),
+        Editing::Nobody => (None, Some(Caller::local().role)),
+    };
+    let anonymous = role_without_token.map(|role| Caller {
+        role,
+        sees_team: false,
+        ..Caller::local()
+    });
+    Access::new(token_file, anonymous, output::print_warning)
+}
+
+/// Parses keys. `origin` says in an error where they come from.
+fn parse_keys(key: Vec<u8>, origin: &str) -> anyhow::Result<Keys> {
+    let text = String::from_utf8(key).with_context(|| format!("{origin} is not UTF-8"))?;
+    Keys::parse(&text).map_err(|problem| anyhow!("{origin} is not a valid key: {problem}"))
+}
+
+/// Returns the stored key, or a random one and a warning if none can be stored.
+fn stored_keys(warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
+    let key = match stored("session-key", Keys::random) {
+        Ok(secret) => secret.text,
+        Err(reason) => {
+            warnings.push(format!(
+                "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
+                 --key to avoid that"
+            ));
+            Keys::random().map_err(anyhow::Error::msg)?
+        }
+    };
+    parse_keys(key.into_bytes(), "the stored key of session ids")
+}
+
+/// A secret that the program itself stores.
 struct StoredSecret {
     path: PathBuf,
     text: String,
 }
 
-/// Returns the token that every write needs where no other tokens are given.
+/// Returns the stored token that every edit needs if no other tokens are given.
 fn edit_token() -> anyhow::Result<StoredSecret> {
-    let mut secret = stored("edit-token", || {
-        Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n")
-    })
-    .map_err(|reason| {
+    let mut secret = stored("edit-token", new_edit_token).map_err(|reason| {
         anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
     })?;
     let token = secret.text.split_whitespace().next();
@@ -271,10 +294,17 @@ fn edit_token() -> anyhow::Result<StoredSecret> {
     Ok(secret)
 }
 
-/// Returns a secret in the folder with what the program itself stores. Makes it if there is none.
+/// Returns a line of a file of tokens, with a new token.
+fn new_edit_token() -> Result<String, String> {
+    let (token, _) = Entry::generate("edit", Role::Admin, None, None)?;
+    Ok(token + " name=edit role=admin\n")
+}
+
+/// Returns the secret in a file of the program's folder for its state. Makes the secret if there is
+/// no such file.
 ///
 /// # Errors
-/// Why it cannot be stored or read.
+/// Returns why the secret cannot be stored or read.
 fn stored(
     file: &str,
     make: impl FnOnce() -> Result<String, String>,
@@ -308,7 +338,7 @@ fn read_stored(path: PathBuf) -> io::Result<StoredSecret> {
     Ok(StoredSecret { path, text })
 }
 
-/// The address that a person means.
+/// Parses the address of --http. A port alone, as in `3333` or `:3333`, is one of this machine.
 fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {

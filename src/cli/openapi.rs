@@ -1,0 +1,125 @@
+//! The options that choose OpenAPI documents, whose operations are prompts.
+
+use super::unrepeated::Unrepeated;
+use super::user_folders::absolute;
+use crate::library::Library;
+use crate::sources::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+// The documents whose operations are prompts.
+#[derive(Debug, Default, Clone, Args)]
+pub(super) struct OpenApi {
+    /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
+    ///
+    /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has
+    /// the extension `x-mcp-prompt`, `x-zuplo-route` with `mcp` of the type `prompt`, or
+    /// `x-zuplo-mcp-prompt`. The service is called when such a prompt is expanded, never for a
+    /// list. Your own prompts override those of the same name.
+    #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(super) openapi: Vec<PathBuf>,
+    /// Make the operation with this `operationId` a prompt, too; can be repeated
+    #[arg(long, value_name = "ID", requires = "openapi")]
+    pub(super) openapi_operation: Vec<String>,
+    /// The address of the service, instead of the first server in the document
+    #[arg(long, value_name = "URL", requires = "openapi", value_parser = Unrepeated(base))]
+    pub(super) openapi_base: Option<String>,
+    /// Send a header to the service, whose value is in a file, or in an environment variable; can
+    /// be repeated
+    ///
+    /// The value is read at each call, is sent to the service's own address only, and is never
+    /// shown. Quote the option for the shell: `--openapi-header 'Authorization: Bearer $TOKEN'`.
+    /// The word before the value, here `Bearer`, may be left out.
+    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
+    pub(super) openapi_header: Vec<SecretHeader>,
+    /// Call the service even if its address is that of a private network
+    #[arg(long, requires = "openapi", overrides_with = "openapi_allow_private")]
+    pub(super) openapi_allow_private: bool,
+}
+
+impl OpenApi {
+    pub(super) fn add_to(&self, library: Library) -> Library {
+        let options = OpenApiOptions {
+            operations: self.openapi_operation.clone(),
+            base: self.openapi_base.clone(),
+            headers: self.openapi_header.clone(),
+            allow_private: self.openapi_allow_private,
+            are_shared: self.openapi.len() > 1,
+        };
+        let documents = self.openapi.iter().map(|path| absolute(path));
+        library.with_openapi(documents.collect(), options)
+    }
+}
+
+/// Parses the address of a service, as `--openapi-base` takes it.
+pub(super) fn base(url: &str) -> Result<String, String> {
+    check_base(url)?;
+    Ok(url.to_owned())
+}
+
+const HEADER_FORM: &str =
+    "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
+
+/// Parses a header, as `--openapi-header` takes it: `Authorization: Bearer $TOKEN` has the name
+/// `Authorization`, the scheme `Bearer`, and its value in the variable `TOKEN`.
+///
+/// # Errors
+/// Why the text is not such a header. The value is not repeated, because it may be the secret
+/// itself.
+pub(super) fn header(option: &str) -> Result<SecretHeader, String> {
+    let (name, value) = option.split_once(':').ok_or(HEADER_FORM)?;
+    let name = name.trim();
+    check_header_name(name).map_err(|problem| format!("the text before the colon {problem}"))?;
+    let (scheme, place) = split_scheme(value.trim());
+    Ok(SecretHeader {
+        name: name.to_owned(),
+        scheme: scheme.map(str::to_owned),
+        value: header_value(place)?,
+    })
+}
+
+/// Splits the scheme from the value of a header: `Bearer $TOKEN` → `Bearer` and `$TOKEN`. The
+/// scheme is one word of letters, digits and hyphens.
+fn split_scheme(value: &str) -> (Option<&str>, &str) {
+    match value.split_once(' ') {
+        Some((scheme, place)) if is_scheme(scheme) => (Some(scheme), place.trim_start()),
+        _ => (None, value),
+    }
+}
+
+fn is_scheme(word: &str) -> bool {
+    word.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Parses where the value of a header is: in a file (`@FILE`), or in an environment variable
+/// (`$NAME` or `${NAME}`).
+fn header_value(place: &str) -> Result<HeaderValue, String> {
+    if let Some(path) = place.strip_prefix('@')
+        && !path.is_empty()
+    {
+        return Ok(HeaderValue::File(absolute(Path::new(path))));
+    }
+    let Some(variable) = place.strip_prefix('$') else {
+        return Err(format!(
+            "its value must not be in the option, where others can see it; {HEADER_FORM}"
+        ));
+    };
+    let braced = variable
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'));
+    let name = braced.unwrap_or(variable);
+    if !is_variable_name(name) {
+        return Err(format!(
+            "`$` must be followed by the name of an environment variable; {HEADER_FORM}"
+        ));
+    }
+    Ok(HeaderValue::Variable(name.to_owned()))
+}
+
+fn is_variable_name(text: &str) -> bool {
+    let is_word = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_word && !text.is_empty()
+}

@@ -1,0 +1,409 @@
+//! Parses the command line, and explains what is wrong with it.
+
+use super::commands::{Cli, Command, ProgramOptions, USAGE, load};
+use super::config;
+use super::serve::options::Serve;
+use super::source::{PromptSource, hidden_options, innermost};
+use crate::prompt::COLONS;
+use crate::prompt::similar::closest;
+use crate::wording::named;
+use clap::builder::Styles;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Args, CommandFactory, FromArgMatches};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+
+/// A valid command line.
+pub(super) struct ParsedLine {
+    pub(super) task: Task,
+    /// The options for all commands that read prompts.
+    pub(super) source: PromptSource,
+    /// The command has `--json`.
+    pub(super) is_json: bool,
+}
+
+/// What the program does.
+pub(super) enum Task {
+    PrintVersion { is_json: bool },
+    Serve(Serve),
+    Run(Box<Command>),
+}
+
+impl ParsedLine {
+    fn without_command(options: ProgramOptions) -> ParsedLine {
+        let task = if options.version {
+            Task::PrintVersion {
+                is_json: options.version_json,
+            }
+        } else {
+            Task::Serve(options.serve)
+        };
+        ParsedLine {
+            task,
+            source: options.source,
+            is_json: false,
+        }
+    }
+}
+
+/// Parses the words of a command line, the first of which is the name of the program.
+///
+/// A line without a command, as an agent starts the server, is parsed by a program without
+/// commands: to describe all of them would take a fifth of that start.
+pub(super) fn parse(words: &[OsString]) -> Result<ParsedLine, clap::Error> {
+    if begins_with_command(words) {
+        return parse_command(words, 1);
+    }
+    let program = program_without_commands();
+    match find_command(words, &program) {
+        Beginning::Options => {
+            let matches = program.try_get_matches_from(words)?;
+            let options = ProgramOptions::from_arg_matches(&matches)?;
+            Ok(ParsedLine::without_command(options))
+        }
+        Beginning::Command(position) | Beginning::UnknownOption(position) => {
+            parse_command(words, position)
+        }
+    }
+}
+
+/// Parses a line with a command, or with an unknown option, at this position.
+fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap::Error> {
+    let mut program = program_for(words, position);
+    let ordered = command_first(words, position, &program);
+    let matches = match program.try_get_matches_from_mut(ordered) {
+        Ok(matches) => matches,
+        Err(error) => return Err(with_tip(error, words, position, &program)),
+    };
+    let cli = Cli::from_arg_matches(&matches)?;
+    let Some(command) = cli.command else {
+        return Ok(ParsedLine::without_command(cli.options));
+    };
+    Ok(ParsedLine {
+        task: Task::Run(Box::new(command)),
+        source: PromptSource::of(&matches)?,
+        is_json: matches!(innermost(&matches).try_get_one("json"), Ok(Some(true))),
+    })
+}
+
+/// Returns whether an invalid command line is one of `hook`, perhaps with an option that this
+/// version of the program does not know.
+pub(super) fn is_hook(words: &[OsString]) -> bool {
+    let position = if begins_with_command(words) {
+        1
+    } else {
+        match find_command(words, &program_without_commands()) {
+            Beginning::Options => return false,
+            Beginning::Command(position) => position,
+            Beginning::UnknownOption(position) => position + 1,
+        }
+    };
+    words.get(position).is_some_and(|word| word == "hook")
+}
+
+/// What the words before the command of a line are.
+enum Beginning {
+    /// The line has options of the program, and no command.
+    Options,
+    /// The command is at this position. Only options of the program come before it.
+    Command(usize),
+    /// The option at this position is none of the program's.
+    UnknownOption(usize),
+}
+
+/// Finds the command of a line: the first word that is neither an option of the program nor the
+/// value of one.
+fn find_command(words: &[OsString], program: &clap::Command) -> Beginning {
+    let mut position = 1;
+    while let Some(word) = words.get(position) {
+        if !is_option(word) {
+            return Beginning::Command(position);
+        }
+        let Some(option) = find_option(program, word) else {
+            return Beginning::UnknownOption(position);
+        };
+        let has_value_in_word = word.to_string_lossy().contains('=');
+        let takes_next_word = option.get_action().takes_values() && !has_value_in_word;
+        position += if takes_next_word { 2 } else { 1 };
+    }
+    Beginning::Options
+}
+
+/// Returns the position of the command of a line, if the line has one after options of the
+/// program.
+pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
+    if begins_with_command(words) {
+        return Some(1);
+    }
+    match find_command(words, &program_without_commands()) {
+        Beginning::Command(position) => Some(position),
+        Beginning::Options | Beginning::UnknownOption(_) => None,
+    }
+}
+
+/// Returns the option that a word gives, as in `--prompts`, `--prompts=DIR` or `-V`.
+fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> {
+    let word = word.to_str()?;
+    let mut options = program.get_arguments();
+    if let Some(long) = word.strip_prefix("--") {
+        let name = long.split('=').next();
+        return options.find(|option| option.get_long() == name);
+    }
+    let letters = word.strip_prefix('-')?;
+    options.find(|option| option.get_short().map(String::from).as_deref() == Some(letters))
+}
+
+fn begins_with_command(words: &[OsString]) -> bool {
+    words.get(1).is_some_and(|word| !is_option(word))
+}
+
+fn is_option(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
+fn begins_with_colon(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with(COLONS))
+}
+
+/// Returns the words of a line with the command in front of the options that come before it.
+///
+/// So options may be on both sides of the command, and the parser combines them:
+/// `--prompts a list --prompts b` → `list --prompts a --prompts b`. A prompt's name that begins
+/// with a colon becomes a call of `expand`: `--project :review x` → `expand --project :review x`.
+/// The words of an unknown command stay as they are.
+pub(super) fn command_first(
+    words: &[OsString],
+    position: usize,
+    program: &clap::Command,
+) -> Vec<OsString> {
+    let mut ordered = vec![words[0].clone()];
+    let options = words[1..position].iter().cloned();
+    if begins_with_colon(&words[position]) {
+        ordered.push("expand".into());
+        ordered.extend(options);
+        ordered.extend_from_slice(&words[position..]);
+        return ordered;
+    }
+    if program.find_subcommand(&words[position]).is_none() {
+        return words.to_vec();
+    }
+    let end = position + number_of_command_words(&words[position..]);
+    ordered.extend_from_slice(&words[position..end]);
+    ordered.extend(options);
+    ordered.extend_from_slice(&words[end..]);
+    ordered
+}
+
+/// Returns 2 for a command with its action, as in `pack add`, otherwise 1.
+fn number_of_command_words(words: &[OsString]) -> usize {
+    let has_actions = ["pack", "store", "token"]
+        .iter()
+        .any(|name| words[0] == *name);
+    let has_action = has_actions && words.get(1).is_some_and(|word| !is_option(word));
+    if has_action { 2 } else { 1 }
+}
+
+fn program_without_commands() -> clap::Command {
+    let program = clap::Command::new(env!("CARGO_PKG_NAME"))
+        .override_usage(USAGE)
+        .styles(Styles::plain());
+    ProgramOptions::augment_args(program)
+}
+
+/// Returns the program that parses a line with a command at this position.
+fn program_for(words: &[OsString], position: usize) -> clap::Command {
+    let has_options = words.iter().any(|word| is_option(word));
+    let is_prompt = begins_with_colon(&words[position]);
+    let program = program_with_options(|name| {
+        has_options && (words[position] == name || (is_prompt && name == "expand"))
+    });
+    let program = if asks_for_help(words) {
+        program
+    } else {
+        // An error repeats words of others. Without styles, all escape sequences in it are theirs.
+        program.styles(Styles::plain())
+    };
+    if io::stdout().is_terminal() {
+        program
+    } else {
+        program.term_width(0) // no line is broken
+    }
+}
+
+/// Returns the program. Only the commands for which `is_described` is true have the options for
+/// all commands, because to describe these options for each command would take longer than
+/// everything else at a start.
+pub(super) fn program_with_options(is_described: impl Fn(&str) -> bool) -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        let name = command.get_name();
+        if !reads_prompts(name) || !is_described(name) {
+            return command;
+        }
+        let is_global = name == "pack"; // its actions have the options, too
+        let options = hidden_options().into_iter();
+        command.args(options.map(|option| option.global(is_global)))
+    })
+}
+
+/// Returns whether a command has the options for all commands that read prompts.
+fn reads_prompts(command: &str) -> bool {
+    ![
+        "install",
+        "uninstall",
+        "token",
+        "store",
+        "completions",
+        "man",
+    ]
+    .contains(&command)
+}
+
+fn asks_for_help(words: &[OsString]) -> bool {
+    words.get(1).is_some_and(|word| word == "help")
+        || words.iter().any(|word| word == "--help" || word == "-h")
+}
+
+/// Adds to an error what may have been meant: for an unknown command another command or a prompt,
+/// and for an unknown option of `install` the key of the settings file.
+fn with_tip(
+    error: clap::Error,
+    words: &[OsString],
+    position: usize,
+    program: &clap::Command,
+) -> clap::Error {
+    let word = &words[position];
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if program.find_subcommand(word).is_none() => {
+            let tip = tip_for_unknown_command(words, position, program);
+            with_suggestion(error, ContextKind::SuggestedSubcommand, tip)
+        }
+        ErrorKind::UnknownArgument if word == "install" => with_key(error),
+        _ => error,
+    }
+}
+
+/// Replaces a suggestion of the parser.
+fn with_suggestion(mut error: clap::Error, replaced: ContextKind, tip: String) -> clap::Error {
+    error.remove(replaced);
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
+    error
+}
+
+/// Adds to the error for an unknown option of `install` the settings key with the same meaning.
+fn with_key(error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let Some(key) = option.strip_prefix("--").and_then(config::key_of) else {
+        return error;
+    };
+    let tip = format!("write `{key}` into config.toml instead");
+    with_suggestion(error, ContextKind::SuggestedArg, tip)
+}
+
+/// Returns what the user may have meant with the unknown command at this position: a prompt of this
+/// name, or a command or a prompt of a similar name.
+fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::Command) -> String {
+    let unknown = words[position].to_string_lossy();
+    let input = &words[position + 1..];
+    let mut source = options_in(&words[..position]);
+    let view = load(&mut source).library().view();
+    if let Ok(found) = view.find(&unknown) {
+        return tip_to_expand(&found.name, input);
+    }
+    let commands: Vec<&str> = program
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let prompts = view.list().names();
+    let names = prompts.iter().map(|name| &**name);
+    match closest(&unknown, commands.iter().copied().chain(names)) {
+        None => "`prompt-expander list` shows all prompts".to_owned(),
+        Some(name) if commands.contains(&name) => format!("a similar command exists: `{name}`"),
+        Some(name) => tip_to_expand(name, input),
+    }
+}
+
+/// Returns the options for all commands in the words before a command.
+fn options_in(words: &[OsString]) -> PromptSource {
+    let Ok(matches) = program_without_commands().try_get_matches_from(words) else {
+        return PromptSource::default();
+    };
+    PromptSource::from_arg_matches(&matches).unwrap_or_default()
+}
+
+/// Returns the command that expands a prompt with these words, in a sentence.
+fn tip_to_expand(name: &str, input: &[OsString]) -> String {
+    let prompt = format!(":{name}");
+    let input: Vec<_> = input.iter().map(|word| word.to_string_lossy()).collect();
+    let mut words = vec!["prompt-expander", prompt.as_str()];
+    words.extend(input.iter().map(|word| &**word));
+    let command = shlex::try_join(words).unwrap_or(format!("prompt-expander {prompt}"));
+    format!("to expand the prompt {}, write `{command}`", named(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    /// Returns the words of a line after the name of the program, with the command first.
+    fn ordered(line: &str) -> String {
+        let words = words(&format!("prompt-expander {line}"));
+        let position = command_position(&words).unwrap();
+        let ordered = command_first(&words, position, &Cli::command());
+        let ordered: Vec<_> = ordered[1..]
+            .iter()
+            .map(|word| word.to_str().unwrap())
+            .collect();
+        ordered.join(" ")
+    }
+
+    #[test]
+    fn the_options_before_a_command_are_parsed_after_it() {
+        for (line, want) in [
+            ("list a", "list a"),
+            ("--prompts list list b", "list --prompts list b"),
+            ("--prompts=x -V list", "list --prompts=x -V"),
+            ("--project pack add x", "pack add --project x"),
+            ("--project pack --json", "pack --project --json"),
+            ("--project :a --b", "expand --project :a --b"),
+            ("--project nope x", "--project nope x"),
+        ] {
+            assert_eq!(ordered(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_that_exclude_each_other_do_so_on_both_sides_of_a_command() {
+        for line in [
+            "--config a list --no-config",
+            "--no-config list --config a",
+            #[cfg(feature = "store")]
+            "--store postgres://a@b/c list --store-file d",
+            #[cfg(feature = "store")]
+            "--store-file d --project pack sync --store postgres://a@b/c",
+        ] {
+            let error = parse(&words(&format!("prompt-expander {line}")))
+                .err()
+                .unwrap();
+            assert_eq!(error.kind(), ErrorKind::ArgumentConflict, "{line}");
+            assert!(
+                error.to_string().contains("cannot be used with"),
+                "{line}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_summary_of_a_command_has_at_most_55_characters() {
+        for command in Cli::command().get_subcommands() {
+            let summary = command.get_about().unwrap().to_string();
+            assert!(summary.chars().count() <= 55, "{summary}");
+        }
+    }
+}
