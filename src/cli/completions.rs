@@ -14,9 +14,10 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{self, Path};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{env, io};
 
 /// The script sets it to the name of the shell; the words of the line follow `--`.
 const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
@@ -43,26 +44,14 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script; `program` is the first word of the command line.
+    /// Prints the script. `program` is the name under which the program was started.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<()> {
         let name = env!("CARGO_PKG_NAME");
-        // A program that was found in PATH is looked up there again, so that an update takes
-        // effect.
-        let is_path = Path::new(program).components().count() > 1;
-        let completer = if is_path {
-            std::path::absolute(program)?
-        } else {
-            program.into()
-        };
+        let completer = absolute_program(program)?;
+        let completer = completer.to_string_lossy();
         let mut script = Vec::new();
         if let Some(shell) = Shells::builtins().completer(&self.shell.to_string()) {
-            shell.write_registration(
-                VARIABLE,
-                name,
-                name,
-                &completer.to_string_lossy(),
-                &mut script,
-            )?;
+            shell.write_registration(VARIABLE, name, name, &completer, &mut script)?;
         }
         if self.shell == Shell::Bash {
             // bash completes paths by itself, and quotes them.
@@ -72,20 +61,31 @@ impl Completions {
     }
 }
 
-/// Answers a completion script; `None` if the program was not run by one. `program` describes the
-/// command line.
-pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
-    if arguments.get(1).is_none_or(|first| first != "--") || std::env::var_os(VARIABLE).is_none() {
+/// Returns what a script runs: the path of the program, or its name if it was found in PATH. The
+/// name is looked up there again, so that an update takes effect.
+fn absolute_program(program: &OsStr) -> io::Result<OsString> {
+    if Path::new(program).components().count() > 1 {
+        Ok(path::absolute(program)?.into_os_string())
+    } else {
+        Ok(program.to_owned())
+    }
+}
+
+/// Answers a completion script, and returns the exit status; `None` if the program was not started
+/// by a script. `program` describes the command line.
+pub(super) fn answer(words: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
+    if words.get(1).is_none_or(|first| first != "--") || env::var_os(VARIABLE).is_none() {
         return None;
     }
-    let line = Arc::new(parse_unfinished(&arguments[2..], &program()));
+    let line = Arc::new(parse_unfinished(&words[2..], &program()));
     let hint = forced_hint();
-    let folder = std::env::current_dir().ok();
-    match CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
+    let folder = env::current_dir().ok();
+    let completion = CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
         .var(VARIABLE)
-        .try_complete(arguments, folder.as_deref())
-    {
-        Ok(is_asked) => is_asked.then_some(ExitCode::SUCCESS),
+        .try_complete(words, folder.as_deref());
+    match completion {
+        Ok(true) => Some(ExitCode::SUCCESS),
+        Ok(false) => None,
         Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
     }
 }
@@ -106,14 +106,14 @@ fn completer(command: &str, argument: &str) -> Option<Completer> {
     }
 }
 
-/// Returns the hint that replaces those of all arguments, if one does. bash and PowerShell insert
-/// what is offered as it is, and a folder may have any name: they complete paths themselves, and
-/// quote them.
+/// Returns the hint that replaces the hints of all arguments in some shells. bash and PowerShell
+/// insert what is offered as it is, and a folder may have any name: they complete paths themselves,
+/// and quote them.
 fn forced_hint() -> Option<ValueHint> {
-    let shell = std::env::var(VARIABLE).ok()?;
-    ["bash", "powershell"]
-        .contains(&shell.as_str())
-        .then_some(ValueHint::Other)
+    match env::var(VARIABLE).ok()?.as_str() {
+        "bash" | "powershell" => Some(ValueHint::Other),
+        _ => None,
+    }
 }
 
 /// Adds what completes words of this line.
@@ -159,107 +159,107 @@ fn words_after_colon(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandid
     }
 }
 
-/// Returns the name of a prompt, and after it the arguments of that prompt.
+/// Completes the name of a prompt, and after it the arguments of that prompt.
 fn words(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
-    let words = line
-        .subcommand()
-        .and_then(|(_, command)| command.try_get_many::<String>("words").ok().flatten());
-    let words: Vec<&String> = words.into_iter().flatten().collect();
-    match words.as_slice() {
+    match words_of(line).as_slice() {
         [name, _, ..] => values(line, name, written),
         _ => names(line, written),
     }
 }
 
-/// The prompts whose names begin with this text, with or without a colon, and their descriptions.
-/// In names with folders, a colon may be used for `/`.
+/// Returns the words that a line gives to a command such as `expand`.
+fn words_of(line: &ArgMatches) -> Vec<&String> {
+    let Some((_, command)) = line.subcommand() else {
+        return Vec::new();
+    };
+    match command.try_get_many("words") {
+        Ok(Some(words)) => words.collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Completes the name of a prompt, with or without a colon before it. In a name with folders, a
+/// colon may be written for `/`.
 fn names(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else {
         return Vec::new();
     };
-    let library = library_of(line);
-    let rest = written.strip_prefix(COLONS).unwrap_or(written);
-    let colon = &written[..written.len() - rest.len()];
+    let beginning = written.strip_prefix(COLONS).unwrap_or(written);
+    let colon = &written[..written.len() - beginning.len()];
     let mut candidates = Vec::new();
-    for found in library.view().list().found {
-        let Some(name) = spelled_as_typed(&found.name, rest).filter(|name| is_plain(name)) else {
+    for found in library_of(line).view().list().found {
+        let Some(name) = spelled_as_typed(&found.name, beginning) else {
             continue;
         };
-        let description = found
-            .info()
-            .summary
-            .ok()
-            .and_then(|prompt| prompt.description.clone());
-        let description = description.map(|description| output::one_line(&description).into());
-        candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));
+        if is_plain(&name) {
+            let description = match found.info().summary {
+                Ok(prompt) => prompt.description.clone(),
+                Err(_) => None,
+            };
+            candidates.push(candidate(format!("{colon}{name}"), description.as_deref()));
+        }
     }
     candidates
 }
 
-/// The arguments of a prompt, and after `NAME=` the choices of that argument.
+/// Completes the name of an argument of a prompt, as `NAME=`, and after it the choices of the
+/// argument.
 fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else {
         return Vec::new();
     };
-    let Some(prompt) = library_of(line)
-        .view()
-        .find(name)
-        .ok()
-        .and_then(|found| found.prompt().ok())
-    else {
+    let library = library_of(line);
+    let Ok(found) = library.view().find(name) else {
+        return Vec::new();
+    };
+    let Ok(prompt) = found.prompt() else {
         return Vec::new();
     };
     let mut candidates = Vec::new();
-    for Argument {
-        name,
-        description,
-        choices,
-        ..
-    } in &prompt.arguments
-    {
-        if written
-            .strip_prefix(name.as_str())
-            .is_some_and(|rest| rest.starts_with('='))
-        {
-            candidates.extend(
-                choices
-                    .iter()
-                    .map(|choice| (format!("{name}={choice}"), None)),
-            );
-        } else {
-            candidates.push((
-                format!("{name}="),
-                description
-                    .as_deref()
-                    .map(|text| output::one_line(text).into()),
-            ));
+    for argument in &prompt.arguments {
+        if is_plain(&argument.name) {
+            add_candidates(&mut candidates, argument, written);
         }
     }
     candidates
-        .retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
-    candidates
-        .into_iter()
-        .map(|(text, description)| CompletionCandidate::new(text).help(description))
-        .collect()
 }
 
-/// The tags that begin with this text.
+/// Adds the words with which an argument is set, and which begin with what is written: `NAME=`,
+/// and after it each choice.
+fn add_candidates(candidates: &mut Vec<CompletionCandidate>, argument: &Argument, written: &str) {
+    let assignment = format!("{}=", argument.name);
+    if !written.starts_with(&assignment) {
+        if assignment.starts_with(written) {
+            candidates.push(candidate(assignment, argument.description.as_deref()));
+        }
+        return;
+    }
+    for choice in &argument.choices {
+        let word = format!("{assignment}{choice}");
+        if word.starts_with(written) && is_plain(choice) {
+            candidates.push(candidate(word, None));
+        }
+    }
+}
+
+fn candidate(word: String, description: Option<&str>) -> CompletionCandidate {
+    let help = description.map(|text| output::one_line(text).into());
+    CompletionCandidate::new(word).help(help)
+}
+
+/// Completes a tag.
 fn tags(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else {
         return Vec::new();
     };
-    let library = library_of(line);
-    let view = library.view();
-    let prompts = view
-        .list()
-        .found
-        .into_iter()
-        .filter_map(|found| found.info().summary.ok());
-    let tags: BTreeSet<String> = prompts.flat_map(|prompt| prompt.tags.clone()).collect();
-    tags.into_iter()
-        .filter(|tag| tag.starts_with(written) && is_plain(tag))
-        .map(CompletionCandidate::new)
-        .collect()
+    let mut tags = BTreeSet::new();
+    for found in library_of(line).view().list().found {
+        if let Ok(prompt) = found.info().summary {
+            tags.extend(prompt.tags.clone());
+        }
+    }
+    tags.retain(|tag| tag.starts_with(written) && is_plain(tag));
+    tags.into_iter().map(CompletionCandidate::new).collect()
 }
 
 /// Returns whether a shell reads the text as one literal word.
@@ -271,7 +271,7 @@ fn is_special(character: char) -> bool {
     character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
 
-/// The library that the options of a line select.
+/// Returns the library that the options of a line select.
 fn library_of(line: &ArgMatches) -> Library {
     let mut source = PromptSource::of(line).unwrap_or_default();
     config::load(&mut source);

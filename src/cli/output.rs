@@ -14,7 +14,7 @@ pub(super) use messages::print_unlabelled;
 pub(super) use messages::{Reporter, is_help, print_note, print_warning};
 pub(super) use rows::{Row, in_columns};
 pub(super) use stream::{
-    Form, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
+    Escaping, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
     print_json, print_json_line, print_verbatim, protocol_stream, styled,
 };
 pub(super) use table::print_table;

@@ -6,7 +6,7 @@ mod http;
 pub(super) mod options;
 
 use super::append;
-use super::output::{self, Form, Reporter};
+use super::output::{self, Escaping, Reporter};
 use super::source::PromptSource;
 use crate::library::{Library, VERSIONS};
 use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
@@ -126,7 +126,7 @@ impl Serve {
         };
         let format = self.log_format.unwrap_or(LogFormat::Text);
         let writer = match self.log_file.as_deref().map(append::open) {
-            None => BoxMakeWriter::new(move || output::log_stream(form_of(format))),
+            None => BoxMakeWriter::new(move || output::log_stream(escaping_of(format))),
             Some(Ok(Some(file))) => BoxMakeWriter::new(Arc::new(file)),
             Some(Ok(None)) => return, // `doctor` only tests the file
             Some(Err(problem)) => return reporter.warn(&problem),
@@ -154,10 +154,10 @@ impl Serve {
     }
 }
 
-fn form_of(format: LogFormat) -> Form {
+fn escaping_of(format: LogFormat) -> Escaping {
     match format {
-        LogFormat::Json => Form::Json,
-        LogFormat::Text => Form::Text,
+        LogFormat::Json => Escaping::Json,
+        LogFormat::Text => Escaping::Text,
     }
 }
 

@@ -918,7 +918,7 @@ fn the_history_has_as_many_versions_as_the_option_says() {
     client.ignore_notifications();
     for (line, wanted) in [
         ("serve --history 0", "--history"),
-        ("--edit list", "`list` has no option --edit"),
+        ("--edit list", "unexpected argument '--edit' found"),
         ("list --edit", "--edit"),
     ] {
         Client::new().arguments([]).words(line).says(2, &[wanted]);

@@ -38,23 +38,26 @@ fn text_of_program(program: &Command) -> String {
     String::from_utf8(page).unwrap()
 }
 
-/// Returns the section of a command, which its actions follow, such as `pack add`.
+/// Returns the section of a command, and the sections of its actions, such as `pack add`.
 fn section(command: &Command) -> String {
-    let man = Man::new(command.clone());
-    let mut synopsis = Vec::new();
-    let mut description = Vec::new();
-    let mut options = Vec::new();
-    man.render_synopsis_section(&mut synopsis).unwrap();
-    man.render_description_section(&mut description).unwrap();
-    man.render_options_section(&mut options).unwrap();
+    let man = Man::new(command.clone().mut_arg("help", |help| help.hide(true)));
+    let mut text = Vec::new();
+    man.render_synopsis_section(&mut text).unwrap();
+    text.extend(b".PP\n");
+    man.render_description_section(&mut text).unwrap();
+    man.render_options_section(&mut text).unwrap();
 
-    let usage = without_heading(synopsis).replace("\\fBprompt\\-expander ", "\\fB");
-    let mut section = format!(".SS {usage}");
-    section += &without_heading(description);
-    section += &without_heading(options);
+    let name = command.get_bin_name().unwrap().replace('-', "\\-");
+    let mut section = format!(".SS \"{name}\"\n");
+    section += &without_headings(text);
     if let Some(examples) = command.get_after_help() {
+        let examples = examples.to_string();
+        // The page has the options for all commands at the beginning.
+        let (examples, _) = examples
+            .split_once("\n\n`prompt-expander --help`")
+            .unwrap_or((&examples, ""));
         section += ".PP\n";
-        section += &unfilled(&examples.to_string());
+        section += &unfilled(examples);
     }
     for action in command.get_subcommands() {
         if action.get_name() != "help" {
@@ -64,10 +67,10 @@ fn section(command: &Command) -> String {
     section
 }
 
-/// Returns the lines of a section of clap_mangen without its headings and definitions.
-fn without_heading(section: Vec<u8>) -> String {
+/// Returns sections of clap_mangen without their headings and definitions.
+fn without_headings(sections: Vec<u8>) -> String {
     let mut text = String::new();
-    for line in String::from_utf8(section).unwrap().lines() {
+    for line in String::from_utf8(sections).unwrap().lines() {
         if !line.starts_with(".SH ") && !line.starts_with(".ie ") && !line.starts_with(".el ") {
             text += line;
             text.push('\n');

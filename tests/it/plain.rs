@@ -15,12 +15,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &["cli.rs", "cli/database.rs", "cli/source
 
 /// Files that bind a closure to a name.
 const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
-    "cli.rs",
-    "cli/agent.rs",
-    "cli/database.rs",
-    "cli/output/text.rs",
-    "cli/source.rs",
-    "cli/user_folders.rs",
 ];
 
 /// Type names that occur twice in a module, as `module::Name`.

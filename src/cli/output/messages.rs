@@ -102,8 +102,9 @@ impl Reporter {
         }
     }
 
-    /// Returns what makes the error of a command from the reason why a prompt cannot be found or
-    /// used: the reason with a hint. Warns of what cannot be read, because the prompt may be there.
+    /// Returns a function that makes the error of a command from the reason why a prompt cannot be
+    /// found or used. The function adds a hint, and warns of folders that cannot be read, because
+    /// the prompt may be in one of them.
     pub(crate) fn failure(
         &self,
         view: &View,
@@ -111,22 +112,13 @@ impl Reporter {
     ) -> impl Fn(Diagnostic) -> anyhow::Error {
         move |diagnostic| {
             self.warn_all(view.unreadable());
-            let hint = match &diagnostic.kind {
-                Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
-                    " (`prompt-expander list` shows all prompts)".to_owned()
-                }
-                Kind::TextInName { name } if command == "expand" => {
-                    format!(": `prompt-expander expand {name} INPUT…`")
-                }
-                Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
-                _ => String::new(),
-            };
+            let hint = hint(&diagnostic, command);
             anyhow!("{diagnostic}{hint}")
         }
     }
 
-    /// Asks a question that is answered with yes or no, and returns whether the answer was yes.
-    /// `what` is what --yes would do.
+    /// Asks a question that is answered with yes or no, and returns whether the answer was yes. In
+    /// errors, `what` says what --yes would do.
     ///
     /// # Errors
     /// Standard input is not a terminal, or the command runs for a script.
@@ -139,7 +131,7 @@ impl Reporter {
                 "cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}"
             );
         }
-        // In one write, so that what is typed is after it.
+        // In one write, so that the answer is typed after it.
         print_message(&format!("{question} [y/N] ").into(), |shown| shown)
             .context("the question cannot be asked")?;
         let mut answer = String::new();
@@ -149,20 +141,22 @@ impl Reporter {
         if length == 0 {
             print_unlabelled(""); // Ctrl-D does not end the line of the question
         }
-        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+        let answer = answer.trim().to_lowercase();
+        Ok(answer == "y" || answer == "yes")
     }
 
-    /// Prints help, or reports what is wrong with a command line. `arguments` are its words, whose
-    /// passwords are not repeated.
-    pub(crate) fn usage(&self, error: &clap::Error, arguments: &[OsString]) {
+    /// Prints help, or reports what is wrong with a command line. The passwords in its words are
+    /// not repeated.
+    pub(crate) fn usage(&self, error: &clap::Error, words: &[OsString]) {
         if is_help(error) {
             return print_help(&error.render(), error.use_stderr());
         }
         let mut text = error.render().ansi().to_string();
-        for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
-            let hidden = without_password(argument);
-            if hidden != argument {
-                text = text.replace(argument, &hidden);
+        for word in words {
+            let word = word.to_string_lossy();
+            let hidden = without_password(&word);
+            if hidden != word {
+                text = text.replace(&*word, &hidden);
             }
         }
         if !self.is_for_people() {
@@ -170,6 +164,21 @@ impl Reporter {
         }
         let message = text.strip_prefix("error:").unwrap_or(&text);
         let _ = print_message(&styled(ERROR, "error:").plain(message), |shown| shown);
+    }
+}
+
+/// Returns what a person may do about a prompt that a command cannot find, or a name that has a
+/// text in it; empty if the diagnostic itself says it.
+fn hint(diagnostic: &Diagnostic, command: &str) -> String {
+    match &diagnostic.kind {
+        Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
+            " (`prompt-expander list` shows all prompts)".to_owned()
+        }
+        Kind::TextInName { name } if command == "expand" => {
+            format!(": `prompt-expander expand {name} INPUT…`")
+        }
+        Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
+        _ => String::new(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Labels in a column, and next to each what is said of it.
+//! A list in two columns: labels, and the texts that describe them.
 
-use super::stream::Styled;
+use super::stream::{Styled, styled};
 use super::text::in_lines;
 use crate::wording::visible;
 use anstyle::Style;
@@ -12,53 +12,82 @@ const GAP: usize = 2;
 /// If fewer columns than this remain for the texts, they are below the labels.
 const LEAST_TEXT: usize = 24;
 
-/// A label and its texts, each of which begins a line.
+/// A label and its texts. Each text begins a new line.
 pub(crate) struct Row {
     pub(crate) label: String,
-    /// The style of the label.
     pub(crate) style: Style,
     pub(crate) texts: Vec<(Style, String)>,
 }
 
-/// Returns rows in this many columns; nothing is cut off. A label that would take a third of them
-/// has a line of its own.
+/// Lays out rows in this many columns: labels at the left, and their texts next to them. Nothing is
+/// cut off. A label that takes a third of the columns has a line of its own.
 pub(crate) fn in_columns(rows: &[Row], columns: usize) -> Styled {
-    let widths = rows
-        .iter()
-        .map(|row| visible(&row.label).width())
-        .filter(|width| *width < columns / 3);
-    let labels = widths.max().unwrap_or(0);
-    let is_narrow = columns < GAP + labels + GAP + LEAST_TEXT;
-    let indent = if is_narrow {
-        2 * GAP
-    } else {
-        GAP + labels + GAP
-    };
+    let label_width = widest_label(rows, columns / 3);
+    let text_column = GAP + label_width + GAP;
+    if columns < text_column + LEAST_TEXT {
+        return below_labels(rows, columns);
+    }
     let mut page = Styled::default();
     for row in rows {
         let label = visible(&row.label);
-        let mut lines = row.lines(columns.saturating_sub(indent)).into_iter();
-        page = page.plain(" ".repeat(GAP)).with(row.style, label.clone());
-        if !is_narrow
-            && label.width() <= labels
+        let width = label.width();
+        page = page.plain(" ".repeat(GAP)).with(row.style, label);
+        let mut lines = row.lines(columns - text_column).into_iter();
+        if width <= label_width
             && let Some((style, line)) = lines.next()
         {
-            let gap = " ".repeat(labels - label.width() + GAP);
-            page = page.plain(gap).with(style, line);
+            page = page
+                .plain(" ".repeat(text_column - GAP - width))
+                .with(style, line);
         }
         page.push("\n");
-        for (style, line) in lines {
-            page = page.plain(" ".repeat(indent)).with(style, line).plain("\n");
-        }
+        add_indented(&mut page, lines, text_column);
     }
     page
 }
 
+/// Returns the width of the widest label that is narrower than `limit` columns.
+fn widest_label(rows: &[Row], limit: usize) -> usize {
+    let mut widest = 0;
+    for row in rows {
+        let width = visible(&row.label).width();
+        if width < limit {
+            widest = widest.max(width);
+        }
+    }
+    widest
+}
+
+/// Lays out rows on a narrow terminal, with the texts below their labels.
+fn below_labels(rows: &[Row], columns: usize) -> Styled {
+    let indent = 2 * GAP;
+    let mut page = Styled::default();
+    for row in rows {
+        page = page
+            .plain(" ".repeat(GAP))
+            .with(row.style, visible(&row.label))
+            .plain("\n");
+        let lines = row.lines(columns.saturating_sub(indent)).into_iter();
+        add_indented(&mut page, lines, indent);
+    }
+    page
+}
+
+fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>, indent: usize) {
+    for (style, line) in lines {
+        page.push(" ".repeat(indent));
+        page.append(styled(style, line).plain("\n"));
+    }
+}
+
 impl Row {
-    /// Returns the lines of its texts, in so many columns.
+    /// Returns the texts in lines of at most this many columns.
     fn lines(&self, columns: usize) -> Vec<(Style, String)> {
         let mut lines = Vec::new();
-        for (style, text) in self.texts.iter().filter(|(_, text)| !text.is_empty()) {
+        for (style, text) in &self.texts {
+            if text.is_empty() {
+                continue;
+            }
             for line in in_lines(&visible(text), columns) {
                 lines.push((*style, line));
             }

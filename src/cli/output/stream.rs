@@ -34,7 +34,7 @@ impl Styled {
         self
     }
 
-    /// Adds a text without a style at the end.
+    /// Adds a text without a style to this text.
     pub(crate) fn push(&mut self, text: impl Into<String>) {
         self.0.push((Style::new(), text.into()));
     }
@@ -97,7 +97,7 @@ pub(crate) fn print(text: &Styled) -> anyhow::Result<()> {
     print_laid_out(text, |shown| shown)
 }
 
-/// Writes text for people to standard output: on a terminal, as `lay_out` breaks its lines.
+/// Writes text for people to standard output. `lay_out` breaks its lines on a terminal.
 pub(super) fn print_laid_out(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
@@ -112,8 +112,8 @@ pub(super) fn print_laid_out(
     write(stdout, text.without_styles().as_bytes())
 }
 
-/// Writes a text that is for scripts, or the text of a prompt, to standard output: in a pipe byte
-/// for byte.
+/// Writes a text for scripts, or the text of a prompt, to standard output. In a pipe, no byte is
+/// changed.
 pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
@@ -127,7 +127,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_json_line(&printable_json(&serde_json::to_string(value)?))
 }
 
-/// Writes a text that is JSON to standard output: in a pipe byte for byte.
+/// Writes a text that is JSON to standard output as one line. In a pipe, no byte of it is changed.
 pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
     let line = line.trim_end_matches('\n');
     let stdout = io::stdout();
@@ -139,8 +139,8 @@ pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
     write(stdout.lock(), format!("{shown}\n").as_bytes())
 }
 
-/// Writes a message to standard error, wherever that leads: visible, without passwords, and as
-/// `lay_out` breaks its lines.
+/// Writes a message to standard error without passwords, and visible even in a file. `lay_out`
+/// breaks its lines.
 pub(super) fn print_message(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
@@ -156,7 +156,7 @@ pub(super) fn print_json_message(line: &str) -> io::Result<()> {
     io::stderr().write_all(format!("{}\n", printable_json(line)).as_bytes())
 }
 
-/// Writes help, a text of this program with styles of clap's, to standard output or standard error.
+/// Writes the help that clap makes, with its styles, to standard output or standard error.
 pub(super) fn print_help(help: &clap::builder::StyledStr, is_error: bool) {
     let help = help.ansi().to_string();
     let _ = if is_error {
@@ -177,24 +177,25 @@ pub(crate) fn clipboard_sequence(text: &str) -> String {
     format!("\x1b]52;c;{}\x07", BASE64.encode(text))
 }
 
-/// How a text for programs is made visible on a terminal.
+/// How the control characters of a text for programs are escaped on a terminal.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum Escaping {
     Text,
     Json,
 }
 
-/// A stream for texts that others make, such as the log: visible on a terminal, else as they are.
+/// A stream for texts of other code, such as the log. On a terminal, the texts are made visible;
+/// elsewhere, they are unchanged.
 pub(crate) struct Guarded<W> {
     stream: W,
-    form: Form,
+    escaping: Escaping,
 }
 
 /// Returns standard error for a log.
-pub(crate) fn log_stream(form: Form) -> Guarded<io::Stderr> {
+pub(crate) fn log_stream(escaping: Escaping) -> Guarded<io::Stderr> {
     Guarded {
         stream: io::stderr(),
-        form,
+        escaping,
     }
 }
 
@@ -205,7 +206,7 @@ pub(crate) fn protocol_stream() -> io::Result<Box<dyn Write + Send>> {
     if stdout.is_terminal() {
         return Ok(Box::new(Guarded {
             stream: stdout,
-            form: Form::Json,
+            escaping: Escaping::Json,
         }));
     }
     #[cfg(unix)]
@@ -218,9 +219,9 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
         if !self.stream.is_terminal() {
             return self.stream.write(bytes);
         }
-        let shown = match self.form {
-            Form::Text => visible_bytes(bytes),
-            Form::Json => printable_json(&String::from_utf8_lossy(bytes)),
+        let shown = match self.escaping {
+            Escaping::Text => visible_bytes(bytes),
+            Escaping::Json => printable_json(&String::from_utf8_lossy(bytes)),
         };
         self.stream.write_all(shown.as_bytes())?;
         Ok(bytes.len())
@@ -231,7 +232,7 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
     }
 }
 
-/// Returns bytes as a visible text; those that are not UTF-8 as `\x9b`.
+/// Returns bytes as a visible text. A byte that is not UTF-8 is written as `\x9b`.
 fn visible_bytes(bytes: &[u8]) -> String {
     let mut shown = String::new();
     for chunk in bytes.utf8_chunks() {

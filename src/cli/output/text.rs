@@ -14,11 +14,11 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(crate) const ADDED: Style = AnsiColor::Green.on_default();
 pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
-/// Of a placeholder.
+/// The style of a placeholder.
 pub(crate) const MARK: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Writes lines for people; on a terminal, each is [wrapped].
+/// Writes lines for people to standard output. On a terminal, long lines are [wrapped].
 pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
     let mut text = text.clone();
     if !text.ends_line() {
@@ -27,7 +27,7 @@ pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
     print_laid_out(&text, |shown| wrapped_lines(&shown, terminal_width()))
 }
 
-/// Each line of a text, [wrapped] if there is a terminal.
+/// Returns the lines of a text, each [wrapped] unless `columns` is `None`.
 pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -40,87 +40,110 @@ pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
     lines
 }
 
-/// A problem as `check` prints it, with the fix on a line of its own.
+/// Returns a problem as `check` prints it, with the fix on a line of its own.
 pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
-    let Diagnostic {
-        file,
-        position,
-        message,
-        fix,
-        ..
-    } = problem;
+    let mut place = String::new();
+    if let Some(file) = &problem.file {
+        place += &shown(file);
+    }
+    if let Some(position) = problem.position {
+        place += &format!(":{position}");
+    }
     let (style, severity) = match problem.severity() {
-        Severity::Error => (ERROR, "error"),
-        Severity::Warning => (WARNING, "warning"),
-        Severity::Hint => (WARNING, "hint"),
+        Severity::Error => (ERROR, "error:"),
+        Severity::Warning => (WARNING, "warning:"),
+        Severity::Hint => (WARNING, "hint:"),
     };
-    let file = file.as_deref().map(shown).unwrap_or_default();
-    let position = position
-        .map(|position| format!(":{position}"))
-        .unwrap_or_default();
-    Styled::from(format!("{file}{position}: "))
-        .with(style, format!("{severity}:"))
-        .plain(format!(" {message}\n    "))
+    Styled::from(format!("{place}: "))
+        .with(style, severity)
+        .plain(format!(" {}\n    ", problem.message))
         .with(FAINT, "fix:")
-        .plain(format!(" {fix}\n"))
+        .plain(format!(" {}\n", problem.fix))
 }
 
-/// A path for standard output, with invisible characters escaped: on a terminal relative in the
-/// working directory, and with `~` in the home directory.
+/// Returns a path for standard output, with invisible characters escaped. On a terminal, a path in
+/// the working directory is relative, and the home directory is `~`.
 pub(crate) fn shown(path: &Path) -> String {
-    let home = dirs::home_dir().filter(|_| std::io::stdout().is_terminal());
-    // In the home directory itself, `~/notes.md` says more than `notes.md`.
-    let working = std::env::current_dir()
-        .ok()
-        .filter(|folder| home.as_ref().is_some_and(|home| folder != home));
-    let below = |folder: Option<PathBuf>| {
-        path.strip_prefix(folder?)
-            .ok()
-            .filter(|below| below.iter().next().is_some())
-    };
-    match below(working) {
-        Some(below) => full_path(below),
-        None => full_path(
-            &below(home).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)),
-        ),
+    if std::io::stdout().is_terminal() {
+        full_path(&shortened(path))
+    } else {
+        full_path(path)
     }
 }
 
-/// Returns the text of an error in the arguments in one line, without its passwords.
-pub(crate) fn without_usage(text: &str) -> String {
-    let parts = text.trim_start_matches("error: ").split("\n\n");
-    let said = parts.take_while(|part| {
-        !part.starts_with("Usage:") && !part.starts_with("For more information")
-    });
-    without_passwords(&one_line(&said.collect::<Vec<_>>().join("; "))).into_owned()
+/// Returns the path relative to the working directory, else with `~` for the home directory, else
+/// as it is. In the home directory itself, `~/notes.md` says more than `notes.md`.
+fn shortened(path: &Path) -> PathBuf {
+    let Some(home) = dirs::home_dir() else {
+        return path.to_owned();
+    };
+    if let Ok(working) = std::env::current_dir()
+        && working != home
+        && let Some(below) = path_below(path, &working)
+    {
+        return below.to_owned();
+    }
+    match path_below(path, &home) {
+        Some(below) => Path::new("~").join(below),
+        None => path.to_owned(),
+    }
 }
 
-/// The width of the terminal in columns; `None` if standard output is not a terminal.
+/// Returns the path from a folder to something inside of it.
+fn path_below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
+    let below = path.strip_prefix(folder).ok()?;
+    if below.as_os_str().is_empty() {
+        None
+    } else {
+        Some(below)
+    }
+}
+
+/// Returns the text of an error in the arguments in one line, without its usage and without
+/// passwords.
+pub(crate) fn without_usage(text: &str) -> String {
+    let mut parts = Vec::new();
+    for part in text.trim_start_matches("error: ").split("\n\n") {
+        if part.starts_with("Usage:") || part.starts_with("For more information") {
+            break;
+        }
+        parts.push(part);
+    }
+    without_passwords(&one_line(&parts.join("; "))).into_owned()
+}
+
+/// Returns the number of columns of the terminal; `None` if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     width_if(std::io::stdout().is_terminal())
 }
 
+/// Returns the number of columns of the terminal, which is 80 if it does not say; `None` if there
+/// is no terminal.
 pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
-    is_terminal
-        .then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
+    if !is_terminal {
+        return None;
+    }
+    match terminal_size::terminal_size() {
+        Some((width, _)) => Some(width.0.into()),
+        None => Some(80),
+    }
 }
 
-/// A text in one line: each run of whitespace becomes one space.
+/// Returns a text in one line: each run of whitespace becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
-/// A text in lines of at most this many columns. A longer word stays whole, so that it can be
-/// copied.
+/// Breaks a text into lines of at most this many columns. A longer word stays whole, so that it can
+/// be copied.
 pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<String> {
-    textwrap::wrap(text, options(columns))
-        .into_iter()
-        .map(Cow::into_owned)
-        .collect()
+    let lines = textwrap::wrap(text, options(columns)).into_iter();
+    lines.map(Cow::into_owned).collect()
 }
 
-/// A line in lines of at most this many columns, which continue it with an indent. Words are not
-/// broken, so that they can be copied.
+/// Breaks a line into lines of at most this many columns, with an indent from the second line on.
+/// A longer word stays whole, so that it can be copied.
 pub(crate) fn wrapped(line: &str, columns: usize) -> String {
     textwrap::fill(line, options(columns).subsequent_indent("    "))
 }
