@@ -25,6 +25,7 @@ mod hook;
 mod import;
 mod install;
 mod install_method;
+mod line;
 mod list;
 mod man;
 mod mv;

@@ -1,8 +1,8 @@
 //! The commands of the program with their help, and how each one is run.
 
+use super::line::{ProgramOptions, USAGE};
 use super::output::Reporter;
 use super::serve::ServeCommand;
-use super::serve::options::Serve;
 use super::source::PromptSource;
 #[cfg(feature = "store")]
 use super::store;
@@ -13,7 +13,7 @@ use super::{
     import, install, list, man, mv, new, pack, path, pick, restore, rm, serve, show, test, trust,
 };
 use anyhow::{anyhow, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -26,11 +26,6 @@ from a Markdown file.
 
 Without a command, the program serves MCP on standard input and output, as an agent starts it. On a
 terminal, it runs `pick`.";
-
-/// How the program is called. The second line is below the first one, after `Usage: `.
-pub(super) const USAGE: &str = "\
-prompt-expander COMMAND [OPTIONS]
-       prompt-expander :NAME TEXT";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,27 +51,6 @@ pub(super) struct Cli {
     pub(super) options: ProgramOptions,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
-}
-
-// The options of a line without a command.
-#[derive(Debug, Args)]
-pub(super) struct ProgramOptions {
-    #[command(
-        flatten,
-        next_help_heading = "Options for all commands that read prompts"
-    )]
-    pub(super) source: PromptSource,
-    #[command(
-        flatten,
-        next_help_heading = "Options of the server, which runs without a command"
-    )]
-    pub(super) serve: Serve,
-    /// Print the version, the commit that it was built from, and how it was installed
-    #[arg(long, short = 'V')]
-    pub(super) version: bool,
-    /// Print the version as one JSON object: `version`, `commit`, `date` and `installed`
-    #[arg(long = "json", requires = "version")]
-    pub(super) version_json: bool,
 }
 
 /// The end of the help of a command that has the options for all commands.

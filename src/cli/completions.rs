@@ -3,7 +3,7 @@
 //! The printed script runs the program for each completion, with the words of the line, because
 //! prompts are added and removed. clap's completion engine answers.
 
-use super::parse::{command_first, command_position};
+use super::line::{command_first, command_position};
 use super::source::PromptSource;
 use super::{config, output};
 use crate::library::Library;

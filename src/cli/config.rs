@@ -39,10 +39,10 @@ struct SettingsKey<T: 'static> {
     name: &'static str,
     /// The long name of the option that has its meaning; empty if there is none.
     option: &'static str,
-    /// Sets what the value says.
+    /// Parses the value, and stores it in the target.
     ///
     /// # Errors
-    /// Why the value is not valid.
+    /// Returns why the value is not valid.
     set: fn(&mut T, &KeyValue<'_>) -> Result<(), String>,
 }
 
@@ -54,7 +54,7 @@ const fn key<T>(
     SettingsKey { name, option, set }
 }
 
-/// What the keys say, except for those of `[[openapi]]`.
+/// The values of the keys, except for those in `[[openapi]]`.
 #[derive(Default)]
 struct Keys {
     folders: Folders,
@@ -161,7 +161,7 @@ const OPENAPI_KEYS: [SettingsKey<OpenApi>; 5] = [
 
 const OPENAPI: &str = "openapi";
 
-/// What a file inside a project cannot grant.
+/// The keys that only the user's own file may have, and no file inside a project.
 const OWN: [&str; 8] = [
     "edit",
     "log-file",
@@ -274,7 +274,7 @@ struct Reader<'t> {
     text: &'t str,
     /// The folder of the file, where relative paths begin.
     folder: &'t Path,
-    /// Whether only the user can have written the file.
+    /// Only the user can have written the file.
     is_own: bool,
     problems: Vec<Diagnostic>,
 }
@@ -283,16 +283,7 @@ impl Reader<'_> {
     /// Reads the keys of a table into `target`. A key that is wrong becomes a problem.
     fn read_table<T>(&mut self, table: &Table, keys: &[SettingsKey<T>], target: &mut T) {
         for (name, item) in table.iter() {
-            let name_span = table.key(name).and_then(toml_edit::Key::span);
-            if !self.is_own && OWN.contains(&name) {
-                let message = format!("{} is not taken from a file inside a project", named(name));
-                let fix = "write it into your own settings file, in your configuration folder";
-                self.problem(name_span, message, fix);
-                continue;
-            }
-            let Some(key) = keys.iter().find(|key| key.name == name) else {
-                let message = format!("there is no key {}", named(name));
-                self.problem(name_span, message, &fix_of_unknown_key(name, keys));
+            let Some(key) = self.find_key(name, table, keys) else {
                 continue;
             };
             let value = KeyValue {
@@ -305,6 +296,29 @@ impl Reader<'_> {
                 self.problem(item.span(), message, "correct it, or delete the line");
             }
         }
+    }
+
+    /// Returns the key of this name. An unknown key is a problem, and so is a key in a project's
+    /// file that only the user's own file may have.
+    fn find_key<'k, T>(
+        &mut self,
+        name: &str,
+        table: &Table,
+        keys: &'k [SettingsKey<T>],
+    ) -> Option<&'k SettingsKey<T>> {
+        let span = table.key(name).and_then(toml_edit::Key::span);
+        if !self.is_own && OWN.contains(&name) {
+            let message = format!("{} is not taken from a file inside a project", named(name));
+            let fix = "write it into your own settings file, in your configuration folder";
+            self.problem(span, message, fix);
+            return None;
+        }
+        let key = keys.iter().find(|key| key.name == name);
+        if key.is_none() {
+            let message = format!("there is no key {}", named(name));
+            self.problem(span, message, &fix_of_unknown_key(name, keys));
+        }
+        key
     }
 
     /// Returns the team that the keys name, if they name one.

@@ -1,6 +1,6 @@
 //! What `-h` prints: the commands, each in one line.
 
-use super::commands::USAGE;
+use super::line::USAGE;
 use super::output::{NAME, Styled};
 use clap::Command;
 

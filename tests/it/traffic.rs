@@ -259,23 +259,3 @@ fn a_log_format_alone_logs_on_standard_error() {
         "{log}"
     );
 }
-
-#[test]
-fn an_option_of_the_server_before_a_command_is_refused() {
-    for options in [
-        ["--tap", "x"],
-        ["--log-file", "x"],
-        ["--log-level", "debug"],
-        ["--log-format", "json"],
-        ["--page-size", "7"],
-    ] {
-        let ran = Client::new().run(options.into_iter().chain(["list"]), "");
-        assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
-        assert!(
-            ran.stderr
-                .contains(&format!("`list` has no option {}", options[0])),
-            "{}",
-            ran.stderr
-        );
-    }
-}

@@ -1,0 +1,177 @@
+//! The words of a command line: where its command is, and the order in which they are parsed.
+
+use super::serve::options::Serve;
+use super::source::PromptSource;
+use crate::prompt::COLONS;
+use clap::builder::Styles;
+use clap::{Arg, Args};
+use std::ffi::{OsStr, OsString};
+
+/// How the program is called. The second line is below the first one, after `Usage: `.
+pub(super) const USAGE: &str = "\
+prompt-expander COMMAND [OPTIONS]
+       prompt-expander :NAME TEXT";
+
+// The options of a line without a command.
+#[derive(Debug, Args)]
+pub(super) struct ProgramOptions {
+    #[command(
+        flatten,
+        next_help_heading = "Options for all commands that read prompts"
+    )]
+    pub(super) source: PromptSource,
+    #[command(
+        flatten,
+        next_help_heading = "Options of the server, which runs without a command"
+    )]
+    pub(super) serve: Serve,
+    /// Print the version, the commit that it was built from, and how it was installed
+    #[arg(long, short = 'V')]
+    pub(super) version: bool,
+    /// Print the version as one JSON object: `version`, `commit`, `date` and `installed`
+    #[arg(long = "json", requires = "version")]
+    pub(super) version_json: bool,
+}
+
+/// Returns the program that parses a line without a command.
+pub(super) fn program_without_commands() -> clap::Command {
+    let program = clap::Command::new(env!("CARGO_PKG_NAME"))
+        .override_usage(USAGE)
+        .styles(Styles::plain());
+    ProgramOptions::augment_args(program)
+}
+
+/// What the words before the command of a line are.
+pub(super) enum Beginning {
+    /// The line has options of the program, and no command.
+    Options,
+    /// The command is at this position. Only options of the program come before it.
+    Command(usize),
+    /// The option at this position is none of the program's.
+    UnknownOption(usize),
+}
+
+/// Finds the command of a line: the first word that is neither an option of the program nor the
+/// value of one.
+pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Beginning {
+    let mut position = 1;
+    while let Some(word) = words.get(position) {
+        if !is_option(word) {
+            return Beginning::Command(position);
+        }
+        let Some(option) = find_option(program, word) else {
+            return Beginning::UnknownOption(position);
+        };
+        let has_value_in_word = word.to_string_lossy().contains('=');
+        let takes_next_word = option.get_action().takes_values() && !has_value_in_word;
+        position += if takes_next_word { 2 } else { 1 };
+    }
+    Beginning::Options
+}
+
+/// Returns the position of the command of a line, if the line has one after options of the
+/// program.
+pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
+    if begins_with_command(words) {
+        return Some(1);
+    }
+    match find_command(words, &program_without_commands()) {
+        Beginning::Command(position) => Some(position),
+        Beginning::Options | Beginning::UnknownOption(_) => None,
+    }
+}
+
+/// Returns the option that a word gives, as in `--prompts`, `--prompts=DIR` or `-V`.
+fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> {
+    let word = word.to_str()?;
+    let mut options = program.get_arguments();
+    if let Some(long) = word.strip_prefix("--") {
+        let name = long.split('=').next();
+        return options.find(|option| option.get_long() == name);
+    }
+    let letters = word.strip_prefix('-')?;
+    options.find(|option| option.get_short().map(String::from).as_deref() == Some(letters))
+}
+
+pub(super) fn begins_with_command(words: &[OsString]) -> bool {
+    words.get(1).is_some_and(|word| !is_option(word))
+}
+
+pub(super) fn is_option(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
+pub(super) fn begins_with_colon(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with(COLONS))
+}
+
+/// Returns the words of a line with the command in front of the options that come before it.
+///
+/// So options may be on both sides of the command, and the parser combines them:
+/// `--prompts a list --prompts b` → `list --prompts a --prompts b`. A prompt's name that begins
+/// with a colon becomes a call of `expand`: `--project :review x` → `expand --project :review x`.
+/// The words of an unknown command stay as they are.
+pub(super) fn command_first(
+    words: &[OsString],
+    position: usize,
+    program: &clap::Command,
+) -> Vec<OsString> {
+    let mut ordered = vec![words[0].clone()];
+    let options = words[1..position].iter().cloned();
+    if begins_with_colon(&words[position]) {
+        ordered.push("expand".into());
+        ordered.extend(options);
+        ordered.extend_from_slice(&words[position..]);
+        return ordered;
+    }
+    if program.find_subcommand(&words[position]).is_none() {
+        return words.to_vec();
+    }
+    let end = position + number_of_command_words(&words[position..]);
+    ordered.extend_from_slice(&words[position..end]);
+    ordered.extend(options);
+    ordered.extend_from_slice(&words[end..]);
+    ordered
+}
+
+/// Returns 2 for a command with its action, as in `pack add`, otherwise 1.
+fn number_of_command_words(words: &[OsString]) -> usize {
+    let has_actions = ["pack", "store", "token"]
+        .iter()
+        .any(|name| words[0] == *name);
+    let has_action = has_actions && words.get(1).is_some_and(|word| !is_option(word));
+    if has_action { 2 } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the words of a line after the name of the program, with the command first.
+    fn ordered(line: &str) -> String {
+        let line = format!("prompt-expander {line}");
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let position = command_position(&words).unwrap();
+        let ordered = command_first(&words, position, &crate::cli::command());
+        let ordered: Vec<_> = ordered[1..]
+            .iter()
+            .map(|word| word.to_str().unwrap())
+            .collect();
+        ordered.join(" ")
+    }
+
+    #[test]
+    fn the_options_before_a_command_are_parsed_after_it() {
+        for (line, want) in [
+            ("list a", "list a"),
+            ("--prompts list list b", "list --prompts list b"),
+            ("--prompts=x -V list", "list --prompts=x -V"),
+            ("--project pack add x", "pack add --project x"),
+            ("--project pack --json", "pack --project --json"),
+            ("--project :a --b", "expand --project :a --b"),
+            ("--project nope x", "--project nope x"),
+        ] {
+            assert_eq!(ordered(line), want, "{line}");
+        }
+    }
+}
