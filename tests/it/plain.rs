@@ -14,8 +14,7 @@ const LONG_FUNCTIONS: &[&str] = &["cli/source.rs:library_in"];
 const FILES_WITH_BOOL_ARMS: &[&str] = &["cli.rs", "cli/database.rs", "cli/source.rs"];
 
 /// Files that bind a closure to a name.
-const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
-];
+const FILES_WITH_BOUND_CLOSURES: &[&str] = &[];
 
 /// Type names that occur twice in a module, as `module::Name`.
 const REPEATED_TYPES: &[&str] = &["cli::Form"];
