@@ -109,8 +109,12 @@ impl Examination {
             }
         }
         if let Some(plugin) = &plugin {
-            let is_second = servers.is_registered || has_hook;
-            findings.push(self.examine_plugin(agent, plugin, is_second));
+            let finding = if servers.is_registered || has_hook {
+                plugin_and_registration(agent, plugin)
+            } else {
+                self.examine_plugin(agent, plugin)
+            };
+            findings.push(finding);
         }
         findings.extend(hook::examine(self, agent, &files, prompt));
         if is_registered {
@@ -125,20 +129,9 @@ impl Examination {
         }
     }
 
-    /// Checks that the plugin of this program can be started, and is not a second registration.
-    fn examine_plugin(&self, agent: &'static Agent, plugin: &str, is_second: bool) -> Finding {
+    /// Returns whether the plugin of this program finds the program that it starts.
+    fn examine_plugin(&self, agent: &'static Agent, plugin: &str) -> Finding {
         let name = named(plugin);
-        let disable = format!("`claude plugin disable {plugin}`");
-        if is_second {
-            let message = format!(
-                "the plugin {name} has the server and the hook, too, so the model sees each tool twice"
-            );
-            let fix = format!(
-                "run {disable} or `prompt-expander uninstall {}`",
-                agent.name
-            );
-            return of_agent(agent, Diagnostic::new(Kind::Warning, message, fix));
-        }
         let environment = &self.system.environment;
         match environment.find_program(NAME, &self.system.project) {
             Ok(_) => fine(
@@ -147,13 +140,14 @@ impl Examination {
             ),
             Err(problem) => {
                 let message = format!("the plugin {name} starts `{NAME}`, which {problem}");
-                let fix = format!("put it there, or run {disable}");
+                let fix = format!("put it there, or run `claude plugin disable {plugin}`");
                 of_agent(agent, Diagnostic::new(Kind::Missing, message, fix))
             }
         }
     }
 
-    /// Says what opens the draft of a message, if that is this program or probably a mistake.
+    /// Returns what opens the draft of a message, and why that is probably not what the user wants.
+    /// Returns `None` if the user has not made this program the editor.
     fn examine_draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
         let drafts = agent.drafts.as_ref()?;
         let DraftEditor { what, doubt } =
@@ -166,8 +160,8 @@ impl Examination {
         })
     }
 
-    /// Returns what keeps prompts of the library from being served, and the number of problems in
-    /// its files.
+    /// Returns what keeps prompts of the library from being served: missing trust, services that do
+    /// not answer, changed packs, and the number of problems in files.
     fn examine_library(&self, view: &View) -> Vec<Diagnostic> {
         let mut diagnostics = Vec::new();
         for hint in [view.untrusted_hint(), view.changed_hint()]
@@ -193,6 +187,19 @@ impl Examination {
     }
 }
 
+/// Warns that both the plugin of this program and `install` have registered it with an agent.
+fn plugin_and_registration(agent: &'static Agent, plugin: &str) -> Finding {
+    let message = format!(
+        "the plugin {} has the server and the hook, too, so the model sees each tool twice",
+        named(plugin)
+    );
+    let fix = format!(
+        "run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
+        agent.name
+    );
+    of_agent(agent, Diagnostic::new(Kind::Warning, message, fix))
+}
+
 /// Returns the name of a built-in prompt, which every hook can expand; `None` if built-in prompts
 /// are switched off.
 fn builtin_prompt(view: &View) -> Option<String> {
@@ -215,8 +222,8 @@ fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) 
     }
     let diagnostic = if reports.is_empty() {
         let known = alternatives(&AGENTS.map(|agent| agent.name));
-        let message = format!("no agent was found on this machine; looked for {known}");
-        let fix = "install one of them, and run `prompt-expander install`";
+        let message = format!("this machine has none of the agents {known}");
+        let fix = "install one, then run `prompt-expander install`";
         Diagnostic::new(Kind::Missing, message, fix)
     } else if names.is_empty() {
         return None;

@@ -11,7 +11,6 @@ use anstyle::Style;
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -134,20 +133,19 @@ fn line_of_group(group: &[Finding]) -> Styled {
 /// Returns a finding as a line: `warning: codex: ~/.codex/config.toml:2:1: message; fix`.
 fn line_of(Finding { agent, diagnostic }: &Finding) -> Styled {
     let Level { name, style } = level(diagnostic);
-    let line = Styled::default().with(style, format!("{name}:"));
-    let agent = match agent {
-        Some(agent) => format!(" {agent}:"),
-        None => String::new(),
-    };
-    let diagnostic = Diagnostic {
-        message: printable(&diagnostic.message),
-        file: diagnostic
-            .file
-            .as_deref()
-            .map(|file| Path::new(&output::shown(file)).into()),
-        ..diagnostic.clone()
-    };
-    line.plain(format!("{agent} {diagnostic}"))
+    let mut line = Styled::default().with(style, format!("{name}:"));
+    if let Some(agent) = agent {
+        line.push(format!(" {agent}:"));
+    }
+    if let Some(file) = &diagnostic.file {
+        let file = output::shown(file);
+        let place = match diagnostic.position {
+            Some(position) => format!("{file}:{position}:"),
+            None => format!("{file}:"),
+        };
+        line = line.plain(" ").with(NAME, place);
+    }
+    line.plain(format!(" {}", printable(&diagnostic.text())))
 }
 
 /// Returns a finding as JSON, without the members that do not apply.

@@ -13,7 +13,7 @@ use super::config;
 use super::output::Reporter;
 use super::source::ConfigOptions;
 use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Scope, Status, removal};
-use crate::wording::{all_of, list_of};
+use crate::wording::{alternatives, list_of};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, Changes};
 use clap::Args;
@@ -85,13 +85,14 @@ impl Install {
         let system = system()?;
         if self.selection.is_empty() {
             let statuses = AGENTS.map(|agent| Status::of(agent, &system));
-            return list::print(&statuses, self.selection.json, reporter);
+            list::print(&statuses, self.selection.json, reporter)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let agents = self.selection.agents(|agent| agent.is_found(&system));
         if agents.is_empty() {
-            let names = all_of(&AGENTS.map(|agent| agent.name));
+            let names = alternatives(&AGENTS.map(|agent| agent.name));
             bail!(
-                "no agent was found on this machine; looked for {names}; to register with one anyway, name it"
+                "this machine has none of the agents {names}; to register with one anyway, name it"
             );
         }
         let program = copy::program()?;
@@ -198,7 +199,8 @@ impl Uninstall {
             reporter.note("nothing is registered");
         }
         if self.selection.is_empty() {
-            return list::print(&registered, self.selection.json, reporter);
+            list::print(&registered, self.selection.json, reporter)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let agents = self
             .selection

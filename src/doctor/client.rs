@@ -39,6 +39,14 @@ pub(super) struct Start {
     pub(super) timeout: Duration,
 }
 
+impl Start {
+    /// Returns whether the program was found because it lies in the working directory.
+    pub(super) fn is_in_folder(&self) -> bool {
+        self.environment
+            .is_found_in(&self.folder, &self.command, &self.program)
+    }
+}
+
 /// A program that has ended, or was killed after its time was over.
 pub(super) struct Ended {
     /// `None` if it was killed.

@@ -1,8 +1,8 @@
 //! What the checks of servers and hooks have in common.
 
-use crate::agents::{Agent, Finding, System};
+use crate::agents::{Agent, Finding, System, is_same_file};
 use crate::prompt::{Diagnostic, Kind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The environment variable that is set for the servers started here. With it, this program still
@@ -21,6 +21,13 @@ pub struct Examination {
     pub timeout: Duration,
     /// Whether to call the services that render prompts.
     pub online: bool,
+}
+
+impl Examination {
+    /// Returns whether a path leads to this program, directly or through symlinks.
+    pub(super) fn is_this_program(&self, path: &Path) -> bool {
+        is_same_file(path, &self.program)
+    }
 }
 
 /// Returns a finding about an agent.

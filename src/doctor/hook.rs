@@ -3,13 +3,13 @@
 
 use super::client::{self, Start};
 use super::examination::{Examination, fine, milliseconds};
-use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope, is_same_file};
+use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope};
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A hook that is examined.
-struct HookCheck<'a> {
+struct HookExamination<'a> {
     examination: &'a Examination,
     /// The facts about the agent's hooks.
     kind: &'static Hook,
@@ -17,8 +17,8 @@ struct HookCheck<'a> {
     registered: Examined<'a>,
 }
 
-/// Examines the hooks of an agent that run prompt-expander. Each is tried with `prompt`, the name of
-/// a prompt that every hook can expand.
+/// Examines the hooks of an agent that run prompt-expander. Each is tried with `prompt`, the name
+/// of a prompt that every hook can expand.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
@@ -46,18 +46,18 @@ pub(super) fn examine(
             let fix = "keep one of them, or each message is expanded twice";
             findings.push(registered.warning(message, fix));
         }
-        let check = HookCheck {
+        let hook_examination = HookExamination {
             examination,
             kind,
             hook,
             registered,
         };
-        findings.extend(check.try_out(prompt));
+        findings.extend(hook_examination.try_out(prompt));
     }
     findings
 }
 
-impl HookCheck<'_> {
+impl HookExamination<'_> {
     /// Runs the hook on a message with a prompt, and returns what is found. Returns `None` if the
     /// hook can be run, but there is no prompt to try.
     fn try_out(&self, prompt: Option<&str>) -> Option<Finding> {
@@ -123,15 +123,11 @@ impl HookCheck<'_> {
         if !hook.is_plain() {
             return false;
         }
-        let is_this = is_same_file(&start.program, &self.examination.program);
+        let is_this = self.examination.is_this_program(&start.program);
         if hook.scope == Scope::Project {
             return is_this && !hook.has_options();
         }
-        let is_in_folder =
-            start
-                .environment
-                .is_found_in(&start.folder, &start.command, &start.program);
-        is_this || !is_in_folder
+        is_this || !start.is_in_folder()
     }
 
     /// Runs the hook on a message as its agent would, and returns how long it took to expand it.
@@ -157,8 +153,9 @@ impl HookCheck<'_> {
         Ok(ended.took)
     }
 
-    /// Returns how to have `install` write the hook again. `install` leaves alone what it could not
-    /// have written.
+    /// Returns how to have `install` write the hook again, as a clause: "run `prompt-expander
+    /// install codex`". `install` leaves alone what it could not have written, so that must be
+    /// removed first.
     fn reinstall(&self) -> String {
         let agent = self.registered.agent;
         let is_by_install = agent.is_by_install(self.hook, &self.examination.system);

@@ -6,7 +6,7 @@ use super::examination::{Examination, fine, milliseconds, unreadable};
 use super::hook::project_option;
 use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
-    SERVER, Scope, is_same_file,
+    SERVER, Scope,
 };
 use crate::wording::{count, named, quoted};
 use std::path::Path;
@@ -53,8 +53,8 @@ pub(super) fn examine(
         }
         has_this_program = true;
         if server.name != SERVER {
-            let check = ServerExamination::new(examination, agent, server, files);
-            findings.push(check.has_another_name());
+            let server_examination = ServerExamination::new(examination, agent, server, files);
+            findings.push(server_examination.other_name_finding());
             examined = examined.or(Some(server));
         }
     }
@@ -79,7 +79,7 @@ fn is_this_program(examination: &Examination, agent: &Agent, server: &Registrati
     let system = &examination.system;
     let environment = (agent.launch.environment)(system, server);
     match environment.find_program(command, &system.project) {
-        Ok(program) => is_same_file(&program, &examination.program),
+        Ok(program) => examination.is_this_program(&program),
         Err(_) => false,
     }
 }
@@ -127,7 +127,7 @@ impl<'a> ServerExamination<'a> {
         for check in self.registered.agent.checks {
             findings.extend(check(&self.registered, self.server));
         }
-        findings.extend(self.options_of_one_agent());
+        findings.extend(self.options_finding());
         match self.start(command) {
             Ok(start) => findings.extend(self.examine_start(&start)),
             Err(finding) => findings.push(finding),
@@ -135,7 +135,8 @@ impl<'a> ServerExamination<'a> {
         findings
     }
 
-    fn has_another_name(&self) -> Finding {
+    /// Warns that the registration has another name than `install` gives it.
+    fn other_name_finding(&self) -> Finding {
         let name = &self.name;
         let message = format!(
             "this program is registered as {name}, but permissions and docs refer to `{SERVER}`"
@@ -147,7 +148,7 @@ impl<'a> ServerExamination<'a> {
 
     /// Warns of options in the registration, which the hook, the other agents and the command line
     /// do not have.
-    fn options_of_one_agent(&self) -> Option<Finding> {
+    fn options_finding(&self) -> Option<Finding> {
         let options = self.server.options();
         if options.is_empty() || !self.server.is_prompt_expander() {
             return None;
@@ -164,7 +165,8 @@ impl<'a> ServerExamination<'a> {
         Some(self.registered.warning(message, fix))
     }
 
-    /// Returns how to register this program instead.
+    /// Returns how to register this program instead, as a clause: "run `prompt-expander install
+    /// codex --replace`".
     fn reinstall(&self) -> String {
         let server = self.server;
         if server.scope == Scope::Local {
@@ -237,8 +239,8 @@ impl ServerExamination<'_> {
     /// Returns what is doubtful about a start, and what happens when it is tried.
     fn examine_start(&self, start: &Start) -> Vec<Finding> {
         let mut findings = Vec::new();
-        findings.extend(self.looked_up_elsewhere(start));
-        findings.extend(self.lost_variable(start));
+        findings.extend(self.lookup_finding(start));
+        findings.extend(self.lost_variable_finding(start));
         match self.danger(start) {
             Some(danger) => {
                 let line = shown(start);
@@ -253,7 +255,7 @@ impl ServerExamination<'_> {
     }
 
     /// Warns of a command that is found here, but perhaps not from the desktop.
-    fn looked_up_elsewhere(&self, start: &Start) -> Option<Finding> {
+    fn lookup_finding(&self, start: &Start) -> Option<Finding> {
         let agent = self.registered.agent;
         if !agent.launch.is_from_desktop || Path::new(&start.command).is_absolute() {
             return None;
@@ -268,7 +270,7 @@ impl ServerExamination<'_> {
 
     /// Warns of a variable that names prompts in the terminal, if the agent does not pass it on to
     /// its servers.
-    fn lost_variable(&self, start: &Start) -> Option<Finding> {
+    fn lost_variable_finding(&self, start: &Start) -> Option<Finding> {
         let value = self.examination.system.environment.get(PROMPTS_VARIABLE)?;
         if value.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some() {
             return None;
@@ -286,23 +288,15 @@ impl ServerExamination<'_> {
     /// program.
     fn danger(&self, start: &Start) -> Option<&'static str> {
         let server = self.server;
-        let is_this = self.is_this(start);
+        let is_this = self.examination.is_this_program(&start.program);
         let is_exact = is_this && server.args.is_empty() && server.env.is_empty();
         if server.scope == Scope::Project && !is_exact {
             return Some("comes with the project and is not exactly this program");
         }
-        let is_in_folder =
-            start
-                .environment
-                .is_found_in(&start.folder, &start.command, &start.program);
-        if is_in_folder && !is_this {
+        if start.is_in_folder() && !is_this {
             return Some("is a program in this folder and not this program");
         }
         None
-    }
-
-    fn is_this(&self, start: &Start) -> bool {
-        is_same_file(&start.program, &self.examination.program)
     }
 
     /// Starts the server as the agent would, asks it for its prompts, and returns what is found.
@@ -317,7 +311,7 @@ impl ServerExamination<'_> {
         let message = format!("{name} answers in {time} and has {prompts}");
         let mut findings = vec![fine(self.registered.agent, message)];
         let version = env!("CARGO_PKG_VERSION");
-        if answer.version != version && !self.is_this(start) {
+        if answer.version != version && !self.examination.is_this_program(&start.program) {
             let message = format!(
                 "{name} is version {}, in {}; this program is `{version}`",
                 quoted(&answer.version),
@@ -336,7 +330,7 @@ impl ServerExamination<'_> {
     /// name.
     fn unusable(&self, start: &Start, problem: &str) -> Finding {
         let message = format!("{} ({}) {problem}", self.name, shown(start));
-        if self.is_this(start) {
+        if self.examination.is_this_program(&start.program) {
             let fix = "correct its arguments in this file";
             self.registered.broken(message, fix)
         } else {

@@ -132,7 +132,7 @@ fn agents_without_a_registration_are_named_in_one_finding() {
     assert!(
         nobody
             .message
-            .starts_with("no agent was found on this machine; looked for `codex`, ")
+            .starts_with("this machine has none of the agents `codex`, ")
     );
 }
 

@@ -392,7 +392,7 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
     let user = User::new();
     assert!(
         user.refused(&["install", "--all", "--yes"])
-            .starts_with("no agent was found on this machine; looked for ")
+            .starts_with("this machine has none of the agents ")
     );
     user.make_folder(".cursor");
     user.put("bin/codex", "");

@@ -38,8 +38,8 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// Returns the paths at which this program may be, the most lasting one first: those on `PATH`, then
-/// the path with which it was called.
+/// Returns the paths at which this program may be, the most lasting one first: those on `PATH`,
+/// then the path with which it was called.
 fn possible_paths() -> Vec<PathBuf> {
     let path_variable = env::var_os("PATH").unwrap_or_default();
     let mut paths: Vec<PathBuf> = env::split_paths(&path_variable)

@@ -6,7 +6,6 @@ use crate::prompt::Position;
 use crate::wording::{named, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// A line of the list.
 struct AgentRow {
@@ -23,15 +22,10 @@ pub(super) fn has_something(status: &Status) -> bool {
 
 /// Prints the agents that are on this machine or have something registered, and what that is; as
 /// JSON, all of them.
-pub(super) fn print(
-    statuses: &[Status],
-    is_json: bool,
-    reporter: &Reporter,
-) -> anyhow::Result<ExitCode> {
+pub(super) fn print(statuses: &[Status], is_json: bool, reporter: &Reporter) -> anyhow::Result<()> {
     if is_json {
         let clients: Vec<Value> = statuses.iter().map(status_to_json).collect();
-        output::print_json(&json!({ "clients": clients }))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::print_json(&json!({ "clients": clients }));
     }
     let mut rows = Vec::new();
     for status in statuses {
@@ -43,7 +37,7 @@ pub(super) fn print(
     for status in statuses {
         reporter.warn_all(&status.errors);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Returns a row for each registered server and hook of an agent, or one that says that there is
