@@ -40,9 +40,6 @@ pub(super) struct Install {
     /// tool (codex, claude-code, gemini, opencode)
     #[arg(long, requires = "target")]
     no_hook: bool,
-    /// The hook is registered without this, too
-    #[arg(long, requires = "target", hide = true)]
-    hook: bool,
     /// Replace another server that is registered as `prompts`
     #[arg(long, requires = "target")]
     replace: bool,
