@@ -110,7 +110,7 @@ impl Install {
             reporter,
         )?;
         if is_written {
-            note_next_steps(&changes, reporter);
+            hint_at_next_steps(&changes, reporter);
         }
         Ok(changes.status(agents.len(), reporter))
     }
@@ -165,18 +165,18 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
 
 /// Tells the user what to do after an installation: a line for each agent that needs something
 /// special, and one for all.
-fn note_next_steps(changes: &Changes, reporter: &Reporter) {
+fn hint_at_next_steps(changes: &Changes, reporter: &Reporter) {
     let mut titles = Vec::new();
     for change in changes.written() {
         let title = change.agent.title;
         titles.push(title);
         if let Some(step) = (change.agent.next_step)(change.plan.installed) {
-            reporter.note(&format!("{title}: {step}"));
+            reporter.hint(&format!("{title}: {step}"));
         }
     }
     if !titles.is_empty() {
         let titles = list_of(&titles, "and");
-        reporter.note(&format!(
+        reporter.hint(&format!(
             "restart {titles}, and type `:research solid-state batteries`"
         ));
     }

@@ -195,7 +195,7 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
             let said = user.run(&line).stderr;
             let last = said.lines().last().unwrap();
             assert!(
-                last.starts_with("note: restart ")
+                last.starts_with("hint: restart ")
                     && last.ends_with(", and type `:research solid-state batteries`"),
                 "what to do next: {said}"
             );

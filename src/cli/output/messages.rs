@@ -1,7 +1,7 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
 use super::stream::{print_help, print_json_message, print_message, styled};
-use super::text::{ERROR, FAINT, WARNING, width_if, without_usage, wrapped_lines};
+use super::text::{ERROR, FAINT, NAME, WARNING, width_if, without_usage, wrapped_lines};
 use crate::library::View;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{without_password, without_passwords};
@@ -74,7 +74,14 @@ impl Reporter {
         }
     }
 
-    /// Tells a person what was done, or what to do next.
+    /// Tells a person what to do next.
+    pub(crate) fn hint(&self, message: &str) {
+        if self.is_for_people() {
+            print_labelled(NAME, "hint:", message);
+        }
+    }
+
+    /// Tells a person what was done.
     pub(crate) fn note(&self, message: &str) {
         if self.is_for_people() {
             print_note(message);
