@@ -92,7 +92,7 @@ impl Install {
                 "this machine has none of the agents {names}; to register with one anyway, name it"
             );
         }
-        let program = copy::program()?;
+        let program = copy::lasting_path()?;
         let copy_change = CopyChange::of_program(&program);
         let registered_program = match &copy_change {
             Some(change) => path_text(change.copy())?,
@@ -167,7 +167,7 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
 /// special, and one for all.
 fn hint_at_next_steps(changes: &Changes, reporter: &Reporter) {
     let mut titles = Vec::new();
-    for change in changes.written() {
+    for change in changes.changed_agents() {
         let title = change.agent.title;
         titles.push(title);
         if let Some(step) = (change.agent.next_step)(change.plan.installed) {

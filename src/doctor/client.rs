@@ -144,7 +144,10 @@ impl Ended {
         })
     }
 
-    /// Parses each line of standard output as a message of JSON-RPC.
+    /// Returns the messages of JSON-RPC on standard output, one on each line.
+    ///
+    /// # Errors
+    /// A line is not a message. The error is a phrase that follows the name of the program.
     fn messages(&self) -> Result<Vec<Value>, String> {
         let mut messages = Vec::new();
         for line in self.stdout.lines() {
@@ -165,6 +168,7 @@ impl Ended {
         Ok(messages)
     }
 
+    /// Returns why a method has no answer, as a phrase that follows the name of the program.
     fn missing_answer(&self, method: &str) -> String {
         let complaint = self.complaint();
         match self.status {

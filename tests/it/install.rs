@@ -508,8 +508,9 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
     fs::remove_file(&stable).unwrap();
     let ran = user.run_in("project", &other, &["install", "codex", "--dry-run"]);
     assert!(
-        ran.stderr
-            .contains("would not be recognized later; rename it to `prompt-expander`"),
+        ran.stderr.contains(
+            " to `prompt-expander`; otherwise, `doctor` and `uninstall` would not recognize it"
+        ),
         "{ran:?}"
     );
 }

@@ -97,11 +97,11 @@ impl Changes {
     }
 
     fn is_empty(&self) -> bool {
-        self.program.is_none() && self.written().count() == 0
+        self.program.is_none() && self.changed_agents().count() == 0
     }
 
-    /// Returns the changes of agents that write, or have written, a file.
-    pub(super) fn written(&self) -> impl Iterator<Item = &AgentChange> {
+    /// Returns the changes of the agents whose files change.
+    pub(super) fn changed_agents(&self) -> impl Iterator<Item = &AgentChange> {
         let changes = self.agents.iter();
         changes.filter(|change| !change.plan.files.is_empty())
     }
@@ -126,9 +126,12 @@ impl Changes {
     /// Returns what was written: `2 agents, 4 files changed`.
     fn summary(&self) -> String {
         let mut parts = Vec::new();
-        let files: usize = self.written().map(|change| change.plan.files.len()).sum();
+        let files: usize = self
+            .changed_agents()
+            .map(|change| change.plan.files.len())
+            .sum();
         if files > 0 {
-            parts.push(count(self.written().count(), "agent"));
+            parts.push(count(self.changed_agents().count(), "agent"));
             parts.push(format!("{} changed", count(files, "file")));
         }
         match &self.program {
@@ -239,7 +242,10 @@ impl AgentSelection {
         if self.yes || self.dry_run {
             return Ok(self.yes);
         }
-        let titles: Vec<&str> = changes.written().map(|change| change.agent.title).collect();
+        let titles: Vec<&str> = changes
+            .changed_agents()
+            .map(|change| change.agent.title)
+            .collect();
         let question = if titles.is_empty() {
             "Make these changes?".to_owned()
         } else {

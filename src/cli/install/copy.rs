@@ -1,5 +1,6 @@
 //! The program that is registered: where it is, and a copy of it if it would not stay there.
 
+use crate::agents::is_same_file;
 use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
@@ -18,19 +19,18 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// The program has another file name than `prompt-expander`, so that `uninstall` and `doctor` would
 /// not recognize its registration.
-pub(super) fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
     let executable = env::current_exe().context("the file of this program cannot be found")?;
-    let file = fs::canonicalize(&executable).unwrap_or_else(|_| executable.clone());
     let program = possible_paths()
         .into_iter()
-        .find(|path| fs::canonicalize(path).is_ok_and(|path| path == file))
+        .find(|path| is_same_file(path, &executable))
         .unwrap_or(executable);
     let has_our_name = program
         .file_name()
         .is_some_and(|name| name.eq_ignore_ascii_case(file_name()));
     if !has_our_name {
         bail!(
-            "this program is called `{}`, and would not be recognized later; rename it to {}",
+            "rename `{}` to {}; otherwise, `doctor` and `uninstall` would not recognize it",
             output::shown(&program),
             named(&file_name())
         );
