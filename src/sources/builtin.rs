@@ -45,6 +45,7 @@ impl Builtin {
         FOR_EDITING.contains(&prompt.name.as_str()) == self.about.for_editors
     }
 
+    /// Returns a prompt as one that this source has found.
     fn found(&self, prompt: &Arc<BuiltinPrompt>) -> Found {
         Found::new(prompt.name.clone(), &self.about, Arc::clone(prompt))
     }
@@ -75,7 +76,7 @@ impl Source for Builtin {
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Set when it is first needed. Without it, each list would parse all of them, which takes
+    /// Set at the first use. Otherwise each list would parse all built-in prompts, which takes
     /// longer than the rest of a list of a small library.
     parsed: OnceLock<ParsedBuiltin>,
 }
@@ -87,6 +88,7 @@ struct ParsedBuiltin {
 }
 
 impl BuiltinPrompt {
+    /// Returns the parsed text, which is parsed at the first call.
     fn parsed(&self) -> &ParsedBuiltin {
         self.parsed.get_or_init(|| {
             let bytes = self.text.as_bytes();

@@ -157,6 +157,8 @@ impl Source for Packs {
         served.by_name.get(pack)?.folder.find(name)
     }
 
+    /// Returns the prompts of all packs that are served, sorted by name, with an error for each
+    /// file of a pack that is missing.
     fn list(&self) -> Listing {
         let served = self.served();
         let mut all = Listing {
@@ -184,7 +186,7 @@ impl Source for Packs {
 
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.served().problems;
-        problems.retain(|problem| problem.kind != Kind::Clash); // lists say this
+        problems.retain(|problem| problem.kind != Kind::Clash); // only lists name these
         problems
     }
 

@@ -23,7 +23,7 @@ const MAX_KEPT: usize = 64;
 pub(crate) struct Plugins {
     about: About,
     root: Root,
-    /// Of one plugin, or of all, whose key is empty.
+    /// The folders of prompts by the name of their plugin. Those of all plugins have the empty key.
     folders: Cache<Arc<Vec<Folder>>>,
 }
 
@@ -165,12 +165,16 @@ impl Source for Plugins {
         self.root.problem().into_iter().collect()
     }
 
+    /// Adds the folders of all plugins, the list of those that are installed, and the folder in
+    /// which plugins come and go.
     fn watch(&self, watched: &mut Watched) {
         let read = self
             .folders
             .get_traced("".as_ref(), |trace| self.read(None, trace));
         watched.add(&self.root, &read.trace);
         watched.add_path(&self.root.path.join(INSTALLED));
-        read.value.iter().for_each(|folder| folder.watch(watched));
+        for folder in read.value.iter() {
+            folder.watch(watched);
+        }
     }
 }

@@ -109,7 +109,7 @@ impl Postgres {
             let client = self.shared.connected(&mut writer).await?;
             let rows = ask(client, statement, parameters).await;
             if rows.is_err() {
-                *writer = None; // its state is unknown
+                *writer = None; // the state of the connection is unknown
             }
             rows
         })
@@ -185,10 +185,11 @@ impl Source for Arc<Postgres> {
         self.shared.folder.find(name)
     }
 
+    /// Returns the prompts in memory, and an error if the database was never read.
     fn list(&self) -> Listing {
         let mut listing = self.shared.folder.list();
         for problem in self.problems() {
-            // The warning that an old state is served does not belong into a list.
+            // The hint that an old state is served does not belong into a list.
             if problem.severity() == Severity::Error {
                 listing.problems.push(problem);
             }

@@ -58,15 +58,9 @@ struct Served<'p> {
     folder: &'p Arc<Folder>,
     /// The folder that has the folder of prompts.
     root: &'p Path,
-    texts: ServedTexts,
-}
-
-/// Which texts of a folder are served.
-#[derive(PartialEq)]
-enum ServedTexts {
-    All,
-    /// In a linked worktree: those that the user was shown.
-    Shown,
+    /// Whether this is a linked worktree, of which only the texts are served that the user was
+    /// shown.
+    is_worktree: bool,
 }
 
 impl Source for Project {
@@ -74,6 +68,7 @@ impl Source for Project {
         &self.about
     }
 
+    /// Returns the prompt of this name, unless its text must be shown to the user first.
     fn find(&self, name: &Name) -> Option<Found> {
         let served = self.prompts()?.ok()?;
         let found = served.folder.find(name)?;
@@ -84,6 +79,8 @@ impl Source for Project {
         }
     }
 
+    /// Returns the prompts that are served. If the folder of prompts is a symlink that is not
+    /// followed, the list has this problem instead.
     fn list(&self) -> Listing {
         match self.prompts() {
             Some(Ok(served)) => {
@@ -111,6 +108,8 @@ impl Source for Project {
         }
     }
 
+    /// Adds the folder of prompts that is served, and all paths at which the search looks for one
+    /// or for the root of the repository.
     fn watch(&self, watched: &mut Watched) {
         if !self.may_be_trusted() {
             return;
@@ -207,7 +206,7 @@ impl Project {
     /// Returns the prompts of a linked worktree, if those are the prompts of the project.
     fn worktree(&self) -> Option<Served<'_>> {
         let served = self.prompts()?.ok()?;
-        if served.texts == ServedTexts::Shown {
+        if served.is_worktree {
             Some(served)
         } else {
             None
@@ -288,12 +287,12 @@ impl Project {
         trusted: Trusted,
     ) -> Served<'c> {
         let guard = self.guard(candidate, trusted);
-        let mut texts = ServedTexts::All;
-        let mut opened = &candidate.prompts;
-        if guard.is_some() {
-            texts = ServedTexts::Shown;
-            opened = &candidate.shown;
-        }
+        let is_worktree = guard.is_some();
+        let opened = if is_worktree {
+            &candidate.shown
+        } else {
+            &candidate.prompts
+        };
         let folder = opened.get_or_init(|| {
             let path = candidate.path.clone();
             let reach = Reach::Confined {
@@ -307,7 +306,7 @@ impl Project {
         Served {
             folder,
             root: &candidate.folder,
-            texts,
+            is_worktree,
         }
     }
 
@@ -349,6 +348,8 @@ impl ProjectPrompts for Project {
         })
     }
 
+    /// Returns a hint if the project has prompts that are not served, because the user does not
+    /// trust them, or was not shown the texts of this worktree.
     fn untrusted_hint(&self) -> Option<String> {
         let Some(root) = self.untrusted() else {
             return self.worktree()?.withheld_hint();
@@ -411,7 +412,7 @@ impl Served<'_> {
     /// Returns whether a prompt of a linked worktree is withheld because its text, or that of a
     /// file that it includes, was never shown to the user.
     fn is_withheld(&self, found: &Found) -> bool {
-        if self.texts == ServedTexts::All {
+        if !self.is_worktree {
             return false;
         }
         match found.prompt() {

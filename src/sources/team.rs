@@ -269,6 +269,8 @@ impl Handle for TeamPrompt {
         Ok(Arc::new(prompt))
     }
 
+    /// Expands the prompt from its file. If a service renders the prompt, or if it attaches files,
+    /// which only the server has, the server expands it; then its text is the only message.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let within = if bound.prompt.is_rendered_by_service() {
             ANSWER_WITHIN
@@ -306,6 +308,7 @@ impl Store for TeamLayer {
         self.found(name.clone(), &Arc::default())
     }
 
+    /// Asks the server to carry out a write, and returns the revision that the prompt has then.
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let server = &self.team.server;
         let url = server.address("/api/prompts/", write.name);

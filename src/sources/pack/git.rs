@@ -188,7 +188,8 @@ impl Repository<'_> {
         Err(refused(message, "install a newer git"))
     }
 
-    /// Returns the commit that a name stands for in git; `None` if it was not fetched.
+    /// Returns the commit that a name stands for in git; `None` if it was not fetched. Git writes
+    /// its id and its day: `HASH 2026-11-23`.
     fn commit_at(&self, name: &str) -> Option<Commit> {
         let show = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
         let arguments = [&show[..], &[name, "--"]].concat();

@@ -61,8 +61,8 @@ impl ProcessTree {
 fn statuses() -> BTreeMap<u32, Status> {
     let mut statuses = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|id| id.parse().ok()) else {
-            continue;
+        let Ok(id) = entry.file_name().to_string_lossy().parse() else {
+            continue; // only the folders of processes have a number as their name
         };
         if let Ok(text) = fs::read_to_string(entry.path().join("status")) {
             statuses.insert(id, parse_status(&text));

@@ -52,14 +52,13 @@ pub(super) type SqlParameter<'p> = (&'p (dyn ToSql + Sync), Type);
 #[derive(Debug, Clone)]
 pub struct Address(Vec<Config>);
 
-/// Without user, password and options.
 impl fmt::Display for Address {
+    /// Writes the address without user, password and options: `postgres://HOST:PORT/DATABASE`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<String> = self
-            .0
-            .iter()
-            .map(|config| format!("{}:{}", host(config), port(config)))
-            .collect();
+        let mut hosts = Vec::new();
+        for config in &self.0 {
+            hosts.push(format!("{}:{}", host(config), port(config)));
+        }
         let database = self.0.first().map_or("", database);
         write!(f, "postgres://{}/{database}", hosts.join(","))
     }
@@ -86,8 +85,9 @@ fn database(config: &Config) -> &str {
     name.unwrap_or_default()
 }
 
-/// Splits the address of a database with several hosts into a configuration for each; `None` if it
-/// is invalid.
+/// Splits the address of a database with several hosts into a configuration for each host; `None`
+/// if the address is invalid. `postgres://ana@a,b:5433/prompts` → those of
+/// `postgres://ana@a/prompts` and `postgres://ana@b:5433/prompts`.
 fn parse_configs(address: &str) -> Option<Vec<Config>> {
     let (scheme, after_scheme) = address.split_once("://")?;
     let login_end = after_scheme.find('@').map_or(0, |at| at + 1);
@@ -116,15 +116,16 @@ fn parse_configs(address: &str) -> Option<Vec<Config>> {
 fn password_in_line(line: &str, config: &Config) -> Option<String> {
     let port = port(config).to_string();
     let user = config.get_user().unwrap_or_default();
-    let mut rest = line;
+    let mut unread = line;
     for expected in [&host(config), &port, database(config), user] {
-        let (field, after) = rest.split_once(':')?;
+        let (field, after_field) = unread.split_once(':')?;
         if field != "*" && field != expected {
             return None;
         }
-        rest = after;
+        unread = after_field;
     }
-    Some(rest.replace("\\:", ":").replace("\\\\", "\\"))
+    let password = unread.replace("\\:", ":");
+    Some(password.replace("\\\\", "\\"))
 }
 
 impl Address {

@@ -55,7 +55,7 @@ pub(super) struct Shared {
     pub(super) tried: watch::Sender<bool>,
 }
 
-/// A write: the path, its number, and the file unless it was deleted.
+/// A write: the path, the number of the write, and the file; `None` if the write deleted it.
 pub(super) type Written = (Arc<str>, i64, Option<Row>);
 
 /// Returns the writes in the answer to [`FRESH`] or [`ALL`].
@@ -175,16 +175,20 @@ impl Shared {
     /// the files in memory are still served, else as an error.
     fn record_failure(&self, error: Diagnostic) {
         let answered = *lock(&self.answered);
-        let failure = match answered.map(Timestamp::try_from) {
-            Some(Ok(at)) => Diagnostic::new(
+        let failure = if let Some(time) = answered {
+            let at = Timestamp::try_from(time).unwrap_or_default();
+            let message =
+                format!("the store has not answered since {at:.0}, and what it had then is served");
+            Diagnostic::new(
                 Kind::Hint,
-                format!("the store has not answered since {at:.0}, and what it had then is served"),
+                message,
                 "find the reason in the log of this program",
-            ),
-            _ => Diagnostic {
+            )
+        } else {
+            Diagnostic {
                 kind: Kind::Missing,
                 ..error
-            },
+            }
         };
         let address = self.address.to_string();
         *lock(&self.failure) = Some(failure.in_file(Path::new(&address)));
@@ -206,7 +210,9 @@ impl Shared {
         loop {
             let rows = within(STATEMENT, transaction.query_portal(&all, ROWS_AT_ONCE)).await?;
             for (path, _, file) in writes(&rows) {
-                files.extend(file.map(|file| (path, file)));
+                if let Some(file) = file {
+                    files.insert(path, file);
+                }
             }
             if rows.len() < ROWS_AT_ONCE as usize {
                 break;

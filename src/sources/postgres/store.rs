@@ -46,9 +46,9 @@ impl StoredVersion {
 /// Infers the operation that produced a version from its text and the earlier versions, the oldest
 /// first.
 ///
-/// A version without a text is a deletion. A text that an earlier version had, but not the last one,
-/// is restored. Any other text updates the prompt (a rename writes the last text again) or, after a
-/// deletion and as the first version, creates it.
+/// A version without a text is a deletion. A text that an earlier version had, but not the last
+/// one, is restored. Any other text updates the prompt (a rename writes the last text again) or,
+/// after a deletion and as the first version, creates it.
 fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
     if text.is_none() {
         return Operation::Delete;
@@ -238,6 +238,7 @@ impl Store for Arc<Postgres> {
         Ok(versions.map(|stored| stored.version).collect())
     }
 
+    /// Returns the text of the version with this revision; `None` if there is none.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         for stored in self.versions(name)? {
             if stored.text.is_some() && stored.version.revision == revision {

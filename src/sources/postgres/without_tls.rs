@@ -56,6 +56,7 @@ impl<R> LoginReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for LoginReader<R> {
+    /// Reads bytes, and checks them if they belong to the first answer of the server.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
