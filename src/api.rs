@@ -1,5 +1,5 @@
-//! What commands say of prompts, as data: made from a view of the library, printed by the command
-//! line, answered over HTTP, and shown by the web page.
+//! The JSON objects that `--json`, the API over HTTP and the web page share. They are made from a
+//! view of the library.
 
 mod build;
 mod call;

@@ -63,9 +63,12 @@ pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Returns the format of another program's prompt, as `--prompts` takes it.
+/// Returns the format of another program's prompt, such as `claude`; `None` for an own one.
 pub(super) fn format(found: &Found) -> Option<&'static str> {
-    (found.format != Format::OWN).then_some(found.format.name)
+    if found.format == Format::OWN {
+        return None;
+    }
+    Some(found.format.name)
 }
 
 /// Returns the file of a prompt, which may be broken.
@@ -76,6 +79,10 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Diagnostic> {
     shown(&view.find(command)?)
 }
 
+/// Returns the file of a found prompt.
+///
+/// # Errors
+/// The file is no text.
 fn shown(found: &Found) -> Result<Shown, Diagnostic> {
     let text = found.text()?;
     let path = found.place().file.map(|file| file.display().to_string());
@@ -171,6 +178,7 @@ struct UnitCounter<'t> {
 }
 
 impl UnitCounter<'_> {
+    /// Moves to a later byte, and returns the number of units before it.
     fn advance_to(&mut self, byte: usize) -> usize {
         self.units += self.text[self.bytes..byte].encode_utf16().count();
         self.bytes = byte;

@@ -45,12 +45,13 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
         .filter(|typed| !has_other_command(view, typed));
     let mut filled = filled(&prompt, &bound.binding).unwrap_or_default();
     let mut partial = None;
-    match &outcome.text {
-        // Attachments may follow the messages in an expansion.
-        Some(expansion) if !expansion.starts_with(&filled.text) => filled = FilledText::default(),
-        Some(_) => {}
-        None if filled.text.is_empty() => {}
-        None => partial = Some(filled.text),
+    if let Some(expansion) = &outcome.text {
+        // The places are those of the messages, which attachments may follow.
+        if !expansion.starts_with(&filled.text) {
+            filled = FilledText::default();
+        }
+    } else if !filled.text.is_empty() {
+        partial = Some(filled.text);
     }
     Ok(Preview {
         explanation,
@@ -62,18 +63,19 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     })
 }
 
-/// What a call comes to, as far as that is known without a service.
+/// The text of a call, or why it is not known here.
 #[derive(Default)]
 struct CallOutcome {
     /// The text that an agent gets, unless a service has it.
     text: Option<String>,
     /// What a service would be asked.
     request: Option<ServiceRequest>,
-    /// Why there is neither.
+    /// Why the prompt cannot be expanded.
     error: Option<String>,
 }
 
 impl CallOutcome {
+    /// Expands a bound call, unless a service does that.
     fn of(found: &Found, bound: &BoundCall<'_>) -> CallOutcome {
         let mut outcome = CallOutcome::default();
         match found.request(bound) {
@@ -88,7 +90,7 @@ impl CallOutcome {
     }
 }
 
-/// Returns all facts about a bound call. `text` is what was given after the name.
+/// Returns all facts about a bound call. `text` is the text of the call after the name.
 fn explanation(
     view: &View,
     found: &Found,
@@ -99,7 +101,7 @@ fn explanation(
     let prompt = bound.prompt;
     let binding = &bound.binding;
     let place = found.place();
-    let layers = layers_from(view, found, &place);
+    let layers = layers_of(view, found, &place);
     let placeholders = placeholders(prompt, binding);
     let lengths = outcome.text.as_deref().map(|expansion| {
         let layer = layers.own.unwrap_or(Layer::USER);
@@ -111,7 +113,11 @@ fn explanation(
         description: prompt.description.clone().unwrap_or_default(),
         layer: layers.own,
         pack: found.pack_version(),
-        format: format(found).filter(|_| layers.own.is_some()),
+        format: if layers.own.is_some() {
+            format(found)
+        } else {
+            None
+        },
         includes: seen_includes(view, prompt),
         shadows: layers.shadowed,
         tags: prompt.tags.clone(),
@@ -121,7 +127,11 @@ fn explanation(
         is_input_rest: takes_rest_of_text(prompt),
         arguments: given_values(&binding.arguments),
         input: binding.input.as_deref().map(str::to_owned),
-        input_place: input_place(prompt).filter(|_| placeholders.is_empty()),
+        input_place: if placeholders.is_empty() {
+            input_place(prompt)
+        } else {
+            None
+        },
         placeholders,
         unexpanded: prompt.unexpanded(),
         request: outcome.request.clone(),
@@ -133,15 +143,17 @@ fn explanation(
     }
 }
 
-/// Where a prompt stands among those of its name.
+/// The layers that have a prompt of one name.
 struct Layers {
-    /// Its own layer; `None` if it is a file in no folder of prompts.
+    /// The layer of the prompt itself; `None` if it is a file in no folder of prompts.
     own: Option<Layer>,
     /// The prompts that it overrides.
     shadowed: Vec<Shadowed>,
 }
 
-fn layers_from(view: &View, found: &Found, place: &Place) -> Layers {
+/// Returns the layer of a prompt, and the prompts of its name that it overrides.
+
+fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
     let of_name = view.all(&found.name).into_iter();
     let mut from_own = of_name.skip_while(|other| other.place() != *place);
     let own = from_own.next().map(|own| own.layer);
@@ -334,19 +346,13 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
     let messages = messages.ok()?;
     let starts = messages.starts();
     let text = messages.into_text();
-    let missing: HashSet<&str> = binding
-        .arguments
-        .iter()
-        .zip(&shown.arguments)
-        .filter(|(bound, _)| bound.origin == Origin::Missing)
-        .map(|(_, shown)| &*shown.value)
-        .collect();
+    let placeholders = placeholders_of_missing(prompt, binding);
     let mut values = Vec::new();
     let mut gaps = Vec::new();
     for (start, ranges) in starts.into_iter().zip(ranges_of_messages) {
         for range in ranges {
             let range = start + range.start..start + range.end;
-            if missing.contains(&text[range.clone()]) {
+            if placeholders.contains(&text[range.clone()]) {
                 gaps.push(range);
             } else {
                 values.push(range);
@@ -358,6 +364,17 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
         gaps: units(&text, gaps),
         text,
     })
+}
+
+/// Returns the placeholders of the arguments whose values are missing.
+fn placeholders_of_missing(prompt: &Prompt, binding: &Binding<'_>) -> HashSet<String> {
+    let mut placeholders = HashSet::new();
+    for bound in &binding.arguments {
+        if bound.origin == Origin::Missing {
+            placeholders.insert(prompt.placeholder(bound.name));
+        }
+    }
+    placeholders
 }
 
 /// Returns a binding without an error, in which a missing value is the placeholder for it, and
@@ -380,6 +397,7 @@ struct MessageText {
     values: Vec<ops::Range<usize>>,
 }
 
+/// Joins the pieces of a message, and records where its values are.
 fn join_with_ranges(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> MessageText {
     let mut text = String::new();
     let mut values = Vec::new();
