@@ -88,7 +88,10 @@ fn check_supported(version: &str) -> Result<(), Failure> {
     Err(failure.with_data(data))
 }
 
-/// Checks the name of a log level, which the member `key` of the params has.
+/// Checks the name of a log level.
+///
+/// # Errors
+/// The level does not exist. The error names the member of the params that has it, `key`.
 pub(super) fn check_log_level(key: &str, level: Option<&str>) -> Result<(), Failure> {
     if level.is_some_and(|level| LOG_LEVELS.contains(&level)) {
         return Ok(());

@@ -126,23 +126,23 @@ fn an_unknown_tool_is_a_protocol_error() {
     }
 }
 
+/// Which spellings are equal is told in `src/prompt/name.rs`.
 #[test]
-fn colon_spaces_letter_case_and_colon_for_slash_find_the_prompt() {
+fn a_prompt_is_found_however_its_name_is_spelled() {
     let mut client = Client::new()
         .prompt("git/commit.md", "C")
-        .prompt("Über Äpfel.md", "Ü");
-    for command in [
-        "git/commit",
-        ":git/commit",
-        " git/commit\n",
-        ": GIT/Commit ",
-        "git:commit",
-        ":Git:Commit",
-        "GIT:commit",
-    ] {
-        client.expand(command, "").text("C");
-    }
-    client.expand("ÜBER ÄPFEL", "").text("Ü");
+        .prompt("仕事/要約.md", "S")
+        .prompt("nai\u{308}ve.md", "two");
+    client.expand(": GIT:Commit\n", "").text("C");
+    client.expand("：仕事：要約", "").text("S");
+    client.expand("na\u{ef}ve", "").text("two");
+    // A name is suggested and listed as the file is stored.
+    let error = client.expand("na\u{ef}v", "").error();
+    assert!(
+        error.starts_with("No prompt named `na\u{ef}v`; did you mean `nai\u{308}ve`?"),
+        "{error}"
+    );
+    assert_eq!(client.names(), "git/commit nai\u{308}ve 仕事/要約");
 }
 
 #[test]
@@ -233,26 +233,15 @@ fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
     }
 }
 
+/// Which texts are no commands is told in `src/prompt/name.rs`.
 #[test]
 fn the_error_says_so_if_a_text_was_never_meant_as_a_command() {
-    let mut client = Client::new().arguments([]);
-    for (text, kind) in [
-        ("10:30", "a time or a number"),
-        ("std::vec", "a path in code"),
-        (":smile:", "an emoji"),
-        ("C:\\temp", "a Windows path"),
-        ("http://localhost", "an address"),
-        (":-)", "an emoticon"),
-    ] {
-        assert_eq!(
-            client.expand(text, "").error(),
-            format!(
-                "`{text}` looks like {kind}, not like a command. There is nothing to expand: answer the message as usual."
-            )
-        );
-    }
+    let mut client = Client::new().prompt("10.md", "Ten.");
+    assert_eq!(
+        client.expand("10:30", "").error(),
+        "`10:30` looks like a time or a number, not like a command. There is nothing to expand: answer the message as usual."
+    );
     // But a prompt that has such a name is one.
-    client = Client::new().prompt("10.md", "Ten.");
     assert!(
         client
             .expand(":10:", "")
@@ -324,25 +313,6 @@ fn an_offered_name_is_whole_so_that_it_can_be_passed_back() {
     let error = client.expand("Commit", "").error();
     let offered = error.split('`').nth(3).unwrap().to_owned();
     client.expand(&offered, "").text("Whole");
-}
-
-#[test]
-fn an_accent_is_the_same_however_it_is_written() {
-    let mut client = Client::new()
-        .prompt("caf\u{e9}.md", "one character")
-        .prompt("nai\u{308}ve.md", "two");
-    client.expand("cafe\u{301}", "").text("one character");
-    client.expand("na\u{ef}ve", "").text("two");
-    client
-        .run(["expand", "na\u{ef}ve", "x"], "")
-        .printed("two\n\nx\n");
-    // A name is suggested and listed as the file is stored.
-    let error = client.expand("na\u{ef}v", "").error();
-    assert!(
-        error.starts_with("No prompt named `na\u{ef}v`; did you mean `nai\u{308}ve`?"),
-        "{error}"
-    );
-    assert_eq!(client.names(), "caf\u{e9} nai\u{308}ve");
 }
 
 #[test]
@@ -491,26 +461,4 @@ fn a_value_outside_strict_choices_is_a_tool_error_with_the_choices() {
         .expand("audit", "level=high tone=loud")
         .text("Audit: high, loud");
     client.expand("audit", "").text("Audit: , ");
-}
-
-#[test]
-fn a_full_width_colon_is_a_colon() {
-    let mut client = Client::new()
-        .prompt("仕事/要約.md", "S")
-        .prompt("research.md", "R");
-    for command in ["：仕事/要約", "：仕事：要約", "仕事：要約", "仕事:要約"] {
-        client.expand(command, "").text("S");
-    }
-    client.expand("：Research", "").text("R");
-    client.words("expand ：仕事：要約 x").printed("S\n\nx\n");
-    let error = client.expand("：reserch", "").error();
-    assert!(
-        error.starts_with("No prompt named `：reserch`; did you mean `research`?"),
-        "{error}"
-    );
-    let error = client.expand("10：30", "").error();
-    assert!(
-        error.starts_with("`10：30` looks like a time or a number, not like a command."),
-        "{error}"
-    );
 }

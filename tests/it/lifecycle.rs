@@ -322,24 +322,13 @@ fn an_invalid_cursor_is_refused_and_an_empty_or_null_one_is_the_first_page() {
 }
 
 #[test]
-fn every_log_level_is_accepted_and_an_unknown_one_is_invalid_params() {
+fn a_log_level_is_accepted_and_an_unknown_one_is_invalid_params() {
     let mut client = Client::new();
     client.initialize(LEGACY);
-    for level in [
-        "debug",
-        "info",
-        "notice",
-        "warning",
-        "error",
-        "critical",
-        "alert",
-        "emergency",
-    ] {
-        assert_eq!(
-            client.request("logging/setLevel", json!({"level": level})),
-            json!({"result": {}})
-        );
-    }
+    assert_eq!(
+        client.request("logging/setLevel", json!({"level": "notice"})),
+        json!({"result": {}})
+    );
     for params in [
         json!({"level": "loud"}),
         json!({"level": 5}),
