@@ -56,10 +56,7 @@ pub(super) fn edit(
         Ok(path) => Ok(Some(path)),
         Err(diagnostic) => {
             let file = edited.file.keep()?;
-            bail!(
-                "{diagnostic}; it is not written, and your text is in {}",
-                full_path(&file)
-            )
+            bail!("{diagnostic}; your text is in {}", full_path(&file))
         }
     }
 }

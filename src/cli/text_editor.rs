@@ -23,9 +23,9 @@ const DEFAULTS: &[&str] = if cfg!(windows) {
     &["editor", "nano", "vi"]
 };
 
-/// Why a file may be unchanged when the editor ends.
-pub(super) const WAIT: &str = "an editor with a window of its own needs an option that makes it wait until the file is \
-                               closed, such as `code --wait`";
+/// What to do if a file is unchanged because the editor has ended before the user began to write.
+pub(super) const WAIT: &str =
+    "if your editor returns at once, give it an option such as `code --wait`";
 
 /// An editor that has ended.
 pub(super) struct Ended {

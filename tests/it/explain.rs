@@ -365,10 +365,6 @@ fn an_unknown_name_or_a_broken_file_gets_the_same_error_as_from_expand() {
             "no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
         ),
         (
-            "zzz",
-            "error: no prompt named `zzz` (`prompt-expander list` shows all prompts)\n",
-        ),
-        (
             "10:30",
             "error: `10:30` looks like a time or a number, not like a command (`prompt-expander list` shows",
         ),

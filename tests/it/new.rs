@@ -500,8 +500,8 @@ mod editors {
         let client = editor(home(), "ed", "true").variable("EDITOR", "./ed");
         let path = own(&client, "git/a.md");
         let note = format!(
-            "note: the template was not changed, so {} is removed; an editor with a window of its own needs an option \
-             that makes it wait until the file is closed, such as `code --wait`\n",
+            "note: the template was not changed, so {} is removed; if your editor returns at once, give it an \
+             option such as `code --wait`\n",
             path.display()
         );
         client.words("new git/a --edit --description D").said(&note);

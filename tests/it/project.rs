@@ -276,7 +276,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     ] {
         let ran = client.run(["edit", name], "");
         let note = format!(
-            "note: nothing was changed, and {original} stays in use; an editor with a window"
+            "note: nothing was changed, and {original} stays in use; if your editor returns at once"
         );
         assert!(
             ran.status.success() && ran.stderr.starts_with(&note),
