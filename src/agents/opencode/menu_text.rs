@@ -35,7 +35,7 @@ pub(super) fn join_without_marks(pieces: &mut dyn Iterator<Item = Piece<'_>>) ->
     for piece in pieces {
         match piece {
             Piece::Text(text) => message.push_text(text),
-            Piece::Value(value) if value.is_empty() => {}
+            Piece::Value("") => {}
             Piece::Value(value) => message.push_value(value),
         }
     }

@@ -52,6 +52,7 @@ pub(crate) fn attachments<'p>(
 }
 
 impl AttachmentReader<'_> {
+    /// Reads an attached file. An address is returned as it is, without reading it.
     fn read(&mut self, attachment: &AttachmentPath) -> Result<Attachment, Diagnostic> {
         if attachment.is_address()? {
             return Ok(Attachment {

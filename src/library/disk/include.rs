@@ -69,6 +69,7 @@ impl IncludeReader for Includes<'_> {
 }
 
 impl Includes<'_> {
+    /// Reads a built-in prompt, a row of a database or a file, as the path says.
     fn read_any(
         &mut self,
         path: &str,
@@ -128,6 +129,7 @@ impl Includes<'_> {
         Ok(with_suffix)
     }
 
+    /// Reads an included file from the disk. A hidden file is an error.
     fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         self.trace.look(path);
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
@@ -145,6 +147,8 @@ impl Includes<'_> {
         Ok((IncludedFile { name, path }, file.bytes))
     }
 
+    /// Reads an included file from the rows of a database. To a caller with a prefix, other rows do
+    /// not exist.
     fn read_row(
         &mut self,
         rows: &Arc<Rows>,

@@ -91,6 +91,7 @@ impl Files {
         self.with_draft(name, file, Some(Box::new(Draft { text, prefix })))
     }
 
+    /// Returns a prompt in a file, with a text that is read instead of the file, if there is one.
     fn with_draft(
         self: &Arc<Self>,
         name: Name,
@@ -229,6 +230,7 @@ impl FileHandle {
         })
     }
 
+    /// Reads the file. What cannot be read, or may lead elsewhere later, is not kept.
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
         if self.file.is_linked && self.files.root.reach.is_confined() {
             trace.distrust();
@@ -240,6 +242,7 @@ impl FileHandle {
         bytes
     }
 
+    /// Parses the text of the prompt, and reads the files that it includes.
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
         let mut includes = Includes {
@@ -288,6 +291,7 @@ impl FileHandle {
         self.read(trace)?.prompt.map(Arc::new)
     }
 
+    /// Reads what lists show of the prompt.
     fn make_info(&self, trace: &mut Trace) -> Info {
         match self.read(trace) {
             Ok(contents) => {

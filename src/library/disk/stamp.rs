@@ -43,6 +43,7 @@ impl Stamp {
         }
     }
 
+    /// Returns the stamp of a file or folder with this metadata.
     fn of(metadata: &Metadata) -> Stamp {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;

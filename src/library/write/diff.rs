@@ -88,6 +88,7 @@ pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
 }
 
 impl<'t> Compared<'t> {
+    /// Divides two texts into lines, and counts those that are equal at the start and at the end.
     fn of(old: &'t str, new: &'t str) -> Compared<'t> {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
