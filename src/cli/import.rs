@@ -12,8 +12,8 @@ use crate::prompt::{
     Diagnostic, Format, Imported, Kind, MAX_FILE, Name, Severity, import, space_in_name,
 };
 use crate::whole_file;
-use crate::wording::{count, named};
-use anyhow::{Context, anyhow, bail};
+use crate::wording::{count, named, named_path};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use originals::{Original, Originals};
 use serde::Serialize;
@@ -139,6 +139,11 @@ impl Import {
         if path.as_os_str() == "-" {
             return self.standard_input(format, reporter);
         }
+        ensure!(
+            path.exists(),
+            "there is no file or folder {}",
+            named_path(path)
+        );
         originals::read(source, format, &absolute(path))
     }
 

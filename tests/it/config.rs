@@ -311,9 +311,6 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     );
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
-    client.words("trust").said(&format!(
-        "note: {shown} is already trusted, and has no new texts\n"
-    ));
 
     assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));

@@ -423,7 +423,7 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
     ]);
     client.make_folder(".codex/prompts");
     for (arguments, said) in [
-        (&["nope"][..], "there is no file or folder `"),
+        (&["nope"][..], "there is no file or folder `nope`"),
         (&["empty"], "there are no prompts in "),
         (&["gemini:empty"], "there are no prompts in "),
         (&["notes.txt"], "name it, as in `import claude:DIR`"),

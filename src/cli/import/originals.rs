@@ -51,14 +51,12 @@ pub(super) fn format_named(name: &str) -> Option<&'static Format> {
 /// which each is read in its own format.
 ///
 /// # Errors
-/// The path does not exist, or no prompts are there.
+/// No prompts are there.
 pub(super) fn read(
     source: &PromptSource,
     format: Option<&'static Format>,
     path: &Path,
 ) -> anyhow::Result<Originals> {
-    let shown = named_path(path);
-    ensure!(path.exists(), "there is no file or folder {shown}");
     let mut originals = Originals::default();
     for root in format_folders(format, path) {
         let reach = reach_in(source, &root.folder, path);
@@ -70,7 +68,8 @@ pub(super) fn read(
     }
     ensure!(
         !originals.prompts.is_empty() || !originals.problems.is_empty(),
-        "there are no prompts in {shown}. If they are written for another program, name it, as in `import claude:DIR`"
+        "there are no prompts in {}. If they are written for another program, name it, as in `import claude:DIR`",
+        named_path(path)
     );
     Ok(originals)
 }
