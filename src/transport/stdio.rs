@@ -53,7 +53,8 @@ struct Conversation {
     tap: Option<Tap>,
     /// The requests whose jobs run, unless they were cancelled.
     running: Vec<Id>,
-    /// The first error of another thread that wrote. It ends the conversation with the next message.
+    /// The first error of another thread that wrote. It ends the conversation with the next
+    /// message.
     failure: Option<io::Error>,
 }
 

@@ -20,7 +20,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Records to `record`, such as a file in append mode. `warn` receives the message of a failure.
+    /// Records to `record`, such as a file in append mode. `warn` receives the message of a
+    /// failure.
     pub fn new(record: impl Write + Send + 'static, warn: fn(&str)) -> Tap {
         Tap {
             record: Mutex::new(Some(Box::new(record))),

@@ -30,10 +30,30 @@ struct Route {
     path: &'static str,
     /// The name in the metrics.
     name: &'static str,
-    /// The method of MCP as which rate limits count it.
-    counted_as: &'static str,
-    role: Role,
+    purpose: Purpose,
     handler: Handler,
+}
+
+/// What a route is for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Read,
+    List,
+    /// Reading what only callers who may edit prompts may see.
+    ReadAsEditor,
+    /// An edit, which rate limits count as this method of MCP.
+    Edit(&'static str),
+}
+
+impl Purpose {
+    /// Returns the method of MCP as which rate limits count a request.
+    fn counted_as(self) -> &'static str {
+        match self {
+            Purpose::Read | Purpose::ReadAsEditor => "prompts/get",
+            Purpose::List => "prompts/list",
+            Purpose::Edit(method) => method,
+        }
+    }
 }
 
 type Handler = fn(&ApiRequest) -> JsonResult;
@@ -53,93 +73,76 @@ struct ApiRequest {
 const PROMPT: &str = "/api/prompts/{*name}";
 
 static ROUTES: [Route; 11] = [
-    Route::new(
-        MethodFilter::GET,
-        "/api/me",
-        "api/me",
-        "prompts/get",
-        Role::Read,
-        me,
-    ),
+    Route::new(MethodFilter::GET, "/api/me", "api/me", Purpose::Read, me),
     Route::new(
         MethodFilter::GET,
         "/api/prompts",
         "api/prompts",
-        "prompts/list",
-        Role::Read,
+        Purpose::List,
         list,
     ),
     Route::new(
         MethodFilter::GET,
         PROMPT,
         "api/prompts/NAME",
-        "prompts/get",
-        Role::Read,
+        Purpose::Read,
         show,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/expand",
         "api/expand",
-        "prompts/get",
-        Role::Read,
+        Purpose::Read,
         expand,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/explain",
         "api/explain",
-        "prompts/get",
-        Role::Read,
+        Purpose::Read,
         explain,
     ),
-    // Whoever may write a prompt may see what it would include and attach.
+    // A caller who may write a prompt may see what it would include and attach.
     Route::new(
         MethodFilter::POST,
         "/api/check",
         "api/check",
-        "prompts/get",
-        Role::Write,
+        Purpose::ReadAsEditor,
         check,
     ),
     Route::new(
         MethodFilter::POST,
         PROMPT,
         "api/create",
-        "prompts/create",
-        Role::Write,
+        Purpose::Edit("prompts/create"),
         create,
     ),
     Route::new(
         MethodFilter::PUT,
         PROMPT,
         "api/update",
-        "prompts/update",
-        Role::Write,
+        Purpose::Edit("prompts/update"),
         update,
     ),
     Route::new(
         MethodFilter::DELETE,
         PROMPT,
         "api/delete",
-        "prompts/delete",
-        Role::Write,
+        Purpose::Edit("prompts/delete"),
         delete,
     ),
     Route::new(
         MethodFilter::GET,
         "/api/history/{*name}",
         "api/history",
-        "prompts/get",
-        Role::Write,
+        Purpose::ReadAsEditor,
         history,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/restore",
         "api/restore",
-        "prompts/update",
-        Role::Write,
+        Purpose::Edit("prompts/update"),
         restore,
     ),
 ];
@@ -149,16 +152,14 @@ impl Route {
         method: MethodFilter,
         path: &'static str,
         name: &'static str,
-        counted_as: &'static str,
-        role: Role,
+        purpose: Purpose,
         handler: Handler,
     ) -> Route {
         Route {
             method,
             path,
             name,
-            counted_as,
-            role,
+            purpose,
             handler,
         }
     }
@@ -188,7 +189,7 @@ async fn answer(
 ) -> HttpResult {
     let Exchange { app, client, .. } = &exchange;
     let (head, body) = request.into_parts();
-    check_role(&exchange, route.role)?;
+    check_purpose(&exchange, route.purpose)?;
     if head.method != Method::GET {
         headers::check_content_type(&head.headers)?;
     }
@@ -204,7 +205,7 @@ async fn answer(
         body: received.bytes.clone(),
     };
     request.record(&head.method);
-    exchange.take(&[route.counted_as])?;
+    exchange.take(&[route.purpose.counted_as()])?;
     let started = Instant::now();
     let result = run(route, request).await;
     app.metrics
@@ -218,10 +219,11 @@ async fn answer(
     }
 }
 
-/// Checks that a caller has a role, and may edit prompts if the role is for that.
-fn check_role(exchange: &Exchange, role: Role) -> Result<(), Refusal> {
+/// Checks that a caller may use a route. Every authenticated caller may read.
+fn check_purpose(exchange: &Exchange, purpose: Purpose) -> Result<(), Refusal> {
     let Exchange { app, caller, .. } = exchange;
-    if role != Role::Write || app.server.may_edit(caller) {
+    let is_for_readers = matches!(purpose, Purpose::Read | Purpose::List);
+    if is_for_readers || app.server.may_edit(caller) {
         return Ok(());
     }
     require(caller, Role::Write)?;
@@ -229,21 +231,44 @@ fn check_role(exchange: &Exchange, role: Role) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, message))
 }
 
-/// Runs the handler of a route on a thread that may wait as long as the request needs. Prompts of
-/// services and of a team's server have threads of their own, so that no other prompt waits for them.
+/// Runs the handler of a route on a thread that may wait as long as the request needs.
 async fn run(route: &'static Route, request: ApiRequest) -> JsonResult {
     let app = Arc::clone(&request.exchange.app);
     let caller = request.exchange.key();
-    let writes = route.role == Role::Write && route.counted_as != "prompts/get";
-    let threads = if writes {
+    let threads = if matches!(route.purpose, Purpose::Edit(_)) {
         &app.threads.writes
-    } else if request.view().waits_for_servers() {
+    } else if waits_for_server(&request).await? {
         &app.threads.services
     } else {
         &app.threads.files
     };
     let handler = route.handler;
     threads.run(caller, move || handler(&request)).await?
+}
+
+/// Returns whether a request is about a prompt that may wait for a service or the team's server.
+/// Such requests have threads of their own, so that no other prompt waits for them.
+async fn waits_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
+    let view = request.view();
+    if !view.waits_for_servers() {
+        return Ok(false);
+    }
+    let (name, body) = (request.name.clone(), request.body.clone());
+    let threads = &request.exchange.app.threads.files;
+    threads
+        .run(request.exchange.key(), move || {
+            let mut name = name;
+            if name.is_empty()
+                && let Ok(call) = serde_json::from_slice::<CallRequest>(&body)
+            {
+                name = call.command;
+            }
+            match view.find(&name) {
+                Ok(found) => found.layer.waits_for_server(),
+                Err(_) => false,
+            }
+        })
+        .await
 }
 
 const ANSWER_HEADERS: [(HeaderName, &str); 3] = [

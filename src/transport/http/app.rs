@@ -1,5 +1,5 @@
-//! The state that all requests over HTTP share, and the threads on which requests wait for files and
-//! services.
+//! The state that all requests over HTTP share, and the threads on which requests wait for files
+//! and services.
 
 use super::auth::Access;
 use super::limits::{self, RateLimits, Requests};
@@ -198,8 +198,8 @@ impl App {
     }
 
     /// Reads changed files of certificates and tokens, forgets callers who are gone, and ends the
-    /// streams of callers whose token is no longer valid. To be called each second, on a thread that
-    /// may wait.
+    /// streams of callers whose token is no longer valid. To be called each second, on a thread
+    /// that may wait.
     pub(super) fn refresh(&self, second: usize) {
         let access = &self.options.access;
         if let Some(tls) = &self.options.tls {
@@ -266,8 +266,8 @@ impl Exchange {
     /// Counts messages with these methods against the limits of the caller.
     ///
     /// # Errors
-    /// 429: the caller has sent more messages than a limit allows. 503: the store of the prompts was
-    /// never read, so that a load balancer should ask another server.
+    /// 429: the caller has sent more messages than a limit allows. 503: the store of the prompts
+    /// was never read, so that a load balancer should ask another server.
     pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
         let has_unread_store = self.app.server.library().store_age() == Some(None);
         if has_unread_store {

@@ -18,8 +18,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How many wrong tokens an address may send in a minute. A client with a wrong token sends it twice
-/// each time it starts; a guesser gets 14,400 guesses a day.
+/// How many wrong tokens an address may send in a minute. A client with a wrong token sends it
+/// twice each time it starts; a guesser gets 14,400 guesses a day.
 const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// A token of this many characters cannot be guessed, whatever the number of guesses. Generated
@@ -192,8 +192,8 @@ fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
 }
 
 /// Returns a refusal that says which authorization is needed. `error` is a parameter of the
-/// challenge, such as `, error="invalid_token"`, or empty. The challenge has no `resource_metadata`,
-/// because there is no authorization server.
+/// challenge, such as `, error="invalid_token"`, or empty. The challenge has no
+/// `resource_metadata`, because there is no authorization server.
 fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusal {
     let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"))
         .unwrap_or(HeaderValue::from_static("Bearer"));

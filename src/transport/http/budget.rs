@@ -55,8 +55,8 @@ impl Held {
     /// Sets the number of bytes. Fewer bytes than before are always allowed.
     ///
     /// # Errors
-    /// 503: too many bytes are in memory. The number stays as it was, so that a refused request takes
-    /// nothing from others.
+    /// 503: too many bytes are in memory. The number stays as it was, so that a refused request
+    /// takes nothing from others.
     pub(super) fn set(&mut self, bytes: usize) -> Result<(), Refusal> {
         let before = self.bytes;
         let max = self.budget.max;

@@ -52,8 +52,8 @@ const END_WITHIN: Duration = Duration::from_millis(1_900);
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
-/// Serves connections until `stop` is ready, then answers the requests that were received, for at most
-/// [`END_WITHIN`].
+/// Serves connections until `stop` is ready, then answers the requests that were received, for at
+/// most [`END_WITHIN`].
 pub(super) async fn serve(
     listener: TcpListener,
     stack: Arc<Stack>,
@@ -233,8 +233,8 @@ pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Returns how many connections may be open: as many as the limit of open files allows, without those
-/// for the library.
+/// Returns how many connections may be open: as many as the limit of open files allows, without
+/// those for the library.
 #[cfg(unix)]
 fn max_connections() -> usize {
     use rustix::process::{Resource, getrlimit};

@@ -91,8 +91,8 @@ fn has_media_type(range: &[u8], media_type: &str) -> bool {
     range_type.eq_ignore_ascii_case(main_type.as_bytes())
 }
 
-/// Returns whether the client has the answer with this ETag already. A proxy may have marked the tag
-/// as weak: `W/"1a2b"`.
+/// Returns whether the client has the answer with this ETag already. A proxy may have marked the
+/// tag as weak: `W/"1a2b"`.
 pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
     items(headers, &IF_NONE_MATCH)
         .any(|known| known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())

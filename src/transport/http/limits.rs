@@ -234,8 +234,8 @@ impl RateLimit {
         Duration::from_secs(60) / self.per_minute.get() * messages
     }
 
-    /// Returns how long to wait before a number of messages is allowed. `end` is the time at which the
-    /// earlier messages would end.
+    /// Returns how long to wait before a number of messages is allowed. `end` is the time at which
+    /// the earlier messages would end.
     ///
     /// More messages than the burst are allowed after a pause that would allow the whole burst.
     /// They are counted in full, so that the caller keeps to the rate.

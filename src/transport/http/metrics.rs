@@ -58,25 +58,43 @@ impl Metrics {
         let mut registry = Registry::with_prefix("prompt_expander");
         let times: Family<_, _, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(BUCKETS));
-        let help = "The time from a message to its answer, without the network";
-        registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
+        registry.register_with_unit(
+            "request_duration",
+            "The time from a message to its answer, without the network",
+            Unit::Seconds,
+            times.clone(),
+        );
         let store_age = Family::default();
-        let help = "How long ago the database of the prompts last answered";
-        registry.register_with_unit("store_age", help, Unit::Seconds, store_age.clone());
+        registry.register_with_unit(
+            "store_age",
+            "How long ago the database of the prompts last answered",
+            Unit::Seconds,
+            store_age.clone(),
+        );
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let started = ConstGauge::new(now.as_secs_f64());
-        let help = "When the server started, since 1970";
-        registry.register_with_unit("start_time", help, Unit::Seconds, started);
-        let help = "Messages of clients, by method and outcome";
-        let requests = registered(&mut registry, "requests", help);
-        let help = "HTTP responses, by status";
-        let responses = registered(&mut registry, "http_responses", help);
-        let help = "Event streams of notifications that are open";
-        let event_streams = registered(&mut registry, "event_streams", help);
-        let help = "WebSockets that are open";
-        let websockets = registered(&mut registry, "websockets", help);
-        let help = "TCP connections that are open";
-        let connections = registered(&mut registry, "connections", help);
+        registry.register_with_unit(
+            "start_time",
+            "When the server started, since 1970",
+            Unit::Seconds,
+            ConstGauge::new(now.as_secs_f64()),
+        );
+        let requests = registered(
+            &mut registry,
+            "requests",
+            "Messages of clients, by method and outcome",
+        );
+        let responses = registered(&mut registry, "http_responses", "HTTP responses, by status");
+        let event_streams = registered(
+            &mut registry,
+            "event_streams",
+            "Event streams of notifications that are open",
+        );
+        let websockets = registered(&mut registry, "websockets", "WebSockets that are open");
+        let connections = registered(
+            &mut registry,
+            "connections",
+            "TCP connections that are open",
+        );
         Metrics {
             registry,
             requests,
@@ -89,8 +107,8 @@ impl Metrics {
         }
     }
 
-    /// Counts a message that came over this transport, and the time of its answer. A notification has
-    /// no answer, and no error. `method` is a [`label`].
+    /// Counts a message that came over this transport, and the time of its answer. A notification
+    /// has no answer, and no error. `method` is a [`label`].
     pub(super) fn answered(
         &self,
         transport: &'static str,

@@ -174,9 +174,9 @@ impl Sites {
     /// Checks each name that a request has for this server, and returns the name that the client
     /// has used.
     ///
-    /// A proxy may pass requests on by the header `Host` or by the name in the request line, so both
-    /// must be allowed. A name that a trusted proxy says that the client has used is checked in
-    /// addition: it never allows more. The first such name is the client's.
+    /// A proxy may pass requests on by the header `Host` or by the name in the request line, so
+    /// both must be allowed. A name that a trusted proxy says that the client has used is checked
+    /// in addition: it never allows more. The first such name is the client's.
     fn check_host<B>(
         &self,
         request: &Request<B>,
@@ -275,8 +275,8 @@ fn page_refusal(message: String, header: HeaderName) -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, message).with_header(VARY, header)
 }
 
-/// Returns the layer that tells browsers what a web page may send and read. Only requests of allowed
-/// pages get there.
+/// Returns the layer that tells browsers what a web page may send and read. Only requests of
+/// allowed pages get there.
 pub(super) fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::mirror_request())

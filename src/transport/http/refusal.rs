@@ -12,8 +12,8 @@ pub const MCP_PATH: &str = "/mcp";
 
 pub(super) const JSON: &str = "application/json";
 
-/// An error response: the request was sent in a wrong way or by somebody who may not, or its work has
-/// failed.
+/// An error response: the request was sent in a wrong way or by somebody who may not, or its work
+/// has failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -63,8 +63,8 @@ impl Refusal {
         self.with_header(RETRY_AFTER, seconds)
     }
 
-    /// Returns the refusal as an error of JSON-RPC. Its code is the status: JSON-RPC leaves such small
-    /// numbers to applications.
+    /// Returns the refusal as an error of JSON-RPC. Its code is the status: JSON-RPC leaves such
+    /// small numbers to applications.
     pub(crate) fn into_error(self) -> Error {
         Error {
             code: i64::from(self.status.as_u16()),

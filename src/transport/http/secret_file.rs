@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 /// The longest file, in bytes.
 const MAX_FILE: usize = 1024 * 1024;
 
-/// Reads a file that other users of this machine can neither change nor, if it `is_secret`, read. In
-/// errors, `what` names the file, and `needs` says what must be in it.
+/// Reads a file that other users of this machine can neither change nor, if it `is_secret`, read.
+/// In errors, `what` names the file, and `needs` says what must be in it.
 ///
 /// # Errors
 /// The path, why the file cannot be used, and what to do.

@@ -71,8 +71,8 @@ struct Tallies {
 #[derive(Clone, Copy)]
 struct Tally {
     count: u64,
-    /// The time of the last change, in seconds since 1970. Without any change, the second before the
-    /// process started.
+    /// The time of the last change, in seconds since 1970. Without any change, the second before
+    /// the process started.
     last: u64,
 }
 

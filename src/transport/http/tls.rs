@@ -32,8 +32,8 @@ pub struct Tls {
 struct Certificate(Watched<CertifiedKey>);
 
 impl Tls {
-    /// Returns TLS with the files of the certificate, which intermediate certificates may follow, and
-    /// of the key, both in PEM. `warn` receives why a new version of them cannot be used.
+    /// Returns TLS with the files of the certificate, which intermediate certificates may follow,
+    /// and of the key, both in PEM. `warn` receives why a new version of them cannot be used.
     ///
     /// # Errors
     /// The problem of a file, and what to do.

@@ -87,8 +87,8 @@ impl Entry {
         Ok((token, entry))
     }
 
-    /// Returns the entry of a token with this hash. Without a name, the token is called by the first
-    /// digits of its hash.
+    /// Returns the entry of a token with this hash. Without a name, the token is called by the
+    /// first digits of its hash.
     fn new(
         hash: [u8; 32],
         name: Option<String>,
