@@ -12,7 +12,7 @@ use std::time::Duration;
 struct HookExamination<'a> {
     examination: &'a Examination,
     /// The facts about the agent's hooks.
-    kind: &'static Hook,
+    facts: &'static Hook,
     hook: &'a HookLine,
     registered: Examined<'a>,
 }
@@ -25,7 +25,7 @@ pub(super) fn examine(
     files: &AgentFiles,
     prompt: Option<&str>,
 ) -> Vec<Finding> {
-    let Some(kind) = &agent.hook else {
+    let Some(facts) = &agent.hook else {
         return Vec::new();
     };
     let hooks = agent.hooks(files);
@@ -39,7 +39,7 @@ pub(super) fn examine(
             position: hook.position,
         };
         if index == 0 {
-            findings.extend((kind.check)(&registered, hook));
+            findings.extend((facts.check)(&registered, hook));
         } else {
             let first = hooks[0].path.display();
             let message = format!("the hook is registered twice, also in {first}");
@@ -48,7 +48,7 @@ pub(super) fn examine(
         }
         let hook_examination = HookExamination {
             examination,
-            kind,
+            facts,
             hook,
             registered,
         };
@@ -72,13 +72,12 @@ impl HookExamination<'_> {
             let fix = format!("run it yourself, if you trust it, or {}", self.reinstall());
             return Some(self.registered.warning(message, fix));
         }
-        let message = format!(":{} x", prompt?);
-        Some(match self.expand(&message, &start) {
+        let typed = format!(":{} x", prompt?);
+        Some(match self.expand(&typed, &start) {
             Ok(time) => {
-                let message = named(&message);
                 let time = milliseconds(time);
-                let agent = self.registered.agent;
-                fine(agent, format!("the hook expands {message} in {time}"))
+                let message = format!("the hook expands {} in {time}", named(&typed));
+                fine(self.registered.agent, message)
             }
             Err(problem) => self
                 .registered
@@ -130,25 +129,26 @@ impl HookExamination<'_> {
         is_this || !start.is_in_folder()
     }
 
-    /// Runs the hook on a message as its agent would, and returns how long it took to expand it.
+    /// Runs the hook on what a user may have typed, as the agent would, and returns how long the
+    /// hook took to expand it.
     ///
     /// # Errors
     /// What went wrong, as a phrase that follows "the hook".
-    fn expand(&self, message: &str, start: &Start) -> Result<Duration, String> {
+    fn expand(&self, typed: &str, start: &Start) -> Result<Duration, String> {
         let input = json!({
             "session_id": "doctor",
             "cwd": start.folder,
-            "hook_event_name": self.kind.event,
-            "prompt": message,
+            "hook_event_name": self.facts.event,
+            "prompt": typed,
         });
         let ended = client::run(start, input.to_string())?;
         if let Some(failure) = ended.failure() {
             return Err(failure);
         }
-        if !adds_to_prompt(&ended.stdout, self.kind.event) {
+        if !adds_to_prompt(&ended.stdout, self.facts.event) {
             let answer = quoted(ended.stdout.trim());
-            let message = named(message);
-            return Err(format!("does not expand {message}; it prints {answer}"));
+            let typed = named(typed);
+            return Err(format!("does not expand {typed}; it prints {answer}"));
         }
         Ok(ended.took)
     }
