@@ -153,11 +153,12 @@ impl New {
             library: if is_served { library } else { &folder_library },
             is_served,
             edit_command,
+            reporter,
         };
         if self.edit {
-            self.edit_file(&new_file, reporter)
+            self.edit_file(&new_file)
         } else {
-            self.finish_file(&new_file, reporter)
+            self.finish_file(&new_file)
         }
     }
 
@@ -195,18 +196,19 @@ impl New {
 
     /// Opens the new file in the user's editor, and checks it. A template that stays as it is is
     /// deleted.
-    fn edit_file(&self, new_file: &NewFile<'_>, reporter: &Reporter) -> anyhow::Result<ExitCode> {
+    fn edit_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
         let path = &new_file.path;
+        let reporter = new_file.reporter;
         let ended = text_editor::open(path, reporter);
         if new_file.draft.is_template && delete_unchanged(path, &new_file.draft.text)? {
             return self.report_unchanged_template(path, ended, reporter);
         }
-        self.create_tests_and_print(new_file, reporter)?;
+        self.create_tests_and_print(new_file)?;
         let ended = ended
             .with_context(|| format!("{} was created, but could not be opened", full_path(path)))?;
         let status = check_edited(new_file.library, path, ended, reporter)?;
         if status == ExitCode::SUCCESS {
-            new_file.note_how_to_use_it(reporter);
+            new_file.note_how_to_use_it();
         }
         Ok(status)
     }
@@ -236,37 +238,33 @@ impl New {
     }
 
     /// Prints the path of a file that is not edited now, and checks its text.
-    fn finish_file(&self, new_file: &NewFile<'_>, reporter: &Reporter) -> anyhow::Result<ExitCode> {
-        self.create_tests_and_print(new_file, reporter)?;
+    fn finish_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
+        self.create_tests_and_print(new_file)?;
         if new_file.draft.is_template {
-            reporter.note(&format!(
+            new_file.reporter.note(&format!(
                 "the file is a template; write the prompt with `{}`",
                 new_file.edit_command
             ));
             return Ok(ExitCode::SUCCESS);
         }
-        let status = edit::check(new_file.library, &new_file.path, reporter);
+        let status = edit::check(new_file.library, &new_file.path, new_file.reporter);
         if status == ExitCode::SUCCESS {
-            new_file.note_how_to_use_it(reporter);
+            new_file.note_how_to_use_it();
         }
         Ok(status)
     }
 
     /// With --test, creates the first tests of the new prompt. Prints the paths of the new files.
-    fn create_tests_and_print(
-        &self,
-        new_file: &NewFile<'_>,
-        reporter: &Reporter,
-    ) -> anyhow::Result<()> {
+    fn create_tests_and_print(&self, new_file: &NewFile<'_>) -> anyhow::Result<()> {
         let mut tests = None;
         if self.test
             && let Some(found) = new_file.found()
         {
             match create_tests(&found) {
                 Ok(path) => tests = Some(path),
-                Err(error) => {
-                    reporter.warn(&format!("the prompt is created without tests: {error:#}"))
-                }
+                Err(error) => new_file
+                    .reporter
+                    .warn(&format!("the prompt is created without tests: {error:#}")),
             }
         }
         if self.json {
@@ -328,6 +326,7 @@ struct NewFile<'l> {
     is_served: bool,
     /// The command that opens the file.
     edit_command: String,
+    reporter: &'l Reporter,
 }
 
 impl NewFile<'_> {
@@ -338,13 +337,13 @@ impl NewFile<'_> {
     }
 
     /// Says what to type in a chat, if the prompt is the one that is used there.
-    fn note_how_to_use_it(&self, reporter: &Reporter) {
+    fn note_how_to_use_it(&self) {
         let NewFile {
             name, edit_command, ..
         } = self;
         let found = self.library.view().get(name);
         if self.is_served && found.is_some_and(|found| found.is_in(&self.path)) {
-            reporter.note(&format!(
+            self.reporter.note(&format!(
                 "type `:{name} …` in a chat; `{edit_command}` opens the file"
             ));
         }

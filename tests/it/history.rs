@@ -83,6 +83,21 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_history_is_a_table_with_a_mark_at_the_current_version() {
+    let client = changed();
+    let Some(shown) = crate::terminal::ran(&client, 80, "history a", &[("NO_COLOR", "1")], "")
+    else {
+        return;
+    };
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("REVISION  WHEN "), "{shown}");
+    let short = &revision("Three.\n")[..8];
+    let is_current = lines[1].starts_with(short) && lines[1].ends_with("  (current)");
+    assert!(is_current && lines.len() == 4, "{shown}");
+}
+
 #[test]
 fn diff_shows_what_has_changed_since_a_version() {
     let client = changed();

@@ -437,6 +437,10 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
         1,
         &["error: the built-in prompt already has the name `research`; "],
     );
+    // The tests belong to the new file, even if another prompt of its name is used instead.
+    let client = client.arguments(["--prompts", "prompts", "--prompts", "other"]);
+    let ran = client.run(["new", "--test", "--dir", "other", "b"], "Other.");
+    ran.says(0, &["other/b.test.txt\n"]);
 }
 
 #[test]
