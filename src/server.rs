@@ -193,15 +193,7 @@ impl Server {
             MethodHandler::Session(handler) => {
                 request.reply(|| handler(session, &context, &params).map(Outcome::Now))
             }
-            MethodHandler::Listen => {
-                match session
-                    .subscriptions
-                    .listen(&self.shared, &request.id, &params)
-                {
-                    Ok(acknowledgement) => Reply::Stream(acknowledgement),
-                    Err(failure) => request.refuse(failure),
-                }
-            }
+            MethodHandler::Listen => self.listen(session, request, &params),
             MethodHandler::Library(handler) => self.run_or_defer(Job {
                 may_wait: method.may_wait,
                 request,
@@ -212,15 +204,30 @@ impl Server {
                     handler(&context, &params)
                 }),
             }),
-            MethodHandler::Tool => match tools::find(&context, &params) {
-                Ok(tool) => self.run_or_defer(Job {
-                    may_wait: tool.may_wait,
-                    request,
-                    handler: Box::new(move || tools::call(tool, &context, &params)),
-                }),
-                Err(failure) => request.refuse(failure),
-            },
+            MethodHandler::Tool => self.call_tool(request, context, params),
         }
+    }
+
+    /// Opens the subscription of a `subscriptions/listen`.
+    fn listen(&self, session: &mut Session, request: PendingRequest, params: &Object) -> Reply {
+        let subscriptions = &mut session.subscriptions;
+        match subscriptions.listen(&self.shared, &request.id, params) {
+            Ok(acknowledgement) => Reply::Stream(acknowledgement),
+            Err(failure) => request.refuse(failure),
+        }
+    }
+
+    /// Calls the tool of a `tools/call`.
+    fn call_tool(&self, request: PendingRequest, context: Context, params: Object) -> Reply {
+        let tool = match tools::find(&context, &params) {
+            Ok(tool) => tool,
+            Err(failure) => return request.refuse(failure),
+        };
+        self.run_or_defer(Job {
+            may_wait: tool.may_wait,
+            request,
+            handler: Box::new(move || tools::call(tool, &context, &params)),
+        })
     }
 
     /// Returns what the handler of a method is called with, and records in the session whether the
@@ -249,7 +256,7 @@ impl Server {
         context
     }
 
-    /// Runs a job now, unless it may wait too long for a handler.
+    /// Runs a job now, unless it may wait so long that a transport must run it.
     fn run_or_defer(&self, job: Job) -> Reply {
         if self.shared.needs_job(job.may_wait) {
             Reply::Later(job)
@@ -271,8 +278,8 @@ fn cancel(session: &mut Session, params: &Object) -> Reply {
     }
 }
 
-/// Returns which limit a batch exceeds whose responses have this length so far, if it exceeds one.
-/// All responses go into one line, and are held in memory until the line is complete.
+/// Returns which limit a batch has exceeded, if it has exceeded one. `length` is that of its
+/// responses so far: they go into one line, and are held in memory until the line is complete.
 fn exceeded_batch_limit(length: usize, started: Instant) -> Option<String> {
     if length > MAX_BATCH_RESPONSE {
         let limit = in_bytes(MAX_BATCH_RESPONSE);
@@ -294,10 +301,10 @@ fn left_out_of_batch(id: &Id, reason: &str) -> Response {
     Response::error(Some(id), Era::Legacy.error(failure))
 }
 
-/// Checks the metadata of a request, and returns the row of its method.
+/// Checks the metadata of a request, and returns its method.
 ///
 /// # Errors
-/// The metadata is wrong; there is no such method in the era of the request.
+/// The metadata is wrong; the method does not exist in the era of the request.
 fn find_method(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
     request.era.check_metadata(params)?;
     match method(&request.method) {
@@ -313,14 +320,15 @@ fn find_method(request: &PendingRequest, params: &Object) -> Result<&'static Met
 pub struct Method {
     /// The name in a request.
     pub name: &'static str,
-    /// The only era that has it.
+    /// The only era that has the method; `None`: both have it.
     only_in: Option<Era>,
+    /// What a request may wait for.
     may_wait: MayWait,
     /// Who may call it.
     role: Role,
     /// The member of the params that the header `Mcp-Name` repeats.
     pub name_param: Option<&'static str>,
-    /// For how long a client may keep the result.
+    /// How long a client may cache the result; `None`: not at all.
     cacheable: Option<Cacheable>,
     handler: MethodHandler,
 }
@@ -328,9 +336,9 @@ pub struct Method {
 /// The handler of a method.
 #[derive(Clone, Copy)]
 enum MethodHandler {
-    /// It reads and changes the session, and nothing else.
+    /// A function that reads and changes the session, and nothing else.
     Session(fn(&mut Session, &Context, &Object) -> Result<Json, Failure>),
-    /// It reads or changes the library.
+    /// A function that reads or changes the library.
     Library(fn(&Context, &Object) -> Result<Outcome, Failure>),
     /// `tools/call`: the table of tools has the rest of the row.
     Tool,

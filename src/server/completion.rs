@@ -5,8 +5,8 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{prompts, resources};
 use crate::library::View;
-use crate::mcp::CompleteParams;
-use crate::prompt::fold;
+use crate::mcp::{CompleteParams, CompletionArgument};
+use crate::prompt::{MAX_NAME, fold};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
@@ -31,7 +31,7 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
         ("ref/resource", _, Some(uri))
             if uri == resources::TEMPLATE || !resources::names(uri).is_empty() =>
         {
-            let names = template_values(&view, uri, argument.name);
+            let names = template_values(&view, uri, &argument);
             matching(names, argument.value, fold)
         }
         _ => {
@@ -60,8 +60,10 @@ fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Fai
 
 /// Returns the values for the variable of the resource template: the names of all prompts, without
 /// drafts that nobody has edited. A URI without a variable has none.
-fn template_values(view: &View, uri: &str, argument: &str) -> Vec<String> {
-    if uri != resources::TEMPLATE || argument != resources::VARIABLE {
+fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) -> Vec<String> {
+    let is_variable = uri == resources::TEMPLATE && argument.name == resources::VARIABLE;
+    // `fold` makes a text that is too long for a name empty, and every name begins with that.
+    if !is_variable || argument.value.len() > 4 * MAX_NAME {
         return Vec::new();
     }
     let mut names = Vec::new();

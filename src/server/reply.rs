@@ -63,8 +63,8 @@ pub(super) enum Outcome {
 pub(super) type Work = Box<dyn FnOnce() -> Result<Json, Failure> + Send>;
 
 impl Outcome {
-    /// Does work that reads or expands a prompt of this layer: later if it may wait for a server,
-    /// otherwise now.
+    /// Does work that reads or expands a prompt of this layer: later if the layer may wait for a
+    /// server, otherwise now.
     pub(super) fn now_or_later(
         layer: Layer,
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
@@ -139,7 +139,7 @@ impl PendingRequest {
         Reply::Response(Response::error(Some(&self.id), error))
     }
 
-    /// Returns the failure for a handler that has panicked.
+    /// Returns the failure of a handler that has panicked, and logs it.
     fn bug(&self) -> Failure {
         tracing::error!(method = self.method, "the request failed because of a bug");
         let method = quoted(&self.method);
@@ -147,6 +147,7 @@ impl PendingRequest {
         Failure::new(FailureKind::Internal, text)
     }
 
+    /// Logs that the request was answered, and how long that took.
     fn log(&self, error: Option<&str>) {
         let took = self.started.elapsed();
         tracing::debug!(id = %self.id, method = self.method, ?took, error, "answered");

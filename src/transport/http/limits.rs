@@ -424,7 +424,7 @@ impl Requests {
     fn too_long(&self) -> Refusal {
         let max = in_bytes(self.max_body);
         let message = format!(
-            "the body is longer than {max}; shorten it, or start the server with a greater --max-body"
+            "the body is longer than {max}; shorten it, or ask the operator of the server to allow more (max-body)"
         );
         closing(StatusCode::PAYLOAD_TOO_LARGE, message)
     }

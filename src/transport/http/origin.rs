@@ -146,7 +146,7 @@ impl Sites {
         let page = quoted(&String::from_utf8_lossy(header.as_bytes()));
         Err(page_refusal(
             format!(
-                "web pages of {page} may not use this server; to allow them, start the server with --allow-origin and their origin"
+                "web pages of {page} may not use this server; its operator can allow their origin (allow-origin)"
             ),
             ORIGIN,
         ))
@@ -223,7 +223,7 @@ impl Sites {
         }
         let name = quoted(&text);
         let message = format!(
-            "{name} is not a name of this server; to allow it, start the server with --allow-host and this name"
+            "{name} is not a name of this server; its operator can allow this name (allow-host)"
         );
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
@@ -265,7 +265,7 @@ fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
     if opens_document && headers::is_page(request.uri().path()) {
         return Ok(());
     }
-    let message = "web pages of other servers may only link to the page of this server; to allow more, start the server with --allow-origin and their origin";
+    let message = "web pages of other servers may only link to the page of this server; its operator can allow their origin (allow-origin)";
     Err(page_refusal(message.to_owned(), FETCH_SITE))
 }
 

@@ -69,7 +69,7 @@ export function tokenPage(refused) {
 /** Returns the page for somebody who may read prompts, but not edit them. */
 export function editTokenPage() {
   const how = ["Open the address with the token that ", h("code", "serve"), " printed, or paste it here."];
-  const off = ["If editing is off, start the server with ", h("code", "--edit"), "."];
+  const off = ["If editing is off, write ", h("code", "edit = true"), " into config.toml, and restart the server."];
   return pageWithForm("Editing needs a token", h("p", how), h("p", off));
 }
 
