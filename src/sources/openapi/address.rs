@@ -342,7 +342,7 @@ mod tests {
             ..Options::default()
         };
         let error = base_of_document("https://example.com", &shared).unwrap_err();
-        let message = "the address of the service is not given, and --openapi-header needs it if \
+        let message = "the address of the service is not given, and headers need it if \
                        there are several documents";
         assert_eq!(error.message, message);
     }
