@@ -16,6 +16,16 @@ use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
+/// The commands that read no prompts, and do not have the options for all others.
+const WITHOUT_PROMPTS: [&str; 6] = [
+    "install",
+    "uninstall",
+    "token",
+    "store",
+    "completions",
+    "man",
+];
+
 /// A valid command line.
 pub(super) struct ParsedLine {
     pub(super) task: Task,
@@ -33,6 +43,7 @@ pub(super) enum Task {
 }
 
 impl ParsedLine {
+    /// Returns what a line without a command asks for: the version or, otherwise, the server.
     fn without_command(options: ProgramOptions) -> ParsedLine {
         let task = if options.version {
             Task::PrintVersion {
@@ -108,29 +119,26 @@ pub(super) fn is_hook(words: &[OsString]) -> bool {
 fn program_for(words: &[OsString], position: usize) -> clap::Command {
     let has_options = words.iter().any(|word| is_option(word));
     let is_prompt = begins_with_colon(&words[position]);
-    let program = program_with_options(|name| {
+    let mut program = program_with_options(|name| {
         has_options && (words[position] == name || (is_prompt && name == "expand"))
     });
-    let program = if asks_for_help(words) {
-        program
-    } else {
+    if !asks_for_help(words) {
         // An error repeats words of others. Without styles, all escape sequences in it are theirs.
-        program.styles(Styles::plain())
-    };
-    if io::stdout().is_terminal() {
-        program
-    } else {
-        program.term_width(0) // no line is broken
+        program = program.styles(Styles::plain());
     }
+    if !io::stdout().is_terminal() {
+        program = program.term_width(0); // no line is broken
+    }
+    program
 }
 
-/// Returns the program. Only the commands for which `is_described` is true have the options for
-/// all commands, because to describe these options for each command would take longer than
-/// everything else at a start.
+/// Returns the program. The commands for which `is_described` returns true have the options for all
+/// commands. To describe these options for each command would take longer than everything else at
+/// a start.
 pub(super) fn program_with_options(is_described: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let name = command.get_name();
-        if !reads_prompts(name) || !is_described(name) {
+        if WITHOUT_PROMPTS.contains(&name) || !is_described(name) {
             return command;
         }
         let is_global = name == "pack"; // its actions have the options, too
@@ -139,26 +147,13 @@ pub(super) fn program_with_options(is_described: impl Fn(&str) -> bool) -> clap:
     })
 }
 
-/// Returns whether a command has the options for all commands that read prompts.
-fn reads_prompts(command: &str) -> bool {
-    ![
-        "install",
-        "uninstall",
-        "token",
-        "store",
-        "completions",
-        "man",
-    ]
-    .contains(&command)
-}
-
 fn asks_for_help(words: &[OsString]) -> bool {
     words.get(1).is_some_and(|word| word == "help")
         || words.iter().any(|word| word == "--help" || word == "-h")
 }
 
-/// Adds to an error what may have been meant: for an unknown command another command or a prompt,
-/// and for an unknown option of `install` the key of the settings file.
+/// Adds to an error what the user may have meant: another command or a prompt for an unknown
+/// command, and a key of the settings file for an unknown option of `install`.
 fn with_tip(
     error: clap::Error,
     words: &[OsString],
@@ -176,7 +171,7 @@ fn with_tip(
     }
 }
 
-/// Replaces a suggestion of the parser.
+/// Replaces a suggestion of clap with a tip.
 fn with_suggestion(mut error: clap::Error, replaced: ContextKind, tip: String) -> clap::Error {
     error.remove(replaced);
     let tips = ContextValue::StyledStrs(vec![tip.into()]);

@@ -33,7 +33,8 @@ pub(in crate::cli) struct Serve {
     /// changes it [default: 50]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) history: Option<NonZeroUsize>,
-    /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
+    /// What to log on standard error; the default is nothing, or `info` with --log-file or
+    /// --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
     #[arg(long, value_name = "LEVEL", value_parser = level())]
