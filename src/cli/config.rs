@@ -56,13 +56,13 @@ const fn key<T>(
 
 /// The values of the keys, except for those in `[[openapi]]`.
 #[derive(Default)]
-struct Keys {
+struct KeyValues {
     folders: Folders,
     serve: Serve,
     team: TeamKeys,
 }
 
-const KEYS: [SettingsKey<Keys>; 16] = [
+const KEYS: [SettingsKey<KeyValues>; 16] = [
     key("prompts", "prompts", |keys, value| {
         keys.folders.prompts = value.prompt_folders()?;
         Ok(())
@@ -185,63 +185,63 @@ pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
     }
 }
 
-/// What a settings file says.
+/// The content of a settings file.
 #[derive(Default)]
-struct Content {
+struct SettingsFile {
     folders: Folders,
     settings: Settings,
 }
 
-/// Completes the options with what the settings file and the environment say.
+/// Completes the options with what the settings file and the environment variables say.
 pub(super) fn load(source: &mut PromptSource) {
-    let content = match path(&source.config) {
+    let file = match path(&source.config) {
         Some(path) => read_file(path, &source.config),
-        None => Content::default(),
+        None => SettingsFile::default(),
     };
-    source.folders.complete_with(content.folders);
-    source.settings = content.settings;
+    source.folders.complete_with(file.folders);
+    source.settings = file.settings;
     source.settings.problems.extend(user_folders::problems());
 }
-fn read_file(path: PathBuf, options: &ConfigOptions) -> Content {
-    let mut content = match read_text(&path) {
+fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {
+    let mut file = match read_text(&path) {
         Ok(text) => parse(&path, &text),
         // Only a file that is named must be there.
         Err(error) if error.kind() == ErrorKind::NotFound && options.config.is_none() => {
-            Content::default()
+            SettingsFile::default()
         }
         Err(error) => {
             let message = format!("the settings file cannot be read: {error}");
-            Content::unusable(&path, Diagnostic::error(None, message, REPAIR))
+            SettingsFile::unusable(&path, Diagnostic::error(None, message, REPAIR))
         }
     };
-    content.settings.packs = Some(path.with_file_name(LOCK));
-    content.settings.trust = Some(Trust::new(path, trusted, user_folders::data()));
-    content
+    file.settings.packs = Some(path.with_file_name(LOCK));
+    file.settings.trust = Some(Trust::new(path, trusted, user_folders::data()));
+    file
 }
 
 const REPAIR: &str =
     "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
-impl Content {
-    /// Returns the content of a file that cannot be read or parsed.
-    fn unusable(path: &Path, diagnostic: Diagnostic) -> Content {
+impl SettingsFile {
+    /// Returns what is known of a file that cannot be read or parsed: only why.
+    fn unusable(path: &Path, diagnostic: Diagnostic) -> SettingsFile {
         let settings = Settings {
             problems: vec![diagnostic.in_file(path)],
             is_unusable: true,
             ..Settings::default()
         };
-        Content {
+        SettingsFile {
             settings,
-            ..Content::default()
+            ..SettingsFile::default()
         }
     }
 }
 
 /// Parses the text of a settings file. A key that is wrong is a problem, and the others count.
-fn parse(path: &Path, text: &str) -> Content {
+fn parse(path: &Path, text: &str) -> SettingsFile {
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return Content::unusable(path, not_toml(&error, text)),
+        Err(error) => return SettingsFile::unusable(path, not_toml(&error, text)),
     };
     let mut reader = Reader {
         text,
@@ -249,7 +249,7 @@ fn parse(path: &Path, text: &str) -> Content {
         is_own: is_own(path),
         problems: Vec::new(),
     };
-    let mut keys = Keys::default();
+    let mut keys = KeyValues::default();
     reader.read_table(document.as_table(), &KEYS, &mut keys);
     let mut settings = Settings {
         serve: keys.serve,
@@ -263,7 +263,7 @@ fn parse(path: &Path, text: &str) -> Content {
     for diagnostic in reader.problems {
         settings.problems.push(diagnostic.in_file(path));
     }
-    Content {
+    SettingsFile {
         folders: keys.folders,
         settings,
     }
@@ -552,11 +552,11 @@ mod tests {
     use super::*;
 
     /// Parses the text of a settings file. Returns its problems, too, each in a line.
-    fn parsed(text: &str) -> (Content, Vec<String>) {
+    fn parsed(text: &str) -> (SettingsFile, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
-        let content = parse(&folder.path().join("config.toml"), text);
-        let problems = content.settings.problems.iter().map(line_of).collect();
-        (content, problems)
+        let file = parse(&folder.path().join("config.toml"), text);
+        let problems = file.settings.problems.iter().map(line_of).collect();
+        (file, problems)
     }
 
     fn line_of(problem: &Diagnostic) -> String {
@@ -602,13 +602,13 @@ mod tests {
                 "4:1: there is no key `header`; did you mean `headers`?",
             ),
         ] {
-            let (content, problems) = parsed(&format!("builtin = false\n{line}\n"));
+            let (file, problems) = parsed(&format!("builtin = false\n{line}\n"));
             assert!(
                 problems.len() == 1 && problems[0].contains(want),
                 "{line}: {problems:?}"
             );
             assert!(
-                content.folders.no_builtin && !content.settings.is_unusable,
+                file.folders.no_builtin && !file.settings.is_unusable,
                 "{line}"
             );
         }
@@ -626,14 +626,14 @@ mod tests {
 
     #[test]
     fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
-        let (content, problems) = parsed(
+        let (file, problems) = parsed(
             "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nmentions = false\nedit = true\nhistory = 3\n\
              page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
              [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        let folders = content.folders;
+        let folders = file.folders;
         let prompts = folders.prompts;
         assert!(
             prompts[0].is_absolute() && prompts[0].ends_with("a"),
@@ -643,8 +643,7 @@ mod tests {
         assert!(folders.from_agents && !folders.no_builtin && folders.no_mentions);
         #[cfg(feature = "openapi")]
         assert_eq!(
-            content
-                .settings
+            file.settings
                 .openapi
                 .iter()
                 .map(|document| document.openapi_operation.len())
@@ -655,9 +654,9 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_toml_is_unusable() {
-        let (content, problems) = parsed("a = 1\nprompts = [");
+        let (file, problems) = parsed("a = 1\nprompts = [");
         assert!(
-            content.settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
+            file.settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
             "{problems:?}"
         );
     }

@@ -19,10 +19,10 @@ fn list_is_one_line_a_prompt_with_a_tab_for_scripts_and_problems_are_on_standard
     let ran = client.words("list");
     let want = "b\ttwo lines\tuser\t\t\nc\t\tuser\t\t\ngit/commit\tCommit this.\tuser\tvcs,daily work\t:git/commit [style=…]\n";
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), want));
-    let said = &ran.stderr;
+    let warning = &ran.stderr;
     assert!(
-        said.starts_with("warning: ") && said.contains("broken.md:1:1: the frontmatter"),
-        "{said}"
+        warning.starts_with("warning: ") && warning.contains("broken.md:1:1: the frontmatter"),
+        "{warning}"
     );
 }
 
@@ -37,12 +37,11 @@ fn list_json_is_one_object_with_all_fields() {
     let ran = client.words("list --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let prompts = std::path::absolute(client.prompts()).unwrap();
-    let revision = |text: &str| Revision::of(text.as_bytes()).to_string();
     let list = ran.json();
     assert_eq!(
         list["prompts"],
         json!([
-            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": [], "revision": revision("# A title\n\nText."), "size": 16, "takes_input": true},
+            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": [], "revision": revision_of("# A title\n\nText."), "size": 16, "takes_input": true},
             {
                 "name": "b", "description": "B", "layer": "user", "source": prompts.join("b.md"), "tags": ["x"],
                 "usage": ":b c=… [d=…]",
@@ -50,7 +49,7 @@ fn list_json_is_one_object_with_all_fields() {
                     {"name": "c", "description": "See", "required": true},
                     {"name": "d", "required": false, "default": "1", "choices": ["1", "2"]},
                 ],
-                "revision": revision(b), "size": b.len(), "takes_input": true,
+                "revision": revision_of(b), "size": b.len(), "takes_input": true,
             },
         ])
     );
@@ -73,6 +72,10 @@ fn list_json_is_one_object_with_all_fields() {
         (&list["prompts"][0]["source"], &list["prompts"][0]["layer"]),
         (&json!("built-in"), &json!("built-in"))
     );
+}
+
+fn revision_of(text: &str) -> String {
+    Revision::of(text.as_bytes()).to_string()
 }
 
 #[test]
@@ -127,15 +130,11 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
         .arguments(["--prompts", "prompts"])
         .prompt("a.md", "A")
         .prompt("plan.md", "My plan");
-    let path = |name: &str| {
-        std::path::absolute(client.prompts().join(name))
-            .unwrap()
-            .display()
-            .to_string()
-    };
-    let (a, plan) = (path("a.md"), path("plan.md"));
+    let folder = std::path::absolute(client.prompts()).unwrap();
     client.words("list --mine --long").printed(&format!(
-        "a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"
+        "a\tA\tuser\t\t\t{}\nplan\tMy plan\tuser\t\t\t{}\n",
+        folder.join("a.md").display(),
+        folder.join("plan.md").display()
     ));
     let long = client.words("list commit -l").stdout;
     assert!(
@@ -212,40 +211,31 @@ fn an_unknown_command_is_the_name_of_a_prompt_or_near_a_command_or_near_a_prompt
 #[test]
 fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
     let client = Client::new().prompt("a.md", "A");
-    let said = |arguments: &[&str], status: i32| -> Value {
-        let ran = client.run(arguments.iter().copied(), "");
-        assert_eq!(
-            (ran.status.code(), ran.stderr.lines().count()),
-            (Some(status), 1),
-            "{arguments:?}: {}",
-            ran.stderr
-        );
-        serde_json::from_str(&ran.stderr).unwrap()
-    };
-    let unknown = said(&["explain", "--json", "b"], 1);
-    assert!(
-        unknown["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("no prompt named `b`"),
-        "{unknown}"
-    );
-    let warned = said(&["list", "--json", "--project"], 0);
-    let warning = warned["warnings"][0].as_str().unwrap();
-    assert!(
-        warned.get("error").is_none() && warning.starts_with("no project prompts"),
-        "{warned}"
-    );
-    for invalid in [
-        ["list", "--json", "--lenght"],
-        ["expand", "--json", "--arg"],
-    ] {
-        let error = said(&invalid, 2)["error"].as_str().unwrap().to_owned();
+    let messages = messages_of(&client, "explain --json b", 1);
+    let error = messages["error"].as_str().unwrap();
+    assert!(error.starts_with("no prompt named `b`"), "{error}");
+
+    let messages = messages_of(&client, "list --json --project", 0);
+    let warning = messages["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("no project prompts"), "{warning}");
+    assert!(messages.get("error").is_none(), "{messages}");
+
+    for invalid in ["list --json --lenght", "expand --json --arg"] {
+        let messages = messages_of(&client, invalid, 2);
+        let error = messages["error"].as_str().unwrap();
         assert!(
             !error.contains("Usage") && !error.starts_with("error") && !error.contains('\n'),
             "{error}"
         );
     }
+}
+
+/// Runs a command that ends with this status, and returns the one object on standard error.
+fn messages_of(client: &Client, line: &str, status: i32) -> Value {
+    let ran = client.words(line);
+    assert_eq!(ran.status.code(), Some(status), "{line}: {}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{line}: {}", ran.stderr);
+    serde_json::from_str(&ran.stderr).unwrap()
 }
 
 #[test]
@@ -432,6 +422,7 @@ fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_sile
         ("lst hook", "'lst'"),
         ("--bad x hook", "'--bad'"),
         ("--bad --tap hook list", "'--bad'"),
+        ("--tap x list", "unexpected argument '--tap' found"),
         ("--prompts x hook --bad", ""),
         ("--bad hook codex --prompts", ""),
         ("--tap x hook codex", ""),
@@ -446,10 +437,6 @@ fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_sile
         (
             "--no-builtin install codex",
             "tip: write `builtin` into config.toml instead",
-        ),
-        (
-            "--page-size 500 list",
-            "unexpected argument '--page-size' found",
         ),
     ] {
         let ran = client.words(line);

@@ -4,7 +4,7 @@
 //! A `console` block is run line by line in the home directory of its page: what follows `$ ` is a
 //! command, the lines below it are what it must print. `…` as a line stands for any lines, within a
 //! line for any text. `cargo run -q --` is the program under test. Commands that would build, test
-//! or change another program are looked at, not run ([`left_alone`]); `.ci/run` runs the
+//! or change another program are looked at, not run ([`is_left_to_ci`]); `.ci/run` runs the
 //! installation, the tests and the bench.
 
 use crate::client::Client as Harness;
@@ -67,8 +67,8 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// Commands that these tests do not run, and what it holds them to instead.
-fn left_alone(command: &str) -> bool {
+/// Returns whether these tests do not run a command. CI runs it.
+fn is_left_to_ci(command: &str) -> bool {
     matches!(
         command,
         "cargo install --locked --path ."
@@ -78,26 +78,20 @@ fn left_alone(command: &str) -> bool {
     )
 }
 
-/// Whether a printed text is what a page shows.
+/// Returns whether a printed text is what a page shows, in which `…` stands for any text.
 fn matches(shown: &str, printed: &str) -> bool {
-    match shown.split_once('…') {
-        None => shown == printed,
-        Some((before, after)) => {
-            let Some(rest) = printed.strip_prefix(before) else {
-                return false;
-            };
-            // `…` alone in its line stands for whole lines.
-            let after = if before.is_empty() || before.ends_with('\n') {
-                after.strip_prefix('\n').unwrap_or(after)
-            } else {
-                after
-            };
-            rest.char_indices()
-                .map(|(at, _)| at)
-                .chain([rest.len()])
-                .any(|at| matches(after, &rest[at..]))
-        }
+    let Some((before, mut after)) = shown.split_once('…') else {
+        return shown == printed;
+    };
+    let Some(remaining) = printed.strip_prefix(before) else {
+        return false;
+    };
+    // `…` alone in its line stands for whole lines.
+    if before.is_empty() || before.ends_with('\n') {
+        after = after.strip_prefix('\n').unwrap_or(after);
     }
+    let mut starts = remaining.char_indices().map(|(start, _)| start);
+    starts.any(|start| matches(after, &remaining[start..])) || matches(after, "")
 }
 
 #[cfg(target_os = "linux")]
@@ -144,7 +138,7 @@ fn run_commands(text: &str) -> usize {
     for (_, block) in blocks(text, "console") {
         for step in format!("\n{block}").split("\n$ ").skip(1) {
             let (command, shown) = step.split_once('\n').unwrap_or((step, ""));
-            if left_alone(command) {
+            if is_left_to_ci(command) {
                 assert_eq!(shown.trim(), "", "{command}");
                 continue;
             }
@@ -285,16 +279,16 @@ fn every_command_is_in_the_reference_and_none_that_is_not_there() {
     );
 }
 
+/// Returns the long options in a text.
+fn options(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
+    let options = words.filter(|word| word.starts_with("--") && word.len() > 2);
+    options.map(str::to_owned).collect()
+}
+
 #[test]
 fn every_option_is_in_the_reference_and_none_that_is_not_there() {
     let client = Harness::new().arguments([]);
-    let options = |text: &str| -> BTreeSet<String> {
-        let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
-        words
-            .filter(|word| word.starts_with("--") && word.len() > 2)
-            .map(str::to_owned)
-            .collect()
-    };
     let mut known = BTreeSet::new();
     known.extend(options(&client.words("--help").stdout));
     for command in commands(&client) {
@@ -371,6 +365,19 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
     assert!(protocol.contains(&format!("the files are checked every {seconds} seconds,")));
 }
 
+fn kib(bytes: usize) -> String {
+    format!("{} KiB", bytes / 1024)
+}
+
+fn mib(bytes: usize) -> String {
+    format!("{} MiB", bytes / 1024 / 1024)
+}
+
+/// Returns a number of at least 1,000 with its comma.
+fn thousands(number: usize) -> String {
+    format!("{},{:03}", number / 1000, number % 1000)
+}
+
 #[test]
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
@@ -385,9 +392,6 @@ fn the_limits_are_those_of_the_program() {
     };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_MESSAGE;
-    let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
-    let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
-    let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
     let limits = [
         ("a prompt file", mib(MAX_FILE)),
         (

@@ -54,7 +54,7 @@ pub(crate) fn ran(
     Some(seen(started(&program, columns, &line)?, keys))
 }
 
-/// All that the terminal shows until the command ends, while these keys are typed.
+/// Types these keys, and returns all that the terminal shows until the command ends.
 fn seen(mut child: Child, keys: &str) -> String {
     child
         .stdin
@@ -94,12 +94,9 @@ impl Typing {
     /// was shown until then.
     pub(crate) fn until(&mut self, text: &str) -> String {
         loop {
-            let new = &self.seen[self.read..];
-            if let Some(at) = new
-                .windows(text.len())
-                .position(|window| window == text.as_bytes())
-            {
-                let end = self.read + at + text.len();
+            let mut windows = self.seen[self.read..].windows(text.len());
+            if let Some(start) = windows.position(|window| window == text.as_bytes()) {
+                let end = self.read + start + text.len();
                 let shown = String::from_utf8_lossy(&self.seen[self.read..end]).into_owned();
                 self.read = end;
                 return shown;
@@ -125,7 +122,7 @@ impl Typing {
             .unwrap();
     }
 
-    /// Waits until the command ends. Returns what was shown after what was waited for.
+    /// Waits until the command ends. Returns what was shown after the last [`Typing::until`].
     pub(crate) fn end(mut self) -> String {
         let mut rest = Vec::new();
         std::io::Read::read_to_end(self.child.stdout.as_mut().unwrap(), &mut rest).unwrap();
