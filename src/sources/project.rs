@@ -247,10 +247,8 @@ impl Project {
     /// Returns the candidates up to the root of the repository, which is the last one. Outside of a
     /// repository, it is only the first candidate, if there is one.
     fn in_repository(&self) -> &[Candidate] {
-        let last = match self.candidates.iter().position(Candidate::is_root) {
-            Some(root) => root,
-            None => 0,
-        };
+        let root = self.candidates.iter().position(Candidate::is_root);
+        let last = root.unwrap_or(0);
         self.candidates.get(..=last).unwrap_or_default()
     }
 

@@ -22,6 +22,7 @@ export function h(selector, ...rest) {
   return element;
 }
 
+/** Sets an attribute or a property of an element. */
 function setAttribute(element, name, value) {
   if (value == null || value === false) return;
   if (name === "value" || name.startsWith("on")) element[name] = value;
@@ -49,7 +50,7 @@ export function part(id, heading, buttons, ...children) {
 /** A sentence of the page about what it shows. */
 export const note = (...words) => h("p.length.text", { role: "status", dir: "auto" }, words);
 
-/** Returns a function that does the work as soon as it was not called for a time. */
+/** Returns a function that does the work once it was not called for this time. */
 export function debounced(milliseconds, work) {
   let timer;
   return () => {
@@ -101,10 +102,13 @@ function focusIn(element) {
   const active = document.activeElement;
   if (!element.contains(active)) return null;
   const href = active.getAttribute("href");
-  const selector = active.id ? `#${active.id}` : href ? `main a[href="${CSS.escape(href)}"]` : "#main";
+  let selector = "#main";
+  if (href) selector = `main a[href="${CSS.escape(href)}"]`;
+  if (active.id) selector = `#${active.id}`;
   return { selector, start: active.selectionStart, end: active.selectionEnd };
 }
 
+/** Gives the focus to what `focusIn` has described, or to the whole page if that is gone. */
 function restoreFocus({ selector, start, end }) {
   const element = find(selector);
   (element ?? find("#main")).focus({ preventScroll: true });

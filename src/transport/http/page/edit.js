@@ -39,6 +39,7 @@ function noteOnOther({ other, revision }) {
 class Editor {
   constructor(me, name, opened, proposedName) {
     Object.assign(this, { me, name, opened, proposedName, current: opened });
+    this.save = this.save.bind(this);
     this.checks = 0;
     this.checkSoon = debounced(150, () => this.check());
     /** The values with which the text is tried. */
@@ -59,6 +60,7 @@ class Editor {
     return this.opened.file.includes("\r\n") ? this.area.value.replaceAll("\n", "\r\n") : this.area.value;
   }
 
+  /** The name of the prompt: the one that it has or, for a new prompt, the one in the field. */
   commandName() {
     return this.name ?? this.nameField.value.trim();
   }
@@ -68,6 +70,7 @@ class Editor {
     return isNamed || this.area.value !== this.saved;
   }
 
+  /** Makes the page, whose preview is empty until the first check. */
   main() {
     const { name, form } = this;
     const { revision } = this.opened;
@@ -106,10 +109,11 @@ class Editor {
 
   /** Reads the file again, which somebody else may have changed, and checks the text. */
   async recheck() {
-    const { name } = this;
-    const current = await attempt(async () => (name === null ? null : await readFile(name)) ?? { file: "" });
-    if (!current) return;
-    this.current = current;
+    if (this.name !== null) {
+      const current = await attempt(async () => (await readFile(this.name)) ?? { file: "" });
+      if (!current) return;
+      this.current = current;
+    }
     await this.check();
   }
 
@@ -127,10 +131,12 @@ class Editor {
     update(h("div#changes", this.changes(answer.changes)));
   }
 
+  /** Whether somebody has changed, created or deleted the file since it was opened. */
   hasConflict() {
     return this.current.revision !== this.opened.revision;
   }
 
+  /** What is wrong: a conflict, why the server refuses the text or its name, and the problems of the text. */
   notes({ problems = [], path }, refused) {
     const change = this.current.revision ? "changed" : "deleted";
     const conflict = warning(`this prompt was ${change} after you opened it; what you have written is not lost`);
@@ -155,25 +161,17 @@ class Editor {
     this.area.focus();
   }
 
-  /** What will be saved, and the buttons that save it. */
+  /** What will be saved, and the buttons that save it. The browser asks before a reload loses what the user wrote. */
   changes(changes) {
     const isFile = this.current.revision;
     if (isFile && !changes.length) return note("There is nothing to save: the file has this text.");
     const reason = copyOfTemplate("note-field");
     reason.querySelector("input").value = find("#note")?.value ?? "";
-    const save = this.saveButton("#save", isFile ? "Save" : "Create");
-    const buttons = isFile && this.hasConflict() ? this.conflictButtons() : save;
-    return [h("h3", "What will be saved"), diff(changes, "Changes"), reason, bar(buttons)];
-  }
-
-  saveButton(selector, label) {
-    return button(selector, label, () => this.save());
-  }
-
-  /** The browser asks before a reload loses what the user wrote. */
-  conflictButtons() {
+    const save = button("#save", isFile ? "Save" : "Create", this.save);
     const theirs = button("#theirs", "Use their text", () => location.reload());
-    return [theirs, this.saveButton(".quiet#overwrite", "Overwrite with mine")];
+    const overwrite = button(".quiet#overwrite", "Overwrite with mine", this.save);
+    const buttons = isFile && this.hasConflict() ? [theirs, overwrite] : save;
+    return [h("h3", "What will be saved"), diff(changes, "Changes"), reason, bar(buttons)];
   }
 
   /** Goes to the changes; from there, saves them. */
@@ -186,6 +184,7 @@ class Editor {
     if (this.form.reportValidity()) find("#theirs, #save")?.focus();
   }
 
+  /** Saves the text whose changes are shown, and goes to the prompt. If the name is taken, marks the name. */
   async save() {
     if (!this.form.reportValidity()) return;
     // Nothing is saved unseen.
@@ -200,6 +199,7 @@ class Editor {
     this.form.reportValidity();
   }
 
+  /** Deletes the prompt if the user agrees, and goes to its history, where it can be restored. */
   async remove() {
     if (!confirm("Really delete this prompt?")) return;
     const answer = await attempt(() => ask("DELETE", api(this.name), { expected: this.opened.revision }));

@@ -23,11 +23,13 @@ export function fields(declared, takesInput, values, onchange) {
   return all;
 }
 
+/** The field for what follows the name of the prompt in a chat. */
 function inputField(isOnly, value, oninput) {
   const label = h("label", { for: "input" }, "input", isOnly && h("small", "what you would type after the name"));
   return h("div.field", label, h("textarea.long#input", { name: "input", rows: 3, dir: "auto", value, oninput }));
 }
 
+/** The field for an argument, with its description. */
 function argumentField(argument, id, value, oninput) {
   const { name, description, required } = argument;
   const label = h("label", { for: id }, bdi(name), h("small", required ? "required" : "optional"));
@@ -35,6 +37,7 @@ function argumentField(argument, id, value, oninput) {
   return h("div.field", label, about, control(argument, { id, name, value, oninput, "aria-describedby": about?.id }));
 }
 
+/** What a value is typed into: a list of choices, a line with suggestions, or a text that grows. */
 function control({ strict, choices = [], default: usual = "" }, attributes) {
   const { id, value } = attributes;
   if (strict && choices.length) {

@@ -36,6 +36,7 @@ export async function historyPage(name, revision) {
   return { title: `History of :${name}`, main: main(article) };
 }
 
+/** A version in the list: when it was written, how, by whom and why. */
 function versionLink(name, version, chosen) {
   const { revision, at, operation, author, note, current } = version;
   const isChosen = revision === chosen && operation !== "delete";
@@ -60,6 +61,7 @@ function versionText(name, { file, changes }, revision, current) {
   );
 }
 
+/** Makes an earlier version the current one, and goes to the prompt. */
 async function restore(name, revision, current) {
   const body = { command: name, revision, expected: current };
   if (await attempt(() => ask("POST", "/api/restore", body))) location.assign(pathOf(name));

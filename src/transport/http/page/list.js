@@ -40,28 +40,33 @@ export async function listPage(me, { query, layer, folder, tag, all: showsAll },
   return { title: chosen.query ? `Search for ${chosen.query}` : "Prompts", main: main(browse), all };
 }
 
+/** Whether a prompt is of the chosen layer, folder and tag. A choice that is empty fits all prompts. */
 function matches(prompt, { layer, folder, tag }) {
   if (layer && prompt.layer !== layer) return false;
   if (folder && !prompt.name.startsWith(`${folder}/`)) return false;
   return !tag || prompt.tags.some((own) => isSame(bare(own), bare(tag)));
 }
 
+/** The heading of the list, with the number of its prompts. */
 function heading(me, chosen, number) {
   const isChosen = Object.values(chosen).some(Boolean);
+  const words = isChosen ? "Prompts" : "All prompts";
   return titled(
-    chosen.query ? ["Search for ", bdi(chosen.query)] : isChosen ? "Prompts" : "All prompts",
+    chosen.query ? ["Search for ", bdi(chosen.query)] : words,
     h("span.count", count(number, "prompt")),
     isChosen && h("a", { href: "/" }, "Show all"),
     me.may_edit && h("a.button", { href: "/new" }, "New prompt"),
   );
 }
 
+/** The problems of files that are no prompts, which are shown on a click. */
 function problems(found) {
   if (!found.length) return null;
   const summary = h("summary", `${count(found.length, "problem")} in the files`);
   return h("details.problems#problems", summary, problemItems(found));
 }
 
+/** A prompt in the list, as a link. */
 function row({ name, title, description, layer, pack, format, tags, arguments: declared = [] }) {
   const signature = declared.map((argument) => {
     const label = text(argument.name);

@@ -38,6 +38,7 @@ function askButton({ name, arguments: values }) {
   return [note("A service renders this prompt."), h("p", ask), h("div#answer", { "aria-live": "polite" })];
 }
 
+/** Shows the text that the service renders for a call. The button is disabled meanwhile. */
 async function askService(call, pressed) {
   pressed.disabled = true;
   const answer = await attempt(() => ask("POST", "/api/expand", call));

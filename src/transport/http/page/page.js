@@ -52,6 +52,7 @@ async function load(url) {
   return number === loads ? next : null;
 }
 
+/** Shows a page in place of the one before. */
 function show(next) {
   replaceKeeping(page.main, next.main);
   page = next;
@@ -69,6 +70,7 @@ function address() {
   return new URL(listAddress({ ...choices, query: query.value }), location).href;
 }
 
+/** Shows what the words of the search find. */
 async function searchNow() {
   const url = address();
   const next = await load(url);
@@ -89,6 +91,7 @@ async function refresh() {
   else show(next);
 }
 
+/** `/` goes to the search, Ctrl+Enter copies the text, Ctrl+S saves, and the arrow keys move through the list. */
 function pressKey(event) {
   const { key, target } = event;
   const isCommand = event.ctrlKey || event.metaKey;

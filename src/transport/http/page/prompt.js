@@ -10,6 +10,7 @@ import { warning } from "./text.js";
 /** The most characters of values in an address: some programs cut a longer link. */
 const LONGEST_QUERY = 8000;
 
+/** Returns the page of a prompt with these values; of a broken file, or of no prompt, a page that says so. */
 export async function promptPage(me, name, values) {
   let file = { text: "" };
   try {
@@ -24,11 +25,13 @@ export async function promptPage(me, name, values) {
   }
 }
 
+/** Links for those who may edit. */
 const actions = (name, hasHistory) => [
   hasHistory && h("a.button", { href: pathOf(name, "/history/") }, "History"),
   h("a.button", { href: pathOf(name, "/edit/") }, "Edit"),
 ];
 
+/** The page of a name that no prompt has. */
 function unknownPage(me, name, reason) {
   const similar = h("a", { href: listAddress({ query: name.replaceAll("/", " ") }) }, "Search for similar prompts");
   const create = h("a", { href: `/new?${new URLSearchParams({ command: name })}` }, "Create ", command(name));
@@ -37,6 +40,7 @@ function unknownPage(me, name, reason) {
   return errorPage(name, "No such prompt", reason, ...links);
 }
 
+/** The page of a file that cannot be a prompt: why, and what it contains. */
 function brokenPage(me, name, source, reason) {
   const heading = titled(command(name), me.may_edit && actions(name, true));
   const article = h(
@@ -57,6 +61,7 @@ class PromptView {
     this.putAddressSoon = debounced(400, () => history.replaceState(history.state, "", this.address()));
   }
 
+  /** Whether the prompt takes a value of this name. */
   isKnown(key) {
     const { arguments: declared = [], takes_input } = this.file;
     return declared.some(({ name }) => name === key) || (takes_input && key === "input");
@@ -73,6 +78,7 @@ class PromptView {
     return query && query.length <= LONGEST_QUERY ? `${path}?${query}` : path;
   }
 
+  /** Asks the server for the expansion of the values, and all that the page says of it. */
   explain() {
     return ask("POST", "/api/explain", { command: this.file.name, arguments: this.knownValues() });
   }
@@ -129,6 +135,7 @@ class PromptView {
     this.expand();
   }
 
+  /** The command and the expansion, each with a button that copies it. */
   result() {
     const { warnings = [], typed, text: words } = this.preview;
     const unknown = Object.keys(this.values).filter((key) => !this.isKnown(key));
@@ -147,6 +154,7 @@ class PromptView {
   }
 }
 
+/** The title and the description, with links to related prompts. */
 function header(me, preview) {
   const { name, title, description, layer, format } = preview;
   const lead = [title && h("strong", bdi(title)), title && description && " — ", description && bdi(description)];
