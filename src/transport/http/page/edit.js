@@ -76,6 +76,8 @@ class Editor {
     const { revision } = this.opened;
     this.area.addEventListener("input", this.checkSoon);
     this.nameField.addEventListener("input", this.checkSoon);
+    // Until the next check, nobody knows whether the new name is refused.
+    this.nameField.addEventListener("input", () => this.nameField.setCustomValidity(""));
     form.addEventListener("submit", (event) => this.goOn(event));
     if (name !== null) this.nameField.parentElement.remove();
     if (revision) form.querySelector(".bar").append(button(".quiet.remove#delete", "Delete", () => this.remove()));

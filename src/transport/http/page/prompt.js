@@ -1,7 +1,7 @@
 // The page of a prompt: a form for its values, the command that gives them, and the text that they expand to.
 
 import { api, ask, attempt } from "./api.js";
-import { backToList, bar, button, copy, debounced, find, h, main, note, part, say, titled, update } from "./dom.js";
+import { backToList, bar, button, copy, debounced, find, h, main, note, part, titled, update } from "./dom.js";
 import { fields, given } from "./fields.js";
 import { outcome } from "./outcome.js";
 import { bare, bdi, command, error, errorPage, listAddress, paper, pathOf, problemList, text } from "./text.js";
@@ -102,8 +102,7 @@ class PromptView {
     // The answer of a service is not asked for again.
     if (!this.preview.request && !(await this.expand())) return;
     const words = this.preview.text ?? find("#answer pre")?.textContent;
-    if (words == null) say("There is nothing to copy yet.");
-    else copy(words);
+    if (words != null) copy(words);
   }
 
   main(me) {
