@@ -66,6 +66,7 @@ pub fn serve(
     result
 }
 
+/// Listens, and serves until the process is told to stop.
 async fn run(
     server: Arc<Server>,
     options: Options,

@@ -257,16 +257,11 @@ async fn waits_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
     let threads = &request.exchange.app.threads.files;
     threads
         .run(request.exchange.key(), move || {
-            let mut name = name;
-            if name.is_empty()
-                && let Ok(call) = serde_json::from_slice::<CallRequest>(&body)
-            {
-                name = call.command;
-            }
-            match view.find(&name) {
-                Ok(found) => found.layer.waits_for_server(),
-                Err(_) => false,
-            }
+            let found = match serde_json::from_slice::<CallRequest>(&body) {
+                Ok(call) if name.is_empty() => view.find(&call.command),
+                _ => view.find(&name),
+            };
+            found.is_ok_and(|found| found.layer.waits_for_server())
         })
         .await
 }

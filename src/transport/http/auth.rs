@@ -26,7 +26,7 @@ const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
 /// tokens have 47.
 const LONG_TOKEN: usize = 32;
 
-/// How to set a token.
+/// The place where the client's user sets a token.
 const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
                    with the header `Authorization: Bearer TOKEN` in `headers`";
 

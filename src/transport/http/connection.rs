@@ -69,7 +69,8 @@ pub(super) async fn serve(
     stopping.send_replace(true);
     stack.app.streams.retain(|_| false);
     drop(stack);
-    let _ = timeout(END_WITHIN, stopping.closed()).await; // each connection has a receiver
+    // Each connection has a receiver, so `closed` waits until all connections have ended.
+    let _ = timeout(END_WITHIN, stopping.closed()).await;
 }
 
 /// Accepts connections for ever.
@@ -198,13 +199,13 @@ impl<R: AsyncRead + Unpin> AsyncRead for CountedReader<R> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
+        let result = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
         let bytes = buffer.filled().len() - before;
         if bytes > 0 {
             let counted = self.peer.received(bytes);
             counted.map_err(|refusal| io::Error::other(refusal.message))?;
         }
-        Poll::Ready(read)
+        Poll::Ready(result)
     }
 }
 

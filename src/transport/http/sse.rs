@@ -287,8 +287,9 @@ impl Streams {
     /// Returns how many streams are open.
     pub(super) fn count(&self) -> usize {
         let open = lock(&self.open);
-        let open = open.iter().filter(|stream| stream.strong_count() > 0);
-        open.count()
+        open.iter()
+            .filter(|stream| stream.strong_count() > 0)
+            .count()
     }
 
     /// Ends all streams but those that `is_kept` selects.
