@@ -165,10 +165,10 @@ struct Members {
 }
 
 /// Reads a member for which `null` differs from a missing member: `"id": null` is `Some(Null)`.
-fn read_even_if_null<'de, D: Deserializer<'de>>(
+pub(crate) fn read_even_if_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 impl Members {

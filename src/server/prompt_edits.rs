@@ -5,9 +5,10 @@
 
 use super::context::Context;
 use super::failure::Failure;
+use crate::jsonrpc::read_even_if_null;
 use crate::library::Written;
 use crate::prompt::{Argument, Fields, Revision, Role, with_fields};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The params of all three methods. A field that is missing stays as it is, and one that is `null`
@@ -28,13 +29,6 @@ pub(super) struct EditParams<'l> {
     arguments: Option<Option<Vec<Argument>>>,
     #[serde(default, deserialize_with = "read_even_if_null")]
     tags: Option<Option<Vec<String>>>,
-}
-
-/// Reads a member of which `null` is not the same as a missing one.
-fn read_even_if_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A message, whose text is a template.
