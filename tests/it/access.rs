@@ -919,7 +919,7 @@ fn a_body_that_is_too_long_is_refused() {
     assert_eq!(server.post(body(1024)).status, 200);
     let answer = server.post(body(1025));
     assert_eq!(answer.status, 413);
-    assert!(answer.text().contains("--max-body"));
+    assert!(answer.text().contains("(max-body)"));
 }
 
 #[test]
