@@ -37,7 +37,7 @@ pub use drafts::{DraftEditor, Drafts, EditorDoubt};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
 pub use hook_line::{HookLine, HookPlace};
-pub use install::{Installation, Plan, Status, removal};
+pub use install::{Installation, Plan, RegistrationStatus, removal};
 pub use limit::{PartLimit, Unit};
 pub use registration::{Registration, SERVER};
 pub use variables::Variables;

@@ -18,7 +18,7 @@
 mod invocations;
 mod prose;
 
-pub use invocations::{Form, Invocation, MAX_LOOKUPS};
+pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
@@ -42,7 +42,7 @@ pub struct Event<'e> {
 
 /// The members of an event that are read.
 #[derive(Deserialize)]
-struct Input<'e> {
+struct HookEvent<'e> {
     #[serde(borrow)]
     hook_event_name: Cow<'e, str>,
     #[serde(borrow)]
@@ -55,7 +55,7 @@ impl<'e> Event<'e> {
     /// agent has no hook.
     pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
         let hook = agent.hook.as_ref()?;
-        let input: Input<'e> = serde_json::from_str(text).ok()?;
+        let input: HookEvent<'e> = serde_json::from_str(text).ok()?;
         if input.hook_event_name != hook.event {
             return None;
         }
@@ -184,12 +184,12 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
 struct TypedNames<'v> {
     view: &'v View,
     /// All prompts. They are listed once, and only if a name without a prompt may be misspelled.
-    listed: OnceCell<Vec<ListedPrompt>>,
+    listed: OnceCell<Vec<KnownPrompt>>,
     /// Why the first prompt of a linked worktree is not served.
     withheld: Option<String>,
 }
 
-struct ListedPrompt {
+struct KnownPrompt {
     folded_name: String,
     found: Found,
 }
@@ -197,12 +197,12 @@ struct ListedPrompt {
 impl TypedNames<'_> {
     /// Returns the prompt that a name means: the one with exactly this name or, for a command, with
     /// another spelling of it, or with this last part of its name.
-    fn look_up(&mut self, name: &str, form: Form) -> Option<Found> {
+    fn look_up(&mut self, name: &str, form: InvocationForm) -> Option<Found> {
         let found = self.view.find_exactly(name);
         if self.withheld.is_none() {
             self.withheld = self.view.withheld_hint(name);
         }
-        if form == Form::Mention {
+        if form == InvocationForm::Mention {
             return found.filter(may_be_mentioned);
         }
         if found.is_some() || !may_be_typed(name) {
@@ -252,11 +252,11 @@ impl TypedNames<'_> {
     }
 
     /// Returns all prompts, which are listed once.
-    fn listed(&self) -> &[ListedPrompt] {
+    fn listed(&self) -> &[KnownPrompt] {
         self.listed.get_or_init(|| {
             let mut listed = Vec::new();
             for found in self.view.list().found {
-                listed.push(ListedPrompt {
+                listed.push(KnownPrompt {
                     folded_name: fold(&found.name),
                     found,
                 });
@@ -349,8 +349,8 @@ fn without_repetitions<'i, 't>(
             .any(|known| known.name == new.name && known.input == new.input);
         let is_called = invocations
             .iter()
-            .any(|other| other.form != Form::Mention && other.name == new.name);
-        let is_superfluous_mention = new.form == Form::Mention && is_called;
+            .any(|other| other.form != InvocationForm::Mention && other.name == new.name);
+        let is_superfluous_mention = new.form == InvocationForm::Mention && is_called;
         if !is_repeated && !is_superfluous_mention {
             distinct.push(new);
         }
@@ -424,7 +424,13 @@ fn unreadable_note(typed: &str, found: &Found, problem: &Diagnostic) -> String {
 }
 
 /// Returns an expansion with an explanation for the model before it, and a line after it.
-fn framed(agent: &Agent, typed: &str, form: Form, expansion: &str, layer: Layer) -> String {
+fn framed(
+    agent: &Agent,
+    typed: &str,
+    form: InvocationForm,
+    expansion: &str,
+    layer: Layer,
+) -> String {
     let origin = if layer.is_project() {
         "a prompt file of the project, whose prompts the user chose to use"
     } else if layer == Layer::BUILTIN {
@@ -432,12 +438,12 @@ fn framed(agent: &Agent, typed: &str, form: Form, expansion: &str, layer: Layer)
     } else {
         "a prompt file that the user wrote or chose"
     };
-    let meaning = if form == Form::Mention {
+    let meaning = if form == InvocationForm::Mention {
         "The message says what to do with that text"
     } else {
         "Read the message as if it contained that text in full, and do what it says"
     };
-    let verb = if form == Form::Mention {
+    let verb = if form == InvocationForm::Mention {
         "stands for"
     } else {
         "is short for"
@@ -476,7 +482,7 @@ fn call_instead(invocation: &Invocation<'_, Found>, reason: CallReason) -> Strin
             "only the MCP server can ask for the prompt",
         ),
     };
-    let input = if invocation.form == Form::Mention {
+    let input = if invocation.form == InvocationForm::Mention {
         "an empty text"
     } else {
         "the text after it, without other commands,"
@@ -502,7 +508,13 @@ pub fn context_of_one(
     expansion: &str,
     layer: Layer,
 ) -> String {
-    framed(agent, &typed(name, input), Form::Command, expansion, layer)
+    framed(
+        agent,
+        &typed(name, input),
+        InvocationForm::Command,
+        expansion,
+        layer,
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod team;
 mod trust;
 
 #[cfg(feature = "openapi")]
-pub use openapi::Options as OpenApiOptions;
+pub use openapi::OpenApiOptions;
 #[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
 #[cfg(feature = "store")]

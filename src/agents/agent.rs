@@ -4,7 +4,7 @@ use super::config_file::ConfigFile;
 use super::drafts::Drafts;
 use super::edit::{Syntax, value_at};
 use super::environment::{Environment, Scope, System};
-use super::files::{AgentFile, AgentFiles, Content};
+use super::files::{AgentFile, AgentFiles, ConfigContent};
 use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
@@ -203,14 +203,19 @@ impl Agent {
     pub fn read_files(&self, system: &System) -> AgentFiles {
         let mut files = Vec::new();
         for scope in [Scope::User, Scope::Project] {
-            files.extend(self.config_files(Content::Servers, scope, system));
+            files.extend(self.config_files(ConfigContent::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
-                files.extend(agent_files(paths, Content::Settings, scope, hook.syntax));
+                files.extend(agent_files(
+                    paths,
+                    ConfigContent::Settings,
+                    scope,
+                    hook.syntax,
+                ));
                 if hook.is_in_config {
-                    files.extend(self.config_files(Content::Settings, scope, system));
+                    files.extend(self.config_files(ConfigContent::Settings, scope, system));
                 }
             }
         }
@@ -218,7 +223,12 @@ impl Agent {
     }
 
     /// Returns the files that register servers, to be read for their `content`.
-    fn config_files(&self, content: Content, scope: Scope, system: &System) -> Vec<AgentFile> {
+    fn config_files(
+        &self,
+        content: ConfigContent,
+        scope: Scope,
+        system: &System,
+    ) -> Vec<AgentFile> {
         let paths = self.config_paths(scope, system);
         agent_files(paths, content, scope, self.config.syntax)
     }
@@ -328,7 +338,7 @@ fn paths_in(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
 
 fn agent_files(
     paths: Vec<PathBuf>,
-    content: Content,
+    content: ConfigContent,
     scope: Scope,
     syntax: Syntax,
 ) -> Vec<AgentFile> {

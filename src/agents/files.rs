@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// What an agent reads in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ConfigContent {
     Servers,
     /// Hooks and other settings.
     Settings,
@@ -19,7 +19,7 @@ pub(super) enum Content {
 /// A file that an agent may have.
 #[derive(Debug, Clone)]
 pub(super) struct AgentFile {
-    pub(super) content: Content,
+    pub(super) content: ConfigContent,
     pub(super) scope: Scope,
     pub(super) path: PathBuf,
     pub(super) syntax: Syntax,
@@ -73,7 +73,7 @@ impl AgentFiles {
         } else {
             scope
         };
-        self.with(Content::Servers)
+        self.with(ConfigContent::Servers)
             .filter(move |file| file.scope == scope)
             .filter_map(|file| self.at(&file.path))
     }
@@ -81,11 +81,11 @@ impl AgentFiles {
     /// Returns the user's and the project's files with hooks and other settings, each or why it
     /// cannot be read.
     pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        self.with(Content::Settings)
+        self.with(ConfigContent::Settings)
             .filter_map(|file| self.at(&file.path))
     }
 
-    fn with(&self, content: Content) -> impl Iterator<Item = &AgentFile> {
+    fn with(&self, content: ConfigContent) -> impl Iterator<Item = &AgentFile> {
         self.listed
             .iter()
             .filter(move |file| file.content == content)

@@ -587,7 +587,7 @@ fn check_is_of_project(agent: &Agent, file: &Path, system: &System) -> Result<()
 
 /// What is registered with an agent.
 #[derive(Debug)]
-pub struct Status {
+pub struct RegistrationStatus {
     /// The agent.
     pub agent: &'static Agent,
     /// Whether it is on this machine.
@@ -600,9 +600,9 @@ pub struct Status {
     pub errors: Vec<Diagnostic>,
 }
 
-impl Status {
+impl RegistrationStatus {
     /// Returns what is registered with an agent. Reads its files.
-    pub fn of(agent: &'static Agent, system: &System) -> Status {
+    pub fn of(agent: &'static Agent, system: &System) -> RegistrationStatus {
         let files = agent.read_files(system);
         let RegisteredServers {
             mut registrations,
@@ -620,7 +620,7 @@ impl Status {
             hooks.push((hook.path, hook.position));
         }
         hooks.dedup();
-        Status {
+        RegistrationStatus {
             agent,
             is_found: agent.is_found(system),
             registrations,

@@ -6,7 +6,7 @@ use super::types::{
     CallRequest, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Preview, Range, Shadowed,
 };
 use crate::agents::{AGENTS, Agent};
-use crate::hook::{self, Form};
+use crate::hook::{self, InvocationForm};
 use crate::library::{BoundCall, Found, Layer, Place, ServiceRequest, View, joined};
 use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
 use std::collections::HashSet;
@@ -318,7 +318,7 @@ fn has_other_command(view: &View, typed: &str) -> bool {
     };
     hook::invocations(view, input)
         .iter()
-        .any(|invocation| invocation.form == Form::Command)
+        .any(|invocation| invocation.form == InvocationForm::Command)
 }
 
 /// A text with the values that are known. Where a value is missing, its placeholder stays.

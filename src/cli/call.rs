@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Args)]
-pub(super) struct Call {
+pub(super) struct CallArgs {
     /// The value of one of the prompt's arguments; can be repeated. It comes before the name
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
@@ -36,7 +36,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Call {
+impl CallArgs {
     pub(super) fn name(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
@@ -85,7 +85,7 @@ impl Call {
 
     /// Warns of words after the name that would be options before it.
     fn warn_of_options(&self, reporter: &Reporter) {
-        let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
+        let options = PromptSource::augment_args(CallArgs::augment_args(Command::new("")));
         for word in self.words.iter().skip(1) {
             let Some(option) = word.strip_prefix("--") else {
                 continue;

@@ -20,18 +20,18 @@ const WINDOWS: CopyCommand = &[
 ];
 
 /// A command that may reach the clipboard.
-struct Tool {
+struct ClipboardTool {
     /// The tool is only tried if this variable is set; empty: always.
     variable: &'static str,
     command: CopyCommand,
 }
 
-const fn tool(variable: &'static str, command: CopyCommand) -> Tool {
-    Tool { variable, command }
+const fn tool(variable: &'static str, command: CopyCommand) -> ClipboardTool {
+    ClipboardTool { variable, command }
 }
 
 /// The commands that are tried, the best first.
-const TOOLS: &[Tool] = if cfg!(windows) {
+const TOOLS: &[ClipboardTool] = if cfg!(windows) {
     &[tool("", WINDOWS)]
 } else if cfg!(target_os = "macos") {
     &[tool("", &["pbcopy"])]

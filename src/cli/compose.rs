@@ -10,7 +10,7 @@ use super::source::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
 use crate::api::{CallRequest, ExpandedPrompt};
-use crate::hook::{self, Form};
+use crate::hook::{self, InvocationForm};
 use crate::library::{View, read_regular, replace};
 use crate::prompt::MAX_FILE;
 use crate::wording::all_of;
@@ -165,7 +165,7 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
     let mut warnings = Vec::new();
     let mut last_range: Option<Range<usize>> = None;
     for invocation in hook::invocations(view, draft) {
-        if invocation.form == Form::Mention {
+        if invocation.form == InvocationForm::Mention {
             continue;
         }
         match &last_range {

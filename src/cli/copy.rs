@@ -1,6 +1,6 @@
 //! `prompt-expander copy`: copies the expansion to the clipboard.
 
-use super::call::Call;
+use super::call::CallArgs;
 use super::clipboard;
 use super::expand::expand;
 use super::output::{self, Reporter};
@@ -16,7 +16,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Copy {
     #[command(flatten)]
-    call: Call,
+    call: CallArgs,
     /// Print one JSON object: `copied`, the number of characters
     #[arg(long)]
     json: bool,

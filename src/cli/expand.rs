@@ -1,6 +1,6 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::call::{Call, Prepared};
+use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Expand {
     #[command(flatten)]
-    call: Call,
+    call: CallArgs,
     /// Print one JSON object: `prompt`
     #[arg(long)]
     json: bool,
@@ -56,7 +56,7 @@ pub(super) struct Expansion {
 
 /// Expands a call, and prints its warnings.
 pub(super) fn expand(
-    call: Call,
+    call: CallArgs,
     library: &Library,
     reporter: &Reporter,
 ) -> anyhow::Result<Expansion> {

@@ -4,7 +4,7 @@
 
 mod page;
 
-use super::call::{Call, Prepared};
+use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
 use super::source::PromptSource;
 use crate::api;
@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     #[command(flatten)]
-    call: Call,
+    call: CallArgs,
     /// Print one JSON object: `name`, `title`, `description`, `layer`, `pack`, `format`, `source`,
     /// `includes`, `shadows`, `tags`, `usage`, `messages` (the roles of several), `attachments`
     /// (their paths and addresses), `arguments`, `input`, `placeholders`, `left`, `request` (of a

@@ -12,10 +12,10 @@ use super::agent::system;
 use super::config;
 use super::output::Reporter;
 use super::source::ConfigOptions;
-use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Scope, Status, removal};
+use crate::agents::{AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, removal};
 use crate::wording::{alternatives, list_of};
 use anyhow::{Context, bail};
-use changes::{AgentSelection, Changes};
+use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
 use copy::CopyChange;
 use std::env;
@@ -81,7 +81,7 @@ impl Install {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         if self.selection.is_empty() {
-            let statuses = AGENTS.map(|agent| Status::of(agent, &system));
+            let statuses = AGENTS.map(|agent| RegistrationStatus::of(agent, &system));
             list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -99,7 +99,7 @@ impl Install {
             None => path_text(&program)?,
         };
         let settings = self.registered_settings()?;
-        let mut changes = Changes::with_program(copy_change);
+        let mut changes = ConfigChanges::with_program(copy_change);
         for agent in &agents {
             let installation = self.installation(agent, &registered_program, &settings);
             changes.add(agent, installation.plan(&system), reporter);
@@ -165,7 +165,7 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
 
 /// Tells the user what to do after an installation: a line for each agent that needs something
 /// special, and one for all.
-fn hint_at_next_steps(changes: &Changes, reporter: &Reporter) {
+fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
     let mut titles = Vec::new();
     for change in changes.changed_agents() {
         let title = change.agent.title;
@@ -187,7 +187,7 @@ impl Uninstall {
         let system = system()?;
         let mut registered = Vec::new();
         for agent in AGENTS {
-            let status = Status::of(agent, &system);
+            let status = RegistrationStatus::of(agent, &system);
             if list::has_something(&status) {
                 registered.push(status);
             }
@@ -207,7 +207,7 @@ impl Uninstall {
         } else {
             None
         };
-        let mut changes = Changes::with_program(copy_change);
+        let mut changes = ConfigChanges::with_program(copy_change);
         for agent in &agents {
             let plan = removal(agent, scope(self.project), &system);
             changes.add(agent, plan, reporter);

@@ -1,7 +1,7 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
 //! JSON.
 
-use super::output::{self, FAINT, NAME, Reporter, Row, Styled, WARNING, one_line, styled};
+use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::library::Library;
@@ -142,7 +142,7 @@ impl List {
     fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> Styled {
         let mut page = Styled::default();
         for (layer, heading) in HEADINGS {
-            let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+            let mut groups: BTreeMap<String, Vec<LabeledRow>> = BTreeMap::new();
             for prompt in prompts {
                 if prompt.layer.name == layer {
                     let rows = groups.entry(group(prompt)).or_default();
@@ -165,7 +165,7 @@ impl List {
     }
 
     /// Returns the row of a prompt: its name; title and description, usage, tags and file.
-    fn row(&self, prompt: &Listed) -> Row {
+    fn row(&self, prompt: &Listed) -> LabeledRow {
         let title = prompt.title.as_deref();
         let about = without_name(&prompt.name, [title, Some(&*prompt.description)]);
         let mut tags = Vec::new();
@@ -176,7 +176,7 @@ impl List {
         if self.long {
             file = output::shown(Path::new(&prompt.source));
         }
-        Row {
+        LabeledRow {
             label: format!(":{}", prompt.name),
             style: NAME,
             texts: vec![

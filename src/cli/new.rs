@@ -174,21 +174,21 @@ impl New {
     }
 
     /// Returns the text from a pipe with the description or, without such a text, a template.
-    fn draft(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<Draft> {
+    fn draft(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<DraftText> {
         let mut piped = String::new();
         if !io::stdin().is_terminal() {
             piped = stdin::text(MAX_FILE, "a prompt file", reporter)?;
         }
         let description = self.description.as_deref();
         if piped.trim().is_empty() {
-            return Ok(Draft {
+            return Ok(DraftText {
                 text: draft(name, description),
                 is_template: true,
             });
         }
         let text = draft_around(name, &piped, description)
             .map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?;
-        Ok(Draft {
+        Ok(DraftText {
             text,
             is_template: false,
         })
@@ -310,7 +310,7 @@ impl New {
 }
 
 /// The text of a new file.
-struct Draft {
+struct DraftText {
     text: String,
     /// Whether the user has to fill it in first.
     is_template: bool,
@@ -320,7 +320,7 @@ struct Draft {
 struct NewFile<'l> {
     name: &'l Name,
     path: PathBuf,
-    draft: Draft,
+    draft: DraftText,
     /// The user's library, if it serves the folder of the file; else one that has only that folder.
     library: &'l Library,
     is_served: bool,

@@ -12,7 +12,7 @@ pub(super) use crate::wording::{cut, full_path};
 #[cfg(feature = "http")]
 pub(super) use messages::print_unlabelled;
 pub(super) use messages::{Reporter, is_help, print_note, print_warning};
-pub(super) use rows::{Row, in_columns};
+pub(super) use rows::{LabeledRow, in_columns};
 pub(super) use stream::{
     Escaping, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
     print_json, print_json_line, print_verbatim, protocol_stream, styled,

@@ -6,7 +6,7 @@ use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
-use crate::prompt::{Case, Diagnostic, Failure, MAX_FILE, Name};
+use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
@@ -324,11 +324,11 @@ pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
 }
 
 /// Returns a failure for each agent of a case that would get the expansion in several parts.
-fn limit_failures(case: &Case, expansion: &str) -> Vec<Failure> {
+fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
     let mut failures = Vec::new();
     for agent in &case.clients {
         if let Some(message) = limit_message(agent, expansion) {
-            failures.push(Failure {
+            failures.push(CaseFailure {
                 check: "client",
                 message,
                 texts: None,
@@ -355,8 +355,8 @@ fn limit_message(agent: &str, expansion: &str) -> Option<String> {
     ))
 }
 
-impl From<Failure> for ShownFailure {
-    fn from(failure: Failure) -> ShownFailure {
+impl From<CaseFailure> for ShownFailure {
+    fn from(failure: CaseFailure) -> ShownFailure {
         let diff = failure.texts.map(|[expected, actual]| {
             let expected = with_line_end(expected);
             let actual = with_line_end(actual);

@@ -48,7 +48,7 @@ impl Start {
 }
 
 /// A program that has ended, or was killed after its time was over.
-pub(super) struct Ended {
+pub(super) struct EndedProgram {
     /// `None` if it was killed.
     status: Option<ExitStatus>,
     pub(super) stdout: String,
@@ -92,7 +92,7 @@ pub(super) fn ask_for_prompts(start: &Start) -> Result<ServerAnswer, String> {
 ///
 /// # Errors
 /// Why it cannot be started, as a phrase that follows its name.
-pub(super) fn run(start: &Start, input: String) -> Result<Ended, String> {
+pub(super) fn run(start: &Start, input: String) -> Result<EndedProgram, String> {
     let began = Instant::now();
     let mut child = spawn(start).map_err(|error| format!("cannot be started: {error}"))?;
     let stdout = read_in_background(child.stdout.take());
@@ -101,7 +101,7 @@ pub(super) fn run(start: &Start, input: String) -> Result<Ended, String> {
     let status = child.wait_timeout(start.timeout).ok().flatten();
     let took = began.elapsed();
     kill(&mut child);
-    Ok(Ended {
+    Ok(EndedProgram {
         status,
         stdout: received_text(&stdout),
         stderr: received_text(&stderr),
@@ -110,7 +110,7 @@ pub(super) fn run(start: &Start, input: String) -> Result<Ended, String> {
     })
 }
 
-impl Ended {
+impl EndedProgram {
     /// Returns why the program has failed, as a phrase that follows its name; `None` if it ended
     /// successfully.
     pub(super) fn failure(&self) -> Option<String> {
@@ -278,8 +278,8 @@ mod tests {
 
     const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
 
-    fn ended(stdout: &str, stderr: &str) -> Ended {
-        Ended {
+    fn ended(stdout: &str, stderr: &str) -> EndedProgram {
+        EndedProgram {
             status: Some(ExitStatus::default()),
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),

@@ -39,7 +39,7 @@ const MAX_ENDS: usize = 8;
 
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum InvocationForm {
     /// It begins a line.
     Command,
     /// It follows another command at the start of a line.
@@ -52,7 +52,7 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation<'t, T> {
     /// How.
-    pub form: Form,
+    pub form: InvocationForm,
     /// Its name as it is typed, without the colon.
     pub name: &'t str,
     /// The text that fills it in; empty for a mention.
@@ -79,14 +79,14 @@ pub(super) struct Invoked<'t, T> {
 pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
     takes_mentions: bool,
-    look_up: impl FnMut(&'t str, Form) -> Option<T>,
+    look_up: impl FnMut(&'t str, InvocationForm) -> Option<T>,
     is_builtin: fn(&T) -> bool,
 ) -> Invoked<'t, T> {
-    let mut reader = Reader {
+    let mut reader = MessageReader {
         text,
         takes_mentions,
         lines: Lines::new(text),
-        names: Names {
+        names: LookedUpNames {
             look_up,
             known: HashMap::new(),
         },
@@ -119,8 +119,8 @@ struct Word<'t> {
 }
 
 /// Where a word stands in the message.
-struct Place {
-    form: Form,
+struct WordPlace {
+    form: InvocationForm,
     /// Where the invocation begins, if the word is one.
     start: usize,
     is_indented: bool,
@@ -133,14 +133,14 @@ struct Named<'t, T> {
 }
 
 /// Reads a message, one word after the other.
-struct Reader<'t, T, L> {
+struct MessageReader<'t, T, L> {
     text: &'t str,
     takes_mentions: bool,
     lines: Lines<'t>,
-    names: Names<'t, T, L>,
+    names: LookedUpNames<'t, T, L>,
     is_builtin: fn(&T) -> bool,
     /// The words without a prompt.
-    unknown_words: HashSet<(&'t str, Form)>,
+    unknown_words: HashSet<(&'t str, InvocationForm)>,
     /// How many places were examined, without those of unknown words.
     places: usize,
     /// Where the blanks end that follow the last invocation. A command there belongs to its stack.
@@ -148,7 +148,7 @@ struct Reader<'t, T, L> {
     invoked: Invoked<'t, T>,
 }
 
-impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
+impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader<'t, T, L> {
     /// Reads the next word, and adds the invocation if it is one.
     fn read(&mut self, word: &Word<'t>) {
         if word.text.is_empty() || self.is_in_invocation(word.colon) {
@@ -162,7 +162,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
             return;
         }
         self.places += 1;
-        if place.form == Form::Mention && !self.lines.is_prose(word.colon) {
+        if place.form == InvocationForm::Mention && !self.lines.is_prose(word.colon) {
             return;
         }
         let Some(named) = self.names.find(word.text, place.form) else {
@@ -177,13 +177,13 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
 
     /// Returns whether a word was looked up in vain. A long one is not remembered, because
     /// comparing it costs as much.
-    fn is_unknown(&self, word: &'t str, form: Form) -> bool {
+    fn is_unknown(&self, word: &'t str, form: InvocationForm) -> bool {
         word.len() <= MAX_MENTION && self.unknown_words.contains(&(word, form))
     }
 
     /// Remembers that a word was looked up in vain.
-    fn note_unknown(&mut self, word: &'t str, form: Form) {
-        if self.lines.is_first && form == Form::Command {
+    fn note_unknown(&mut self, word: &'t str, form: InvocationForm) {
+        if self.lines.is_first && form == InvocationForm::Command {
             self.invoked.unknown = names_of_command(word).pop();
         }
         if word.len() <= MAX_MENTION {
@@ -201,13 +201,13 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
 
     /// Returns the place of a colon on the current line. `None`: a stacked command or a mention
     /// would begin there, and the message may have neither.
-    fn place_of(&self, colon: usize) -> Option<Place> {
+    fn place_of(&self, colon: usize) -> Option<WordPlace> {
         let line_start = self.lines.start;
         let indentation = &self.text[line_start..colon];
         let is_indented = self.lines.is_first && matches!(indentation, " " | "  " | "   ");
         if indentation.is_empty() || is_indented {
-            return Some(Place {
-                form: Form::Command,
+            return Some(WordPlace {
+                form: InvocationForm::Command,
                 start: line_start,
                 is_indented,
             });
@@ -216,17 +216,17 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
             return None;
         }
         if let Some(last) = self.invoked.invocations.last()
-            && last.form != Form::Mention
+            && last.form != InvocationForm::Mention
             && colon <= self.stack_end
         {
-            return Some(Place {
-                form: Form::Stacked,
+            return Some(WordPlace {
+                form: InvocationForm::Stacked,
                 start: last.range.start,
                 is_indented: false,
             });
         }
-        Some(Place {
-            form: Form::Mention,
+        Some(WordPlace {
+            form: InvocationForm::Mention,
             start: colon,
             is_indented: false,
         })
@@ -234,15 +234,15 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
 
     /// Returns whether a built-in name is probably a symbol of a program: the line is indented, or
     /// goes on like code.
-    fn is_symbol(&self, word: &Word<'t>, place: &Place, name: &str) -> bool {
+    fn is_symbol(&self, word: &Word<'t>, place: &WordPlace, name: &str) -> bool {
         place.is_indented || is_before_code(self.lines.after(word.start + name.len()))
     }
 
     /// Adds an invocation. A command takes the whole word, also punctuation after its name.
-    fn add(&mut self, word: &Word<'t>, place: &Place, named: Named<'t, T>) {
+    fn add(&mut self, word: &Word<'t>, place: &WordPlace, named: Named<'t, T>) {
         let length = match place.form {
-            Form::Mention => named.name.len(),
-            Form::Command | Form::Stacked => word.text.len(),
+            InvocationForm::Mention => named.name.len(),
+            InvocationForm::Command | InvocationForm::Stacked => word.text.len(),
         };
         let end = word.start + length;
         self.invoked.invocations.push(Invocation {
@@ -259,18 +259,18 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
 }
 
 /// The names that were looked up: each once, and at most [`MAX_LOOKUPS`].
-struct Names<'t, T, L> {
+struct LookedUpNames<'t, T, L> {
     look_up: L,
     /// By the name, and by whether it was looked up for a mention.
     known: HashMap<(&'t str, bool), Option<T>>,
 }
 
-impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
+impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> LookedUpNames<'t, T, L> {
     /// Finds the prompt whose name a word is, or begins with.
-    fn find(&mut self, word: &'t str, form: Form) -> Option<Named<'t, T>> {
+    fn find(&mut self, word: &'t str, form: InvocationForm) -> Option<Named<'t, T>> {
         let names = match form {
-            Form::Mention => names_of_mention(word),
-            Form::Command | Form::Stacked => names_of_command(word),
+            InvocationForm::Mention => names_of_mention(word),
+            InvocationForm::Command | InvocationForm::Stacked => names_of_command(word),
         };
         for name in names {
             if let Some(found) = self.get(name, form) {
@@ -281,8 +281,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
     }
 
     /// Looks a name up, unless it is known, or too many names were looked up.
-    fn get(&mut self, name: &'t str, form: Form) -> Option<T> {
-        let key = (name, form == Form::Mention);
+    fn get(&mut self, name: &'t str, form: InvocationForm) -> Option<T> {
+        let key = (name, form == InvocationForm::Mention);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -320,7 +320,7 @@ fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
     let mut next_stack = text.len();
     let mut stack_input: Option<StackInput<'t>> = None;
     for invocation in invocations.iter_mut().rev() {
-        if invocation.form == Form::Mention {
+        if invocation.form == InvocationForm::Mention {
             continue;
         }
         let input = stack_input.unwrap_or_else(|| {
@@ -334,7 +334,7 @@ fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
         invocation.input = input.text;
         invocation.range.end = input.end;
         stack_input = Some(input);
-        if invocation.form == Form::Command {
+        if invocation.form == InvocationForm::Command {
             next_stack = invocation.range.start;
             stack_input = None;
         }
@@ -510,9 +510,9 @@ mod tests {
                  range,
                  ..
              }| match form {
-                Form::Command => format!("{name}={input}"),
-                Form::Stacked => format!("+{name}={input}"),
-                Form::Mention => {
+                InvocationForm::Command => format!("{name}={input}"),
+                InvocationForm::Stacked => format!("+{name}={input}"),
+                InvocationForm::Mention => {
                     assert!(
                         COLONS
                             .iter()
@@ -808,7 +808,10 @@ mod tests {
         ] {
             let mut looked_up = HashSet::new();
             let look_up = |name, form| {
-                assert!(looked_up.insert((name, form == Form::Mention)), "{name}");
+                assert!(
+                    looked_up.insert((name, form == InvocationForm::Mention)),
+                    "{name}"
+                );
                 exists.then_some(())
             };
             let found = find_invocations(&text, true, look_up, |_| false);
@@ -879,7 +882,7 @@ mod tests {
             let invoked = find_invocations(&text, true, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             for Invocation { form, name, input, range, .. } in &invoked {
                 prop_assert!(names.contains(name));
-                if *form != Form::Mention {
+                if *form != InvocationForm::Mention {
                     continue;
                 }
                 prop_assert!(is_within(range.start, range.end), "{text:?}");
@@ -892,7 +895,7 @@ mod tests {
                 prop_assert!(after.is_none_or(is_end), "{text:?}");
             }
             let commands = |all: Vec<Invocation<'_, ()>>| -> Vec<String> {
-                all.iter().filter(|one| one.form == Form::Command).map(|one| one.name.to_owned()).collect()
+                all.iter().filter(|one| one.form == InvocationForm::Command).map(|one| one.name.to_owned()).collect()
             };
             let alone = find_invocations(&text, false, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             prop_assert_eq!(commands(invoked), commands(alone), "{:?}", text);

@@ -23,7 +23,7 @@ pub(super) struct Lines<'t> {
     /// Whether it is part of a fenced code block, or begins or ends one; not if it begins one after
     /// other text.
     pub(super) is_fenced: bool,
-    fence: Option<Fence>,
+    fence: Option<CodeFence>,
     /// Where its paragraph begins.
     paragraph: usize,
     code: CodeSpans,
@@ -79,7 +79,7 @@ impl<'t> Lines<'t> {
             return;
         }
         self.is_fenced = false;
-        if let Some(fence) = Fence::find(line)
+        if let Some(fence) = CodeFence::find(line)
             && fence.may_open
         {
             self.is_fenced = fence.is_alone;
@@ -247,7 +247,7 @@ fn unmatched(text: &[u8], brackets: impl Iterator<Item = usize>, partner: u8) ->
 
 /// A line that opens or closes a fenced code block, as in Markdown. Backticks at the end of a line
 /// open one, too: people type `:debug ```rust`, and paste.
-struct Fence {
+struct CodeFence {
     mark: u8,
     length: usize,
     /// Whether no other text is before it.
@@ -256,9 +256,9 @@ struct Fence {
     may_close: bool,
 }
 
-impl Fence {
+impl CodeFence {
     /// Returns the fence at the start or the end of a line, such as `~~~~` or ` ```rust `.
-    fn find(line: &str) -> Option<Fence> {
+    fn find(line: &str) -> Option<CodeFence> {
         let line = without_indentation(line);
         let is_alone = line.starts_with(['`', '~']);
         let fence = if is_alone {
@@ -272,7 +272,7 @@ impl Fence {
             return None;
         }
         let info = &fence[length..];
-        Some(Fence {
+        Some(CodeFence {
             mark,
             length,
             is_alone,
@@ -287,7 +287,7 @@ impl Fence {
         if !self.is_alone && line.trim_end().ends_with("```") {
             return true;
         }
-        match Fence::find(line) {
+        match CodeFence::find(line) {
             Some(fence) => {
                 fence.may_close && fence.mark == self.mark && fence.length >= self.length
             }

@@ -81,16 +81,16 @@ struct ExpectedText {
 
 /// The result of running a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CaseOutcome {
     /// The expansion, if there is one.
     pub expansion: Option<String>,
     /// Why the case failed; empty if it passed.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<CaseFailure>,
 }
 
 /// An expectation that was not met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CaseFailure {
     /// The kind of the block; `expansion` if there is no expansion.
     pub check: &'static str,
     /// What is different: one line, lowercase, without a final stop.
@@ -182,18 +182,18 @@ impl Case {
         &self,
         prompt: &Prompt,
         expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>,
-    ) -> Outcome {
+    ) -> CaseOutcome {
         match expand(self.call()) {
             Ok(messages) => {
                 let expansion = messages.into_text();
-                Outcome {
+                CaseOutcome {
                     failures: self.compare(&expansion),
                     expansion: Some(expansion),
                 }
             }
             Err(error) => {
                 let error = format!("{} cannot be expanded: {error}", named(&prompt.name));
-                Outcome {
+                CaseOutcome {
                     failures: self.compare_error(&error),
                     expansion: None,
                 }
@@ -237,11 +237,11 @@ impl Case {
     }
 
     /// Returns a failure for each expectation that an expansion does not meet.
-    fn compare(&self, expansion: &str) -> Vec<Failure> {
+    fn compare(&self, expansion: &str) -> Vec<CaseFailure> {
         if self.error.is_some() {
             let first = quoted(expansion.lines().next().unwrap_or_default());
             let message = format!("the prompt is expanded; the text begins with {first}");
-            return vec![Failure::new("error", message)];
+            return vec![CaseFailure::new("error", message)];
         }
         let mut failures = Vec::new();
         failures.extend(self.compare_text(expansion));
@@ -251,26 +251,26 @@ impl Case {
         failures
     }
 
-    fn compare_text(&self, expansion: &str) -> Option<Failure> {
+    fn compare_text(&self, expansion: &str) -> Option<CaseFailure> {
         let expected = self.text.as_ref()?;
         let texts = [&expected.text, expansion].map(comparable);
         if texts[0] == texts[1] {
             return None;
         }
         let message = "the expansion differs from the expected text".to_owned();
-        Some(Failure {
+        Some(CaseFailure {
             texts: Some(texts),
-            ..Failure::new("text", message)
+            ..CaseFailure::new("text", message)
         })
     }
 
     /// Returns a failure for each text that must be in the expansion, and is not.
-    fn missing_lines(&self, expansion: &str) -> Vec<Failure> {
+    fn missing_lines(&self, expansion: &str) -> Vec<CaseFailure> {
         let mut failures = Vec::new();
         for text in &self.contains {
             if !expansion.contains(text) {
                 let message = format!("{} is in no line of the expansion", named(text));
-                failures.push(Failure::new("contains", message));
+                failures.push(CaseFailure::new("contains", message));
             }
         }
         failures
@@ -278,7 +278,7 @@ impl Case {
 
     /// Returns a failure for each text that must not be in the expansion, with the first line that
     /// has it.
-    fn unwanted_lines(&self, expansion: &str) -> Vec<Failure> {
+    fn unwanted_lines(&self, expansion: &str) -> Vec<CaseFailure> {
         let mut failures = Vec::new();
         for text in &self.lacks {
             let mut lines = expansion.lines().enumerate();
@@ -286,14 +286,14 @@ impl Case {
                 let number = index + 1;
                 let line = quoted(line);
                 let message = format!("{} is in line {number}: {line}", named(text));
-                failures.push(Failure::new("lacks", message));
+                failures.push(CaseFailure::new("lacks", message));
             }
         }
         failures
     }
 
     /// Returns a failure if an expansion is longer than `--- characters: LIMIT` allows.
-    fn compare_length(&self, expansion: &str) -> Option<Failure> {
+    fn compare_length(&self, expansion: &str) -> Option<CaseFailure> {
         let limit = self.max_characters?;
         let length = expansion.chars().count();
         if length <= limit {
@@ -304,30 +304,30 @@ impl Case {
             thousands(length),
             thousands(limit)
         );
-        Some(Failure::new("characters", message))
+        Some(CaseFailure::new("characters", message))
     }
 
     /// Returns a failure for each expected part that is not in the error, or for the error itself
     /// if none was expected.
-    fn compare_error(&self, error: &str) -> Vec<Failure> {
+    fn compare_error(&self, error: &str) -> Vec<CaseFailure> {
         let Some(expected) = &self.error else {
-            return vec![Failure::new("expansion", error.to_owned())];
+            return vec![CaseFailure::new("expansion", error.to_owned())];
         };
         let mut failures = Vec::new();
         for part in expected {
             if !error.contains(part) {
                 let message = format!("{} is not in the error: {error}", named(part));
-                failures.push(Failure::new("error", message));
+                failures.push(CaseFailure::new("error", message));
             }
         }
         failures
     }
 }
 
-impl Failure {
+impl CaseFailure {
     /// Creates a failure without texts.
-    fn new(check: &'static str, message: String) -> Failure {
-        Failure {
+    fn new(check: &'static str, message: String) -> CaseFailure {
+        CaseFailure {
             check,
             message,
             texts: None,

@@ -116,7 +116,7 @@ impl Origins {
 }
 
 /// What is included of a file.
-pub(super) struct Part {
+pub(super) struct IncludedPart {
     pub(super) body: String,
     /// The line of the file in which the body begins.
     pub(super) first_line: usize,
@@ -129,9 +129,9 @@ pub(super) struct Part {
 /// # Errors
 /// A file cannot be included, or a limit is exceeded.
 pub(super) fn assemble(
-    whole: &Part,
+    whole: &IncludedPart,
     reader: &mut dyn IncludeReader,
-    read: fn(&str) -> Result<Part, Diagnostic>,
+    read: fn(&str) -> Result<IncludedPart, Diagnostic>,
 ) -> Result<(String, Origins), Diagnostic> {
     let own = reader.own();
     let mut assembly = Assembly {
@@ -150,7 +150,7 @@ pub(super) fn assemble(
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
     /// Reads the text of a file.
-    read: fn(&str) -> Result<Part, Diagnostic>,
+    read: fn(&str) -> Result<IncludedPart, Diagnostic>,
     /// `None` before the first line.
     body: Option<String>,
     /// The number of the next line.
@@ -176,7 +176,7 @@ impl Assembly<'_> {
         &mut self,
         file: IncludedFile,
         index: Option<usize>,
-        part: &Part,
+        part: &IncludedPart,
     ) -> Result<(), Diagnostic> {
         self.open.push(OpenFile {
             file,

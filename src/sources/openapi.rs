@@ -32,7 +32,7 @@ use crate::prompt::{Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Pr
 use address::BaseUrl;
 pub(crate) use address::check_base;
 use document::{Document, DocumentPrompt};
-pub use operation::Options;
+pub use operation::OpenApiOptions;
 pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
 pub(super) use reply::ServiceReply;
 use request::build_request;
@@ -50,7 +50,7 @@ use syntax::MAX_DOCUMENT;
 struct OpenApi {
     about: About,
     path: PathBuf,
-    options: Arc<Options>,
+    options: Arc<OpenApiOptions>,
     /// What the document held when it was last read.
     content: Cache<Arc<DocumentContent>>,
 }
@@ -68,7 +68,7 @@ struct DocumentContent {
 struct ServicePrompt {
     /// The path of the document.
     document: PathBuf,
-    options: Arc<Options>,
+    options: Arc<OpenApiOptions>,
     /// What the document says of the prompt and its operation.
     described: DocumentPrompt,
     info: Info,
@@ -76,7 +76,7 @@ struct ServicePrompt {
 
 impl OpenApi {
     /// Creates the source of a document, which is not read yet.
-    fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
+    fn new(path: PathBuf, options: Arc<OpenApiOptions>) -> OpenApi {
         let about = About {
             calls_services: true,
             ..About::new(Layer::SERVICE, Format::OPENAPI, Some(path.clone()))
@@ -161,7 +161,7 @@ impl OpenApi {
 impl Library {
     /// Adds the prompts that services render, which these OpenAPI documents describe.
     #[must_use]
-    pub fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
+    pub fn with_openapi(self, documents: Vec<PathBuf>, options: OpenApiOptions) -> Library {
         let options = Arc::new(options);
         let mut library = self;
         for path in documents {

@@ -28,7 +28,7 @@ use crate::prompt::{Diagnostic, Kind, Name, Severity};
 use crate::wording::too_long;
 pub use connection::Address;
 use connection::{Connection, STATEMENT, SqlParameter, ask, no_answer, within};
-use follow::{Shared, foreign_tables, read_format};
+use follow::{FollowState, foreign_tables, read_format};
 use std::io;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
@@ -51,7 +51,7 @@ const TABLES: &str = "create table store (format integer not null);
 #[derive(Debug)]
 pub struct Postgres {
     /// What the thread that follows the database knows, too.
-    shared: Arc<Shared>,
+    shared: Arc<FollowState>,
     /// Runs that thread, and each statement.
     runtime: Runtime,
 }
@@ -67,7 +67,7 @@ impl Postgres {
             .enable_all()
             .thread_name("store")
             .build()?;
-        let shared = Arc::new(Shared::new(address));
+        let shared = Arc::new(FollowState::new(address));
         runtime.spawn(follow::follow(Arc::clone(&shared)));
         Ok(Postgres { shared, runtime })
     }

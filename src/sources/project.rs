@@ -54,7 +54,7 @@ struct Candidate {
 }
 
 /// The prompts of a project that are served at this moment.
-struct Served<'p> {
+struct ServedPrompts<'p> {
     folder: &'p Arc<Folder>,
     /// The folder that has the folder of prompts.
     root: &'p Path,
@@ -204,7 +204,7 @@ impl Project {
     }
 
     /// Returns the prompts of a linked worktree, if those are the prompts of the project.
-    fn worktree(&self) -> Option<Served<'_>> {
+    fn worktree(&self) -> Option<ServedPrompts<'_>> {
         let served = self.prompts()?.ok()?;
         if served.is_worktree {
             Some(served)
@@ -257,7 +257,7 @@ impl Project {
     ///
     /// # Errors
     /// The folder is a symlink that points outside of the repository.
-    fn prompts(&self) -> Option<Result<Served<'_>, Diagnostic>> {
+    fn prompts(&self) -> Option<Result<ServedPrompts<'_>, Diagnostic>> {
         if !self.may_be_trusted() {
             return None;
         }
@@ -283,7 +283,7 @@ impl Project {
         candidate: &'c Candidate,
         repository: &Path,
         trusted: Trusted,
-    ) -> Served<'c> {
+    ) -> ServedPrompts<'c> {
         let guard = self.guard(candidate, trusted);
         let is_worktree = guard.is_some();
         let opened = if is_worktree {
@@ -301,7 +301,7 @@ impl Project {
             root.guard = guard.map(|worktree| Arc::new(worktree) as Arc<dyn TextGuard>);
             Arc::new(Folder::new(root, self.about.layer))
         });
-        Served {
+        ServedPrompts {
             folder,
             root: &candidate.folder,
             is_worktree,
@@ -406,7 +406,7 @@ impl ProjectPrompts for Project {
     }
 }
 
-impl Served<'_> {
+impl ServedPrompts<'_> {
     /// Returns whether a prompt of a linked worktree is withheld because its text, or that of a
     /// file that it includes, was never shown to the user.
     fn is_withheld(&self, found: &Found) -> bool {

@@ -20,7 +20,7 @@ use crate::prompt::{
     Role, join_piped,
 };
 pub(crate) use cache::Team;
-use list::ListedPrompt;
+use list::KnownTeamPrompt;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use server::ANSWER_WITHIN;
@@ -48,7 +48,7 @@ impl Library {
 
 impl TeamLayer {
     /// Returns the prompt of this name with its entry in the list.
-    fn found(&self, name: Name, listed: &Arc<ListedPrompt>) -> Found {
+    fn found(&self, name: Name, listed: &Arc<KnownTeamPrompt>) -> Found {
         let prompt = TeamPrompt {
             team: Arc::clone(&self.team),
             name: name.clone(),
@@ -161,7 +161,7 @@ impl Source for TeamLayer {
 struct TeamPrompt {
     team: Arc<Team>,
     name: Name,
-    listed: Arc<ListedPrompt>,
+    listed: Arc<KnownTeamPrompt>,
     /// Its file, once it was asked for.
     file: OnceLock<Result<Found, Diagnostic>>,
 }

@@ -67,7 +67,7 @@ pub(super) fn set(
     let Some((name, parents)) = keys.split_last() else {
         return Ok(text.to_owned());
     };
-    let document = Document::parse(syntax, text)?;
+    let document = JsonDocument::parse(syntax, text)?;
     let parent = document.object_or_new(parents)?;
     let object = match last_property(&parent, name) {
         Some(property) if mode == SetMode::Update => {
@@ -127,7 +127,7 @@ pub(super) fn remove(
     text: &str,
     keys: &[String],
 ) -> Result<String, Diagnostic> {
-    let document = Document::parse(syntax, text)?;
+    let document = JsonDocument::parse(syntax, text)?;
     if let Some(path) = document.properties_at(keys) {
         remove_with_empty_parents(path);
     }
@@ -148,7 +148,7 @@ pub(crate) fn set_hook(
     handler: &Value,
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
-    let document = Document::parse(syntax, text)?;
+    let document = JsonDocument::parse(syntax, text)?;
     let groups = document.groups_or_new(event)?;
     let mut existing = handlers(&groups, is_prompt_expander).into_iter();
     if let Some(first) = existing.next() {
@@ -173,7 +173,7 @@ pub(crate) fn remove_hook(
     event: &str,
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
-    let document = Document::parse(syntax, text)?;
+    let document = JsonDocument::parse(syntax, text)?;
     let Some(path) = document.properties_at(&["hooks", event]) else {
         return Ok(text.to_owned());
     };
@@ -194,7 +194,7 @@ pub(crate) fn remove_hook(
 }
 
 /// A command that is run at an event.
-struct Handler {
+struct HandlerInText {
     /// The object with the list.
     group: CstObject,
     /// The list with the entry.
@@ -202,7 +202,7 @@ struct Handler {
     entry: CstObject,
 }
 
-impl Handler {
+impl HandlerInText {
     /// Removes the handler, and its group if there is no other handler in it.
     fn remove(self) {
         if self.list.elements().len() == 1 {
@@ -214,7 +214,7 @@ impl Handler {
 }
 
 /// Returns the handlers of an event whose command `is_prompt_expander`.
-fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<Handler> {
+fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<HandlerInText> {
     let mut handlers = Vec::new();
     for group in objects_in(groups) {
         let Some(list) = group.array_value("hooks") else {
@@ -222,7 +222,7 @@ fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec
         };
         for entry in objects_in(&list) {
             if command_of(&entry).is_some_and(|command| is_prompt_expander(&command)) {
-                handlers.push(Handler {
+                handlers.push(HandlerInText {
                     group: group.clone(),
                     list: list.clone(),
                     entry,
@@ -245,16 +245,16 @@ fn command_of(entry: &CstObject) -> Option<String> {
 }
 
 /// A text that is edited.
-struct Document<'t> {
+struct JsonDocument<'t> {
     syntax: JsonSyntax,
     text: &'t str,
     root: CstRootNode,
 }
 
-impl<'t> Document<'t> {
-    fn parse(syntax: JsonSyntax, text: &'t str) -> Result<Document<'t>, Diagnostic> {
+impl<'t> JsonDocument<'t> {
+    fn parse(syntax: JsonSyntax, text: &'t str) -> Result<JsonDocument<'t>, Diagnostic> {
         match CstRootNode::parse(text, &parse_options(syntax)) {
-            Ok(root) => Ok(Document { syntax, text, root }),
+            Ok(root) => Ok(JsonDocument { syntax, text, root }),
             Err(error) => Err(not_json(&error, text)),
         }
     }

@@ -1,7 +1,7 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
 use crate::api::{BUILT_IN, Explanation, Given, MeasuredLimit, Placeholder};
-use crate::cli::output::{self, ERROR, FAINT, NAME, Row, Styled, WARNING, styled};
+use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
 use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
@@ -34,7 +34,7 @@ pub(super) fn page(explanation: &Explanation, columns: usize) -> Styled {
 }
 
 /// Returns what the prompt is and where it comes from.
-fn about(explanation: &Explanation) -> Vec<Row> {
+fn about(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut tags = Vec::new();
     for tag in &explanation.tags {
         tags.push(format!("#{}", output::one_line(tag)));
@@ -84,8 +84,8 @@ fn format_title(explanation: &Explanation) -> &'static str {
 }
 
 /// Returns the value of each argument, and of the input.
-fn arguments(explanation: &Explanation) -> Vec<Row> {
-    let mut rows: Vec<Row> = explanation.arguments.iter().map(argument).collect();
+fn arguments(explanation: &Explanation) -> Vec<LabeledRow> {
+    let mut rows: Vec<LabeledRow> = explanation.arguments.iter().map(argument).collect();
     if let Some(input) = &explanation.input {
         let origin = if explanation.is_input_rest {
             "the rest of the input"
@@ -97,7 +97,7 @@ fn arguments(explanation: &Explanation) -> Vec<Row> {
     rows
 }
 
-fn argument(given: &Given) -> Row {
+fn argument(given: &Given) -> LabeledRow {
     let origin = match given.from {
         Origin::Omitted => return row(&given.name, "(not given: empty)"),
         Origin::Missing => return styled_row(ERROR, &given.name, "(missing)"),
@@ -112,7 +112,7 @@ fn argument(given: &Given) -> Row {
 
 /// Returns the placeholders that are filled in, if there is an expansion, and those that stay as
 /// they are written.
-fn placeholders(explanation: &Explanation) -> Vec<Row> {
+fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
     if let Some(place) = &explanation.input_place {
         rows.push(row("filled", format!("none: the input {place}")));
@@ -169,7 +169,7 @@ fn place(included: Option<&Path>, position: Position) -> String {
 }
 
 /// Returns the request that a service would get.
-fn request(explanation: &Explanation) -> Vec<Row> {
+fn request(explanation: &Explanation) -> Vec<LabeledRow> {
     let Some(request) = &explanation.request else {
         return Vec::new();
     };
@@ -185,7 +185,7 @@ fn request(explanation: &Explanation) -> Vec<Row> {
 
 /// Returns the length of the expansion and the agents that do not get all of it at once, or why
 /// there is no expansion.
-fn expansion(explanation: &Explanation) -> Vec<Row> {
+fn expansion(explanation: &Explanation) -> Vec<LabeledRow> {
     if let Some(error) = &explanation.error {
         return vec![styled_row(ERROR, "error", error)];
     }
@@ -201,7 +201,7 @@ fn expansion(explanation: &Explanation) -> Vec<Row> {
     rows
 }
 
-fn exceeded_limit(limit: &MeasuredLimit) -> Row {
+fn exceeded_limit(limit: &MeasuredLimit) -> LabeledRow {
     styled_row(
         WARNING,
         format!("{} {}", limit.agent, limit.delivery),
@@ -216,7 +216,7 @@ fn exceeded_limit(limit: &MeasuredLimit) -> Row {
 }
 
 /// Returns the warnings about the call and the problems of the file, each with its place.
-fn warnings(explanation: &Explanation) -> Vec<Row> {
+fn warnings(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
     for warning in &explanation.warnings {
         rows.push(row("call", warning));
@@ -260,13 +260,13 @@ fn shown(path: &str) -> String {
     output::shown(Path::new(path))
 }
 
-fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
+fn row(label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
     styled_row(FAINT, label, value)
 }
 
 /// Returns a row with the label in this style.
-fn styled_row(style: Style, label: impl Into<String>, value: impl Into<String>) -> Row {
-    Row {
+fn styled_row(style: Style, label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
+    LabeledRow {
         label: printable(&label.into()),
         style,
         texts: vec![(Style::new(), value.into())],

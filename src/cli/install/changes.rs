@@ -45,17 +45,17 @@ pub(super) struct AgentChange {
 }
 
 /// What `install` or `uninstall` plans and does.
-pub(super) struct Changes {
+pub(super) struct ConfigChanges {
     program: Option<CopyChange>,
     agents: Vec<AgentChange>,
     /// The titles of the agents whose change failed, wholly or in part.
     failed: Vec<&'static str>,
 }
 
-impl Changes {
+impl ConfigChanges {
     /// Returns changes that begin with that of the copied program.
-    pub(super) fn with_program(program: Option<CopyChange>) -> Changes {
-        Changes {
+    pub(super) fn with_program(program: Option<CopyChange>) -> ConfigChanges {
+        ConfigChanges {
             program,
             agents: Vec::new(),
             failed: Vec::new(),
@@ -214,7 +214,7 @@ impl AgentSelection {
     /// is what to print for an agent without changes.
     pub(super) fn carry_out(
         &self,
-        changes: &mut Changes,
+        changes: &mut ConfigChanges,
         unchanged: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
@@ -238,7 +238,7 @@ impl AgentSelection {
     }
 
     /// Returns whether the options or the user's answer allow the changes.
-    fn is_confirmed(&self, changes: &Changes, reporter: &Reporter) -> anyhow::Result<bool> {
+    fn is_confirmed(&self, changes: &ConfigChanges, reporter: &Reporter) -> anyhow::Result<bool> {
         if self.yes || self.dry_run {
             return Ok(self.yes);
         }
@@ -257,7 +257,7 @@ impl AgentSelection {
 }
 
 /// Shows the changes of all files, and what to know about them.
-fn preview(changes: &Changes, unchanged: &str, reporter: &Reporter) -> anyhow::Result<()> {
+fn preview(changes: &ConfigChanges, unchanged: &str, reporter: &Reporter) -> anyhow::Result<()> {
     let mut text = Styled::default();
     if let Some(change) = &changes.program {
         text.append(copied_program(change));

@@ -1,6 +1,6 @@
 //! The list of agents with what is registered.
 
-use crate::agents::{Registration, SERVER, Scope, Status};
+use crate::agents::{Registration, RegistrationStatus, SERVER, Scope};
 use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
 use crate::prompt::Position;
 use crate::wording::{named, without_password};
@@ -16,13 +16,17 @@ struct AgentRow {
 }
 
 /// Returns whether something is registered with an agent, or its files cannot be read.
-pub(super) fn has_something(status: &Status) -> bool {
+pub(super) fn has_something(status: &RegistrationStatus) -> bool {
     !status.registrations.is_empty() || !status.hooks.is_empty() || !status.errors.is_empty()
 }
 
 /// Prints the agents that are on this machine or have something registered, and what that is; as
 /// JSON, all of them.
-pub(super) fn print(statuses: &[Status], is_json: bool, reporter: &Reporter) -> anyhow::Result<()> {
+pub(super) fn print(
+    statuses: &[RegistrationStatus],
+    is_json: bool,
+    reporter: &Reporter,
+) -> anyhow::Result<()> {
     if is_json {
         let clients: Vec<Value> = statuses.iter().map(status_to_json).collect();
         return output::print_json(&json!({ "clients": clients }));
@@ -42,7 +46,7 @@ pub(super) fn print(statuses: &[Status], is_json: bool, reporter: &Reporter) -> 
 
 /// Returns a row for each registered server and hook of an agent, or one that says that there is
 /// none.
-fn rows_of(status: &Status) -> Vec<AgentRow> {
+fn rows_of(status: &RegistrationStatus) -> Vec<AgentRow> {
     let agent = status.agent.name;
     let mut rows = Vec::new();
     for server in &status.registrations {
@@ -132,7 +136,7 @@ fn state_of(server: &Registration) -> String {
     state
 }
 
-fn status_to_json(status: &Status) -> Value {
+fn status_to_json(status: &RegistrationStatus) -> Value {
     let registrations: Vec<Value> = status
         .registrations
         .iter()

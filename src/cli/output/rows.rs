@@ -13,7 +13,7 @@ const GAP: usize = 2;
 const LEAST_TEXT: usize = 24;
 
 /// A label and its texts. Each text begins a new line.
-pub(crate) struct Row {
+pub(crate) struct LabeledRow {
     pub(crate) label: String,
     pub(crate) style: Style,
     pub(crate) texts: Vec<(Style, String)>,
@@ -21,7 +21,7 @@ pub(crate) struct Row {
 
 /// Lays out rows in this many columns: labels at the left, and their texts next to them. Nothing is
 /// cut off. A label that takes a third of the columns has a line of its own.
-pub(crate) fn in_columns(rows: &[Row], columns: usize) -> Styled {
+pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
     let label_width = widest_label(rows, columns / 3);
     let text_column = GAP + label_width + GAP;
     if columns < text_column + LEAST_TEXT {
@@ -47,7 +47,7 @@ pub(crate) fn in_columns(rows: &[Row], columns: usize) -> Styled {
 }
 
 /// Returns the width of the widest label that is narrower than `limit` columns.
-fn widest_label(rows: &[Row], limit: usize) -> usize {
+fn widest_label(rows: &[LabeledRow], limit: usize) -> usize {
     let mut widest = 0;
     for row in rows {
         let width = visible(&row.label).width();
@@ -59,7 +59,7 @@ fn widest_label(rows: &[Row], limit: usize) -> usize {
 }
 
 /// Lays out rows on a narrow terminal, with the texts below their labels.
-fn below_labels(rows: &[Row], columns: usize) -> Styled {
+fn below_labels(rows: &[LabeledRow], columns: usize) -> Styled {
     let indent = 2 * GAP;
     let mut page = Styled::default();
     for row in rows {
@@ -80,7 +80,7 @@ fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>,
     }
 }
 
-impl Row {
+impl LabeledRow {
     /// Returns the texts in lines of at most this many columns.
     fn lines(&self, columns: usize) -> Vec<(Style, String)> {
         let mut lines = Vec::new();

@@ -1,6 +1,6 @@
 //! The form of the picker: the values of one prompt, which a person fills in.
 
-use super::keys::{Input, Key};
+use super::keys::{Key, TypedText};
 use crate::api::CallRequest;
 use crate::library::Found;
 use crate::prompt::{Argument, Call, Diagnostic, INPUT, Prompt};
@@ -13,7 +13,7 @@ pub(super) struct Field {
     pub(super) description: String,
     pub(super) is_required: bool,
     pub(super) choices: Vec<String>,
-    pub(super) input: Input,
+    pub(super) input: TypedText,
 }
 
 impl Field {
@@ -23,7 +23,7 @@ impl Field {
             description: argument.description.clone().unwrap_or_default(),
             is_required: argument.required,
             choices: argument.choices.clone(),
-            input: Input::new(value),
+            input: TypedText::new(value),
         }
     }
 
@@ -33,7 +33,7 @@ impl Field {
             description: "the text for the prompt".to_owned(),
             is_required: false,
             choices: Vec::new(),
-            input: Input::new(value),
+            input: TypedText::new(value),
         }
     }
 
@@ -50,14 +50,14 @@ impl Field {
             Some(index) => direction.next(index, self.choices.len()),
             None => direction.first(self.choices.len()),
         };
-        self.input = Input::new(&*self.choices[index]);
+        self.input = TypedText::new(&*self.choices[index]);
     }
 
     /// Edits the text of the field. A letter replaces a choice, because another one is typed.
     fn edit(&mut self, key: &Key) {
         let is_choice = self.choices.contains(&self.input.text);
         if is_choice && matches!(key, Key::Character(_)) {
-            self.input = Input::default();
+            self.input = TypedText::default();
         }
         self.input.edit(key);
     }

@@ -2,7 +2,7 @@
 //! character that a terminal acts on.
 
 use super::form::{Field, Form};
-use super::keys::Input;
+use super::keys::TypedText;
 use super::state::{Chosen, State, Step};
 use crate::cli::list::without_name;
 use crate::cli::output::{ERROR, FAINT, MARK, NAME, WARNING, one_line};
@@ -12,12 +12,12 @@ use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Parts of a line with their styles.
-pub(super) type Line = Vec<(Style, String)>;
+pub(super) type FrameLine = Vec<(Style, String)>;
 
 /// A picture of the whole terminal.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<FrameLine>,
     pub(super) cursor: Option<Cursor>,
 }
 
@@ -49,7 +49,7 @@ impl State {
             Step::Form(form) => form_frame(form, columns, above),
             Step::Chosen(chosen) => text_frame(chosen, columns, above),
         };
-        frame.lines.resize(above, Line::new());
+        frame.lines.resize(above, FrameLine::new());
         frame.lines.extend(last_lines);
         frame.lines.truncate(rows);
         for line in &mut frame.lines {
@@ -62,7 +62,7 @@ impl State {
     }
 
     /// Returns the last lines of the frame: the note, else what the keys do if there is room.
-    fn last_lines(&self, columns: usize, rows: usize) -> Vec<Line> {
+    fn last_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
         if !self.note.is_empty() {
             return wrapped(&one_line(&self.note), ERROR, columns, 2);
         }
@@ -103,7 +103,7 @@ impl State {
         if let Some(found) = self.selected()
             && has_preview
         {
-            lines.resize(1 + list_rows, Line::new());
+            lines.resize(1 + list_rows, FrameLine::new());
             lines.extend(preview(found, columns, rows - lines.len()));
         }
         let cursor = Cursor {
@@ -142,7 +142,7 @@ impl State {
 
     /// Returns a line for each of the matching prompts that are shown. The selected one is among
     /// them.
-    fn prompt_lines(&self, columns: usize, rows: usize) -> Vec<Line> {
+    fn prompt_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
         let top = self.selected.saturating_sub(rows.saturating_sub(1));
         let end = self.matching.len().min(top + rows);
         let shown = &self.matching[top..end];
@@ -164,7 +164,7 @@ impl State {
 
     /// Returns the line of a prompt in the list: its name, then its title and description, or why
     /// it is broken.
-    fn prompt_line(&self, index: usize, is_selected: bool, name_width: usize) -> Line {
+    fn prompt_line(&self, index: usize, is_selected: bool, name_width: usize) -> FrameLine {
         let found = &self.choices.prompts[index];
         let name = fit(&format!(":{}", found.name), name_width);
         let gap = " ".repeat(name_width - name.width() + 2);
@@ -193,13 +193,13 @@ impl State {
 
 /// The first line of the list.
 struct QueryLine {
-    line: Line,
+    line: FrameLine,
     /// The column of the cursor.
     cursor: usize,
 }
 
 /// Returns a line that names a prompt, and below it its text with the placeholders marked.
-fn preview(found: &Found, columns: usize, rows: usize) -> Vec<Line> {
+fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let prompt = match found.prompt() {
         Ok(prompt) => prompt,
         Err(diagnostic) => return wrapped(&diagnostic.to_string(), ERROR, columns, rows),
@@ -253,14 +253,14 @@ fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
         }
     }
     if rows > lines.len() + 4 {
-        lines.push(Line::new());
+        lines.push(FrameLine::new());
         lines.extend(preview(&form.found, columns, rows - lines.len()));
     }
     Frame { lines, cursor }
 }
 
 /// Returns the first line of a form: the name of the prompt, then its title or description.
-fn heading(form: &Form) -> Line {
+fn heading(form: &Form) -> FrameLine {
     let prompt = &form.prompt;
     let title = prompt.title.as_ref().or(prompt.description.as_ref());
     let about = title.map(|title| one_line(title)).unwrap_or_default();
@@ -278,14 +278,20 @@ fn label_width(fields: &[Field]) -> usize {
     widths.max().unwrap_or(0)
 }
 
-fn field_line(mark: &str, style: Style, field: &Field, label_width: usize, value: String) -> Line {
+fn field_line(
+    mark: &str,
+    style: Style,
+    field: &Field,
+    label_width: usize,
+    value: String,
+) -> FrameLine {
     let label = fit(&label(field), label_width);
     let gap = " ".repeat(label_width - label.width() + 2);
     vec![(style, mark.to_owned() + &label), (PLAIN, gap + &value)]
 }
 
 /// Returns up to three lines that say what a field is for, and which choices it has.
-fn details(field: &Field, columns: usize) -> Vec<Line> {
+fn details(field: &Field, columns: usize) -> Vec<FrameLine> {
     let room = columns.saturating_sub(4);
     let mut lines = Vec::new();
     if !field.description.trim().is_empty() {
@@ -331,7 +337,7 @@ pub(super) fn message_frame(text: &str, key_help: &str, columns: usize, rows: us
 }
 
 /// Cuts a line to `columns`, and makes its characters visible.
-fn cut(line: &mut Line, columns: usize) {
+fn cut(line: &mut FrameLine, columns: usize) {
     let mut room = columns;
     for (_, text) in line {
         *text = fit(text, room);
@@ -379,7 +385,7 @@ struct Window {
 }
 
 /// Returns the part of a text around its cursor that fits into `columns`.
-fn window(input: &Input, columns: usize) -> Window {
+fn window(input: &TypedText, columns: usize) -> Window {
     let (before, after) = input.text.split_at(input.cursor);
     let last: String = before.chars().rev().take(4 * columns).collect();
     let last: String = last.chars().rev().collect();
@@ -394,7 +400,7 @@ fn window(input: &Input, columns: usize) -> Window {
 }
 
 /// Returns the first `max` lines of a text that is broken into lines of at most `columns`.
-fn wrapped(text: &str, style: Style, columns: usize, max: usize) -> Vec<Line> {
+fn wrapped(text: &str, style: Style, columns: usize, max: usize) -> Vec<FrameLine> {
     let mut lines = WrappedText::new(columns, max);
     lines.push(text, style);
     lines.into_lines()
@@ -405,7 +411,7 @@ struct WrappedText {
     columns: usize,
     /// How many lines are wanted.
     max: usize,
-    lines: Vec<Line>,
+    lines: Vec<FrameLine>,
     /// The characters of the line that is not complete yet, and their width.
     row: Vec<(Style, char)>,
     row_width: usize,
@@ -472,7 +478,7 @@ impl WrappedText {
     }
 
     fn end_line(&mut self) {
-        let mut line = Line::new();
+        let mut line = FrameLine::new();
         for run in self.row.chunk_by(|one, other| one.0 == other.0) {
             let text = run.iter().map(|(_, character)| *character).collect();
             line.push((run[0].0, text));
@@ -482,7 +488,7 @@ impl WrappedText {
         self.row_width = 0;
     }
 
-    fn into_lines(mut self) -> Vec<Line> {
+    fn into_lines(mut self) -> Vec<FrameLine> {
         self.end_line();
         self.lines.truncate(self.max);
         self.lines

@@ -161,17 +161,17 @@ fn key_of_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
 
 /// A text that is being typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Input {
+pub(super) struct TypedText {
     pub(super) text: String,
     /// The index of the byte that the cursor is before.
     pub(super) cursor: usize,
 }
 
-impl Input {
+impl TypedText {
     /// Returns a text with the cursor at its end.
-    pub(super) fn new(text: impl Into<String>) -> Input {
+    pub(super) fn new(text: impl Into<String>) -> TypedText {
         let text = text.into();
-        Input {
+        TypedText {
             cursor: text.len(),
             text,
         }
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_line_is_edited_by_characters_as_they_are_shown() {
-        let mut input = Input::new("a e\u{301}要");
+        let mut input = TypedText::new("a e\u{301}要");
         for (key, text, cursor) in [
             (Key::Control('b'), "a e\u{301}要", 5),
             (Key::Backspace, "a 要", 2),

@@ -2,7 +2,7 @@
 
 use super::choices::Choices;
 use super::form::Form;
-use super::keys::{Input, Key};
+use super::keys::{Key, TypedText};
 use crate::api::{CallRequest, ExpandedPrompt};
 use crate::cli::output::one_line;
 use crate::library::Found;
@@ -66,7 +66,7 @@ pub(crate) enum Choice {
 /// The state of the picker.
 pub(super) struct State {
     pub(super) choices: Choices,
-    pub(super) query: Input,
+    pub(super) query: TypedText,
     /// Whether the query has changed since the last search.
     is_query_edited: bool,
     /// Indices of the prompts that match.
@@ -86,7 +86,7 @@ impl State {
         State {
             matching: choices.search(query),
             choices,
-            query: Input::new(query),
+            query: TypedText::new(query),
             is_query_edited: false,
             selected: 0,
             step: Step::List,
@@ -331,7 +331,7 @@ mod tests {
 
     /// The text of the frame.
     fn shown(state: &mut State, columns: usize, rows: usize) -> String {
-        let line = |line: &crate::cli::pick::frame::Line| {
+        let line = |line: &crate::cli::pick::frame::FrameLine| {
             line.iter()
                 .map(|(_, text)| text.as_str())
                 .collect::<String>()

@@ -6,7 +6,7 @@
 //! set here, and nothing is expected. A read waits a tenth of a second at most, and then looks at
 //! the size and at what another thread has read.
 
-use super::frame::{Cursor, Frame, Line};
+use super::frame::{Cursor, Frame, FrameLine};
 use super::keys::{self, Key};
 use crate::cli::output::for_terminal;
 use crate::lock::lock;
@@ -180,7 +180,7 @@ impl Drop for Terminal {
 }
 
 /// Returns a line with escape sequences for its styles.
-fn rendered(mut line: Line, has_colors: bool) -> String {
+fn rendered(mut line: FrameLine, has_colors: bool) -> String {
     if !has_colors {
         for (style, _) in &mut line {
             *style = Style::new();

@@ -88,7 +88,7 @@ impl Files {
         prefix: Option<Prefix>,
     ) -> Found {
         let text = text.into();
-        self.with_draft(name, file, Some(Box::new(Draft { text, prefix })))
+        self.with_draft(name, file, Some(Box::new(UnsavedText { text, prefix })))
     }
 
     /// Returns a prompt in a file, with a text that is read instead of the file, if there is one.
@@ -96,7 +96,7 @@ impl Files {
         self: &Arc<Self>,
         name: Name,
         file: PromptFile,
-        draft: Option<Box<Draft>>,
+        draft: Option<Box<UnsavedText>>,
     ) -> Found {
         let handle = FileHandle {
             files: Arc::clone(self),
@@ -197,12 +197,12 @@ struct FileHandle {
     name: Name,
     file: PromptFile,
     /// The text that counts instead of what the file holds.
-    draft: Option<Box<Draft>>,
+    draft: Option<Box<UnsavedText>>,
 }
 
 /// A text that is not saved.
 #[derive(Debug)]
-struct Draft {
+struct UnsavedText {
     text: Arc<str>,
     /// The prefix of the caller who has written it, if no other prompts exist for them.
     prefix: Option<Prefix>,

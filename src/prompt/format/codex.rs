@@ -110,7 +110,7 @@ fn is_argument(word: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the prompt would have too many arguments.
-fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
+fn declare_words(source: &mut markdown::MarkdownSource, syntax: &Syntax) -> Result<(), Diagnostic> {
     // This declares only those that the body uses.
     source.declare(syntax, numbered_arguments(9))?;
     let used_numbers = source.frontmatter.argument_names();

@@ -6,7 +6,7 @@
 //! written.
 
 use super::frontmatter::Frontmatter;
-use super::markdown::Source;
+use super::markdown::MarkdownSource;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::marks::NONE;
 use crate::prompt::model::{Append, Argument, Prompt};
@@ -28,7 +28,7 @@ const SYNTAX: Syntax = Syntax {
 /// # Errors
 /// Fails if the pattern has too many variables.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut source = Source::new(Frontmatter::default(), text, 1);
+    let mut source = MarkdownSource::new(Frontmatter::default(), text, 1);
     let variables = variables_in(&source.body);
     source.declare(&SYNTAX, variables)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);

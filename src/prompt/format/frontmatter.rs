@@ -4,7 +4,7 @@
 //! key ([`lenient`]), so that a mistake in one key costs no other. A mistake is not an error; it
 //! becomes a warning with its fix.
 
-use super::yaml::{self, Field, Node, Refusal, Value};
+use super::yaml::{self, Field, Node, Value, YamlRefusal};
 use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
@@ -142,7 +142,7 @@ fn read_fields(
     let has_keys = lenient::has_keys(yaml);
     let mut budget = MAX_WEIGHT;
     let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
-    if let Err(Refusal::TooLarge(error)) = parsed {
+    if let Err(YamlRefusal::TooLarge(error)) = parsed {
         return Err(error);
     }
     if has_keys && dialect == Dialect::Own {

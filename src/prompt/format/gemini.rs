@@ -2,7 +2,7 @@
 //! perhaps a `description`. Gemini CLI ignores all other keys.
 
 use super::frontmatter::Frontmatter;
-use super::markdown::Source;
+use super::markdown::MarkdownSource;
 use super::yaml;
 use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
 use crate::prompt::marks::GEMINI;
@@ -46,7 +46,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
             WRITE_PROMPT,
         ));
     }
-    let mut source = Source::new(Frontmatter::default(), body, 1);
+    let mut source = MarkdownSource::new(Frontmatter::default(), body, 1);
     source.place = Place::in_value(text, start, &source.body);
     add_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
@@ -76,7 +76,7 @@ fn start_of(item: &Item, text: &str) -> usize {
 }
 
 /// Adds the description, and the keys that Gemini CLI ignores, in the order of the file.
-fn add_other_keys(source: &mut Source, document: &Document<&str>, text: &str) {
+fn add_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: &str) {
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
     items.retain(|(key, _)| *key != "prompt");
     items.sort_by_key(|(_, item)| start_of(item, text));

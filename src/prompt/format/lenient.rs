@@ -1,6 +1,6 @@
 //! The lenient reading of a frontmatter that YAML refuses: line by line, as `key: value`.
 
-use super::yaml::{self, Field, Node, Refusal, Value};
+use super::yaml::{self, Field, Node, Value, YamlRefusal};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_WEIGHT;
 use crate::wording::quoted;
@@ -114,7 +114,7 @@ impl KeyBlock<'_> {
                 value: Value::Map(mut map),
                 ..
             }) if map.len() == 1 && map[0].key == self.key => Ok(map.pop().map(|field| field.node)),
-            Err(Refusal::TooLarge(error)) => Err(error),
+            Err(YamlRefusal::TooLarge(error)) => Err(error),
             Ok(_) | Err(_) => Ok(None),
         }
     }

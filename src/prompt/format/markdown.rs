@@ -6,7 +6,7 @@
 use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::include::{self, IncludeReader, Origins, Part};
+use crate::prompt::include::{self, IncludeReader, IncludedPart, Origins};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
@@ -75,19 +75,19 @@ fn parse_jinja(
 /// The result is empty if the file cannot be included.
 pub fn with_only_include_key(text: &str) -> String {
     match read_part(text) {
-        Ok(Part { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
+        Ok(IncludedPart { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
         Err(_) => String::new(),
     }
 }
 
 /// Returns the part of a file of this program that a prompt includes.
-fn read_part(text: &str) -> Result<Part, Diagnostic> {
+fn read_part(text: &str) -> Result<IncludedPart, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
     Ok(source.take_part())
 }
 
 /// A file whose body has not been searched for placeholders yet.
-pub(crate) struct Source {
+pub(crate) struct MarkdownSource {
     pub(crate) frontmatter: Frontmatter,
     /// The text without the frontmatter; see [`MessageTemplate::body`].
     pub(crate) body: String,
@@ -101,14 +101,14 @@ pub(crate) struct Source {
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), if a file of this program
 /// does not close it, or if a file of another program says `engine: jinja`.
-pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
+pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagnostic> {
     let split = match fences::split(text, dialect) {
         // Other programs treat a frontmatter that is never closed as text.
         Err(_) if dialect != Dialect::Own => Split::body_only(text),
         result => result?,
     };
     let Some(yaml) = split.yaml else {
-        let mut source = Source::new(Frontmatter::default(), split.body, split.body_line);
+        let mut source = MarkdownSource::new(Frontmatter::default(), split.body, split.body_line);
         if dialect == Dialect::Own {
             source.warnings.extend(fences::misplaced(text));
         }
@@ -132,20 +132,20 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
         warnings.clear();
     }
     warnings.extend(split.warning);
-    Ok(Source {
+    Ok(MarkdownSource {
         warnings,
-        ..Source::new(frontmatter, split.body, split.body_line)
+        ..MarkdownSource::new(frontmatter, split.body, split.body_line)
     })
 }
 
 /// Returns the source of a file whose frontmatter has no key at all, such as text between two rules
 /// `---`. This program and Cursor treat these lines as text; other programs drop them.
-fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> Source {
+fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> MarkdownSource {
     let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
     let mut source = if is_text {
-        Source::new(Frontmatter::default(), file_text, 1)
+        MarkdownSource::new(Frontmatter::default(), file_text, 1)
     } else {
-        Source::new(Frontmatter::default(), split.body, split.body_line)
+        MarkdownSource::new(Frontmatter::default(), split.body, split.body_line)
     };
     let consequence = if is_text {
         "part of the prompt's text"
@@ -160,17 +160,17 @@ fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> Source
     source
 }
 
-impl Source {
+impl MarkdownSource {
     /// Returns a source with the `text` as its body, which begins in this line of the file. Empty
     /// lines at both ends are dropped, and each `\r\n` becomes `\n`.
-    pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> Source {
+    pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> MarkdownSource {
         let text = if text.contains('\r') {
             Cow::Owned(text.replace("\r\n", "\n"))
         } else {
             Cow::Borrowed(text)
         };
         let body = without_empty_ends(&text);
-        Source {
+        MarkdownSource {
             frontmatter,
             body: body.text.to_owned(),
             place: Place::at_line(line + body.dropped),
@@ -179,9 +179,9 @@ impl Source {
     }
 
     /// Moves the body out, as a part that can be included in a prompt.
-    fn take_part(&mut self) -> Part {
+    fn take_part(&mut self) -> IncludedPart {
         let first_line = self.place.positions(&self.body).at(0).line;
-        Part {
+        IncludedPart {
             body: std::mem::take(&mut self.body),
             first_line,
             includes: self.frontmatter.has_includes,

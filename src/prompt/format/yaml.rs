@@ -41,7 +41,7 @@ pub(crate) struct Field {
 
 /// Why a text was not read.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Refusal {
+pub(crate) enum YamlRefusal {
     /// It is not YAML as this program reads it; the lenient reading may still succeed. The
     /// diagnostic is a warning.
     Syntax(Diagnostic),
@@ -65,7 +65,11 @@ pub(crate) struct NodeLimits {
 ///
 /// Its weight is taken from the `budget`: the bytes of its texts, and one for each value, as if its
 /// aliases were written out.
-pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
+pub(crate) fn parse(
+    yaml: &str,
+    first_line: usize,
+    budget: &mut usize,
+) -> Result<Node, YamlRefusal> {
     let limits = NodeLimits {
         max_nesting: MAX_NESTING,
         node_weight: 1,
@@ -79,7 +83,7 @@ pub(crate) fn parse_within(
     first_line: usize,
     limits: NodeLimits,
     budget: &mut usize,
-) -> Result<Node, Refusal> {
+) -> Result<Node, YamlRefusal> {
     refuse_control_characters(yaml, first_line)?;
     let mut parser = Parser::new_from_str(yaml);
     let mut builder = Builder {
@@ -108,7 +112,7 @@ pub(crate) fn parse_within(
 }
 
 /// Refuses control characters. The parser would treat NUL as the end of the text.
-fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), Refusal> {
+fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlRefusal> {
     for (offset, character) in yaml.char_indices() {
         if character.is_control() && !"\n\r\t".contains(character) {
             let at = Position::in_text(yaml, offset, first_line);
@@ -126,8 +130,8 @@ fn position_of(marker: &Marker, first_line: usize) -> Position {
     }
 }
 
-fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> Refusal {
-    Refusal::Syntax(Diagnostic::warning(Some(at), message, fix))
+fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> YamlRefusal {
+    YamlRefusal::Syntax(Diagnostic::warning(Some(at), message, fix))
 }
 
 /// Builds the tree from the events of the parser.
@@ -170,7 +174,7 @@ const NO_ANCHOR: usize = 0;
 impl Builder {
     /// Adds what an event of the parser says: a value, or the beginning or the end of a list or
     /// map.
-    fn add_event(&mut self, event: Event, at: Position) -> Result<(), Refusal> {
+    fn add_event(&mut self, event: Event, at: Position) -> Result<(), YamlRefusal> {
         match event {
             Event::DocumentStart => self.begin_document(at),
             Event::SequenceStart(anchor, _) => self.open(anchor, at, Value::List(Vec::new())),
@@ -191,7 +195,7 @@ impl Builder {
     }
 
     /// Refuses a second document.
-    fn begin_document(&mut self, at: Position) -> Result<(), Refusal> {
+    fn begin_document(&mut self, at: Position) -> Result<(), YamlRefusal> {
         self.document_count += 1;
         if self.document_count == 1 {
             return Ok(());
@@ -201,7 +205,7 @@ impl Builder {
     }
 
     /// Adds a copy of the value that an anchor names. Its weight is checked before it is copied.
-    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), Refusal> {
+    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), YamlRefusal> {
         // An alias within what it names has no value yet.
         let mut weight = self.limits.node_weight;
         if let Some(anchored) = self.anchors.get(&anchor) {
@@ -221,12 +225,12 @@ impl Builder {
     }
 
     /// Counts the weight of a value at this position, and refuses a text that exceeds the budget.
-    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), Refusal> {
+    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), YamlRefusal> {
         self.weight += weight;
         if self.weight <= self.budget {
             return Ok(());
         }
-        Err(Refusal::TooLarge(Diagnostic::error(
+        Err(YamlRefusal::TooLarge(Diagnostic::error(
             Some(at),
             "with its aliases (`*name`) expanded, the YAML is too large",
             "write the values out instead of repeating them with aliases",
@@ -234,7 +238,7 @@ impl Builder {
     }
 
     /// Begins a list or a map.
-    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), Refusal> {
+    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), YamlRefusal> {
         let weight_before = self.weight;
         self.add_weight(self.limits.node_weight, at)?;
         self.open.push(OpenNode {
@@ -255,7 +259,7 @@ impl Builder {
     }
 
     /// Ends the list or map that was opened last.
-    fn close(&mut self) -> Result<(), Refusal> {
+    fn close(&mut self) -> Result<(), YamlRefusal> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
         };
@@ -272,7 +276,7 @@ impl Builder {
 
     /// Adds a complete node to the innermost open list or map; without one, it is the root. In a
     /// map, every other node is a key. If the node has an anchor, its value is kept for aliases.
-    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), Refusal> {
+    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), YamlRefusal> {
         if anchor != NO_ANCHOR {
             let value = node.value.clone();
             self.anchors.insert(anchor, Anchored { value, weight });
@@ -312,7 +316,7 @@ fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
 }
 
 /// Returns a node as the key of a map.
-fn as_open_key(node: Node) -> Result<OpenKey, Refusal> {
+fn as_open_key(node: Node) -> Result<OpenKey, YamlRefusal> {
     match node.value {
         Value::Text { text: key, .. } | Value::Null(key) => Ok(OpenKey {
             key,

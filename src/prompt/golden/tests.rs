@@ -14,7 +14,7 @@ fn tests(file: &str) -> Tests {
     Tests::parse(file.as_bytes()).unwrap()
 }
 
-fn run(case: &Case, prompt: &Prompt) -> Outcome {
+fn run(case: &Case, prompt: &Prompt) -> CaseOutcome {
     case.run(prompt, |call| prompt.expand(call))
 }
 

@@ -7,7 +7,7 @@
 
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::format::frontmatter::{self, Dialect};
-use crate::prompt::format::markdown::{self, Source};
+use crate::prompt::format::markdown::{self, MarkdownSource};
 use crate::prompt::marks::CONTINUE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
@@ -58,7 +58,7 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
 ///
 /// # Errors
 /// Those of the frontmatter.
-fn read_unopened(text: &str) -> Result<Option<Source>, Diagnostic> {
+fn read_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     let Some((yaml, body)) = text.split_once("\n---\n") else {
         return Ok(None);
     };
@@ -67,7 +67,7 @@ fn read_unopened(text: &str) -> Result<Option<Source>, Diagnostic> {
     }
     let body_line = yaml.lines().count() + 2;
     let frontmatter = frontmatter::read(yaml, Dialect::Other, &mut Vec::new())?;
-    Ok(frontmatter.map(|frontmatter| Source::new(frontmatter, body, body_line)))
+    Ok(frontmatter.map(|frontmatter| MarkdownSource::new(frontmatter, body, body_line)))
 }
 
 /// Returns whether the text before the first `---` is a frontmatter. Continue takes any text for
@@ -88,7 +88,7 @@ fn is_frontmatter(text: &str) -> bool {
 }
 
 /// Refuses a text with a tag of Handlebars.
-fn refuse_handlebars(source: &Source) -> Result<(), Diagnostic> {
+fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
     let first = HANDLEBARS_TAGS
         .iter()
         .filter_map(|tag| source.body.find(tag))
@@ -112,7 +112,7 @@ fn refuse_handlebars(source: &Source) -> Result<(), Diagnostic> {
 }
 
 /// Moves the text in `<system>` to the beginning. Continue sends it as the system prompt.
-fn move_system_to_front(source: &mut Source) {
+fn move_system_to_front(source: &mut MarkdownSource) {
     let Some((before, rest)) = source.body.split_once("<system>") else {
         return;
     };

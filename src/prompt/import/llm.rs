@@ -4,8 +4,8 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
-use crate::prompt::format::markdown::Source;
-use crate::prompt::format::yaml::{self, Field, Refusal, Value};
+use crate::prompt::format::markdown::MarkdownSource;
+use crate::prompt::format::yaml::{self, Field, Value, YamlRefusal};
 use crate::prompt::limits::MAX_FILE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -56,7 +56,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
         body += "\n\n$input";
     }
-    let mut source = Source::new(keys.frontmatter, &body, 1);
+    let mut source = MarkdownSource::new(keys.frontmatter, &body, 1);
     source.place = Place::derived_at_line(keys.first_line);
     source.warnings = keys.warnings;
     source.declare(&SYNTAX, arguments)?;
@@ -71,7 +71,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let mut budget = MAX_FILE;
     let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
-        let (Refusal::Syntax(error) | Refusal::TooLarge(error)) = refusal;
+        let (YamlRefusal::Syntax(error) | YamlRefusal::TooLarge(error)) = refusal;
         // The YAML parser may report a line after the last one.
         let end = Position::in_text(text, text.len(), 1);
         let position = error.position.map(|position| position.min(end));

@@ -1,7 +1,7 @@
 //! Which addresses a service may have, so that a document or a name server cannot make this program
 //! call a host that only this machine can reach.
 
-use super::operation::{Operation, Options};
+use super::operation::{OpenApiOptions, Operation};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::quoted;
 use ipnet::IpNet;
@@ -73,7 +73,7 @@ impl BaseUrl {
     /// The address is invalid; or the document names an address that only the user may name.
     pub(super) fn of_operation(
         operation: &Operation,
-        options: &Options,
+        options: &OpenApiOptions,
     ) -> Result<BaseUrl, Diagnostic> {
         let base = BaseUrl::parse(&operation.base).map_err(base_error)?;
         if options.base.is_some() {
@@ -93,7 +93,7 @@ impl BaseUrl {
     }
 
     /// Returns which IP addresses the host may have.
-    pub(super) fn allowed_addresses(&self, options: &Options) -> AllowedAddresses {
+    pub(super) fn allowed_addresses(&self, options: &OpenApiOptions) -> AllowedAddresses {
         if options.allow_private && self.is_encrypted {
             AllowedAddresses::All
         } else if self.is_on_this_machine {
@@ -192,10 +192,10 @@ mod tests {
     use super::super::operation::{HeaderValue, SecretHeader};
     use super::*;
 
-    fn private_allowed() -> Options {
-        Options {
+    fn private_allowed() -> OpenApiOptions {
+        OpenApiOptions {
             allow_private: true,
-            ..Options::default()
+            ..OpenApiOptions::default()
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
         ] {
             let base = BaseUrl::parse(text).unwrap();
             assert_eq!(base.url, url);
-            let options = Options::default();
+            let options = OpenApiOptions::default();
             assert_eq!(base.allowed_addresses(&options), allowed, "{text}");
         }
     }
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    fn base_of_document(url: &str, options: &Options) -> Result<BaseUrl, Diagnostic> {
+    fn base_of_document(url: &str, options: &OpenApiOptions) -> Result<BaseUrl, Diagnostic> {
         let operation = Operation {
             method: "GET",
             base: url.to_owned(),
@@ -314,19 +314,19 @@ mod tests {
             "https://127.0.0.1",
             "http://[::1]/",
         ] {
-            let error = base_of_document(url, &Options::default()).unwrap_err();
+            let error = base_of_document(url, &OpenApiOptions::default()).unwrap_err();
             assert!(
                 error.message.contains("only the user may name it"),
                 "{error}"
             );
             assert!(base_of_document(url, &private_allowed()).is_ok(), "{url}");
-            let named_by_user = Options {
+            let named_by_user = OpenApiOptions {
                 base: Some(url.to_owned()),
-                ..Options::default()
+                ..OpenApiOptions::default()
             };
             assert!(base_of_document(url, &named_by_user).is_ok(), "{url}");
         }
-        assert!(base_of_document("https://example.com", &Options::default()).is_ok());
+        assert!(base_of_document("https://example.com", &OpenApiOptions::default()).is_ok());
     }
 
     #[test]
@@ -336,10 +336,10 @@ mod tests {
             scheme: None,
             value: HeaderValue::Variable("HOME".to_owned()),
         };
-        let shared = Options {
+        let shared = OpenApiOptions {
             headers: vec![header],
             are_shared: true,
-            ..Options::default()
+            ..OpenApiOptions::default()
         };
         let error = base_of_document("https://example.com", &shared).unwrap_err();
         let message = "the address of the service is not given, and headers need it if \

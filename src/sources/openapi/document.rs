@@ -6,7 +6,7 @@
 //! `operationId`.
 
 use super::inputs::{OperationInputs, first_paragraph};
-use super::operation::{Operation, Options, fill};
+use super::operation::{OpenApiOptions, Operation, fill};
 use super::schema::{MergedValue, plain_text};
 use super::syntax::{CORRECT, parse_value};
 use crate::prompt::{Diagnostic, Name, Prompt};
@@ -50,7 +50,7 @@ struct DescribedOperation<'d> {
 ///
 /// # Errors
 /// It is not an OpenAPI document that can be read.
-pub(super) fn parse(text: &str, options: &Options) -> Result<Document, Diagnostic> {
+pub(super) fn parse(text: &str, options: &OpenApiOptions) -> Result<Document, Diagnostic> {
     let root = parse_value(text)?;
     check_version(&root)?;
     let base = match &options.base {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     fn parse_all(document: &str) -> Document {
-        parse(document, &Options::default()).unwrap()
+        parse(document, &OpenApiOptions::default()).unwrap()
     }
 
     fn names(document: &Document) -> Vec<&str> {
@@ -347,7 +347,7 @@ paths: {{/p: {{get: {{operationId: p, x-mcp-prompt: {{}}}}}}}}
     #[test]
     fn only_version_3_is_read() {
         for document in ["swagger: '2.0'\n", "openapi: 4.0.0\n", "a: b\n"] {
-            let error = parse(document, &Options::default()).unwrap_err();
+            let error = parse(document, &OpenApiOptions::default()).unwrap_err();
             assert_eq!(error.message, "it is not an OpenAPI document of version 3");
         }
     }
@@ -496,9 +496,9 @@ components:
     fn an_operation_that_the_user_names_needs_no_extension() {
         let paths =
             "  /health: {get: {operationId: health}}\n  /other: {get: {operationId: other}}\n";
-        let options = Options {
+        let options = OpenApiOptions {
             operations: vec!["health".to_owned(), "nope".to_owned()],
-            ..Options::default()
+            ..OpenApiOptions::default()
         };
         let document = parse(&with_paths(paths), &options).unwrap();
         assert_eq!(names(&document), ["health"]);

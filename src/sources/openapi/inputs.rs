@@ -21,7 +21,7 @@ pub(super) struct OperationInputs {
 }
 
 /// A parameter or a property, as the document describes it.
-struct Input<'d, 's> {
+struct DescribedInput<'d, 's> {
     location: ParameterLocation,
     name: &'s str,
     /// Null if only the schema may have one.
@@ -152,7 +152,7 @@ impl OperationInputs {
                 "its parameter {name} has `content` or a `style` that is not supported"
             ));
         }
-        self.add(&Input {
+        self.add(&DescribedInput {
             location,
             name,
             description: value.get("description"),
@@ -170,7 +170,7 @@ impl OperationInputs {
         let schema = MergedValue::resolve(root, &media_type["schema"])?;
         let properties = schema.properties();
         if properties.is_empty() && schema.get("type") != "object" {
-            return self.add(&Input {
+            return self.add(&DescribedInput {
                 location: ParameterLocation::WholeBody,
                 name: "body",
                 description: &Value::Null,
@@ -184,7 +184,7 @@ impl OperationInputs {
             if property_schema.get("readOnly") == true {
                 continue;
             }
-            self.add(&Input {
+            self.add(&DescribedInput {
                 location: ParameterLocation::Body,
                 name: property.name,
                 description: &Value::Null,
@@ -199,7 +199,7 @@ impl OperationInputs {
     ///
     /// # Errors
     /// There are too many arguments.
-    fn add(&mut self, input: &Input<'_, '_>) -> Result<(), String> {
+    fn add(&mut self, input: &DescribedInput<'_, '_>) -> Result<(), String> {
         if self.arguments.len() == MAX_ARGUMENTS {
             return Err(format!(
                 "it has more than {MAX_ARGUMENTS} arguments, the limit"
@@ -252,7 +252,7 @@ fn json_media_type(content: &Value) -> Result<Option<&Value>, String> {
     Err("its body is not `application/json`, which alone can be sent".to_owned())
 }
 
-impl Input<'_, '_> {
+impl DescribedInput<'_, '_> {
     /// Returns what the text of a value is converted to.
     fn value_type(&self) -> ValueType {
         if self.location == ParameterLocation::WholeBody {

@@ -82,7 +82,7 @@ pub(super) fn fill<E>(
 
 /// How documents are read, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct OpenApiOptions {
     /// The `operationId`s of operations that render prompts although no extension says so
     /// (`--openapi-operation`).
     pub operations: Vec<String>,

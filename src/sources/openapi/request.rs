@@ -1,7 +1,7 @@
 //! From an operation and the values of a call to the request.
 
 use super::address::BaseUrl;
-use super::operation::{Operation, Options, Parameter, ParameterLocation, ValueType, fill};
+use super::operation::{OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill};
 use crate::library::ServiceRequest;
 use crate::prompt::{Bound, Diagnostic, Kind};
 use crate::wording::{in_bytes, named, quoted};
@@ -33,7 +33,7 @@ struct ParameterValue<'a> {
 pub(super) fn build_request(
     operation: &Operation,
     values: &[Bound<'_>],
-    options: &Options,
+    options: &OpenApiOptions,
 ) -> Result<ServiceRequest, Diagnostic> {
     let base = BaseUrl::of_operation(operation, options)?;
     let values = pair_with_parameters(operation, values);
@@ -302,7 +302,7 @@ mod tests {
                 origin: Origin::Named,
             });
         }
-        build_request(operation, &bound, &Options::default())
+        build_request(operation, &bound, &OpenApiOptions::default())
     }
 
     /// Returns what a request has after `/p` in its address, or its body, for one value.

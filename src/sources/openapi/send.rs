@@ -2,7 +2,7 @@
 //! was resolved, without a proxy, and with limits of time and size.
 
 use super::address::{AllowedAddresses, BaseUrl};
-use super::operation::{Operation, Options};
+use super::operation::{OpenApiOptions, Operation};
 use super::reply::ServiceReply;
 use super::secrets::{Secret, conceal, read_secrets};
 use crate::library::ServiceRequest;
@@ -48,7 +48,7 @@ pub(in crate::sources) struct ReplyLimits {
 /// The service that has an operation.
 pub(super) struct Service<'o> {
     operation: &'o Operation,
-    options: &'o Options,
+    options: &'o OpenApiOptions,
     base: BaseUrl,
     agent: Agent,
     limits: ReplyLimits,
@@ -61,7 +61,7 @@ impl<'o> Service<'o> {
     /// Its address is refused.
     pub(super) fn new(
         operation: &'o Operation,
-        options: &'o Options,
+        options: &'o OpenApiOptions,
     ) -> Result<Service<'o>, Diagnostic> {
         Service::with_resolver(operation, options, DefaultResolver::default())
     }
@@ -72,7 +72,7 @@ impl<'o> Service<'o> {
     /// The address of the service is refused.
     fn with_resolver(
         operation: &'o Operation,
-        options: &'o Options,
+        options: &'o OpenApiOptions,
         resolver: impl Resolver,
     ) -> Result<Service<'o>, Diagnostic> {
         let base = BaseUrl::of_operation(operation, options)?;
@@ -434,10 +434,10 @@ mod tests {
     }
 
     /// Returns the options of a user who names the address of the service.
-    fn options(base: &str) -> Options {
-        Options {
+    fn options(base: &str) -> OpenApiOptions {
+        OpenApiOptions {
             base: Some(base.to_owned()),
-            ..Options::default()
+            ..OpenApiOptions::default()
         }
     }
 

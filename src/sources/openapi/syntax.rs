@@ -58,12 +58,12 @@ fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     match yaml::parse_within(text, 1, limits, &mut budget) {
         Ok(node) => Ok(json_value(node)),
         // YAML that is read as the lenient frontmatter of a prompt is only a warning there.
-        Err(yaml::Refusal::Syntax(warning)) => Err(Diagnostic::error(
+        Err(yaml::YamlRefusal::Syntax(warning)) => Err(Diagnostic::error(
             warning.position,
             warning.message,
             warning.fix,
         )),
-        Err(yaml::Refusal::TooLarge(_)) => Err(too_large()),
+        Err(yaml::YamlRefusal::TooLarge(_)) => Err(too_large()),
     }
 }
 

@@ -193,9 +193,9 @@ pub(super) struct Connection {
 }
 
 /// Anything that bytes come from and go to.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait DatabaseStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> DatabaseStream for S {}
 
 /// Connects to a host, and checks that it accepts writes, unlike a read-only replica.
 async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
@@ -260,7 +260,7 @@ fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
 }
 
 /// Opens a connection, over TLS if the host offers it, unless the address says `sslmode=disable`.
-async fn open_stream(config: &Config) -> io::Result<Box<dyn Stream>> {
+async fn open_stream(config: &Config) -> io::Result<Box<dyn DatabaseStream>> {
     let host = host(config);
     let port = port(config);
     #[cfg(unix)]

@@ -37,7 +37,7 @@ const ROWS_AT_ONCE: i32 = 500;
 
 /// What the thread that follows a database and its writers share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct FollowState {
     pub(super) address: Address,
     /// The files in memory, as a folder.
     pub(super) folder: Folder,
@@ -56,10 +56,10 @@ pub(super) struct Shared {
 }
 
 /// A write: the path, the number of the write, and the file; `None` if the write deleted it.
-pub(super) type Written = (Arc<str>, i64, Option<Row>);
+pub(super) type WrittenRow = (Arc<str>, i64, Option<Row>);
 
 /// Returns the writes in the answer to [`FRESH`] or [`ALL`].
-pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
+pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<WrittenRow> {
     let mut writes = Vec::new();
     for row in rows {
         let number: i64 = row.get(0);
@@ -76,7 +76,7 @@ pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
 }
 
 /// Follows the database forever: connects again whenever the connection is lost.
-pub(super) async fn follow(shared: Arc<Shared>) {
+pub(super) async fn follow(shared: Arc<FollowState>) {
     let mut wait = FIRST_WAIT;
     loop {
         let Err(error) = shared.follow_until_lost(&mut wait).await;
@@ -113,11 +113,11 @@ pub(super) fn foreign_tables() -> Diagnostic {
     )
 }
 
-impl Shared {
+impl FollowState {
     /// Creates the shared state of a database that was not contacted yet.
-    pub(super) fn new(address: Address) -> Shared {
+    pub(super) fn new(address: Address) -> FollowState {
         let rows = Arc::default();
-        Shared {
+        FollowState {
             folder: Folder::in_memory(address.to_string().into(), Arc::clone(&rows)),
             address,
             rows,
@@ -227,7 +227,7 @@ impl Shared {
 
     /// Applies writes to the files in memory, and notifies the listeners of those that changed
     /// something.
-    pub(super) fn apply(&self, writes: Vec<Written>) {
+    pub(super) fn apply(&self, writes: Vec<WrittenRow>) {
         let changed = self.rows.apply(writes);
         if changed.is_empty() {
             return;

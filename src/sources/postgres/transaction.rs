@@ -1,7 +1,7 @@
 //! Changes of files in the database, in one transaction under the lock of all writers.
 
 use super::connection::{STATEMENT, SqlParameter, ask, within};
-use super::follow::{FRESH, Written, read_format, writes};
+use super::follow::{FRESH, WrittenRow, read_format, writes};
 use super::{Postgres, check_format, folded};
 use crate::library::Authorship;
 use crate::prompt::Diagnostic;
@@ -64,7 +64,7 @@ struct Committed {
     /// Whether its changes were decided on, or refused.
     decision: Result<(), Diagnostic>,
     /// All writes of anybody that were not in memory yet.
-    fresh: Vec<Written>,
+    fresh: Vec<WrittenRow>,
 }
 
 impl Postgres {

@@ -26,13 +26,13 @@ pub(super) struct TeamList {
     /// The ETag of the server's list.
     pub(super) tag: String,
     /// The prompts by their names.
-    pub(super) prompts: BTreeMap<String, Arc<ListedPrompt>>,
+    pub(super) prompts: BTreeMap<String, Arc<KnownTeamPrompt>>,
 }
 
 /// A prompt in the list, which may be broken.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct ListedPrompt {
+pub(super) struct KnownTeamPrompt {
     pub(super) name: String,
     layer: String,
     format: Option<String>,
@@ -83,7 +83,7 @@ impl TeamList {
     }
 }
 
-impl ListedPrompt {
+impl KnownTeamPrompt {
     /// Returns whether only the server can expand the prompt, because a service renders it, or its
     /// file is in the format of another program.
     pub(super) fn needs_server(&self) -> bool {
@@ -117,7 +117,7 @@ struct SentList {
 /// Prompts by their names. They are read one after the other, so that no list takes much more
 /// memory than what is kept of it.
 #[derive(Default)]
-struct SentPrompts(BTreeMap<String, Arc<ListedPrompt>>);
+struct SentPrompts(BTreeMap<String, Arc<KnownTeamPrompt>>);
 
 impl<'de> Deserialize<'de> for SentPrompts {
     fn deserialize<D: Deserializer<'de>>(list: D) -> Result<SentPrompts, D::Error> {
@@ -159,7 +159,7 @@ impl<'de> Visitor<'de> for SentPromptsVisitor {
 ///
 /// # Errors
 /// It is too long, or not as expected. The error says why, for people.
-fn parse_listed_prompt(json: &str) -> Result<ListedPrompt, String> {
+fn parse_listed_prompt(json: &str) -> Result<KnownTeamPrompt, String> {
     if json.len() > MAX_LISTED_PROMPT {
         let limit = in_bytes(MAX_LISTED_PROMPT);
         return Err(format!("an entry is longer than {limit}"));
