@@ -12,7 +12,7 @@ use super::{
     check, completions, compose, config, copy, diff, doctor, edit, expand, explain, history, hook,
     import, install, list, man, mv, new, pack, path, pick, restore, rm, serve, show, test, trust,
 };
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::{Parser, Subcommand};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
@@ -389,7 +389,9 @@ fn load_or_fail<'s>(
     }
     #[cfg(feature = "store")]
     if let Some(store) = &source.opened {
-        store.wait().map_err(|problem| anyhow!("{problem}"))?;
+        store
+            .wait()
+            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
     }
     Ok(source)
 }
