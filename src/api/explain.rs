@@ -152,7 +152,6 @@ struct Layers {
 }
 
 /// Returns the layer of a prompt, and the prompts of its name that it overrides.
-
 fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
     let of_name = view.all(&found.name).into_iter();
     let mut from_own = of_name.skip_while(|other| other.place() != *place);

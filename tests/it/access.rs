@@ -743,7 +743,7 @@ fn only_names_of_this_server_are_answered_to() {
                 answer.json()["error"]["message"]
                     .as_str()
                     .unwrap()
-                    .contains("--allow-host")
+                    .contains("(allow-host)")
             );
         }
     }
