@@ -19,7 +19,7 @@ pub use examination::{EXAMINED_VARIABLE, Examination};
 use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding};
 use crate::library::{Layer, Library, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
-use crate::wording::{all_of, alternatives, count, named};
+use crate::wording::{all_of, alternatives, count, in_backticks};
 use examination::{fine, of_agent, unreadable};
 use std::collections::HashSet;
 
@@ -131,7 +131,7 @@ impl Examination {
 
     /// Returns whether the plugin of this program finds the program that it starts.
     fn examine_plugin(&self, agent: &'static Agent, plugin: &str) -> Finding {
-        let name = named(plugin);
+        let name = in_backticks(plugin);
         let environment = &self.system.environment;
         match environment.find_program(NAME, &self.system.project) {
             Ok(_) => fine(
@@ -191,7 +191,7 @@ impl Examination {
 fn plugin_and_registration(agent: &'static Agent, plugin: &str) -> Finding {
     let message = format!(
         "the plugin {} has the server and the hook, too, so the model sees each tool twice",
-        named(plugin)
+        in_backticks(plugin)
     );
     let fix = format!(
         "run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",

@@ -23,7 +23,7 @@ pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold, is_usual_after_colon};
-use crate::wording::{all_of, alternatives, named, quoted};
+use crate::wording::{all_of, alternatives, in_backticks, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
@@ -114,7 +114,7 @@ impl Misspelled<'_> {
         let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
         format!(
             "no prompt is named {}; did you mean {}?",
-            named(self.typed),
+            in_backticks(self.typed),
             alternatives(&meant)
         )
     }

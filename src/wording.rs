@@ -140,8 +140,8 @@ fn must_be_escaped(character: char) -> bool {
     is_invisible(character) && !is_usual(character)
 }
 
-/// Shows a name in backticks, in full so that it can be copied.
-pub(crate) fn named(name: &str) -> String {
+/// Returns a name in backticks for a message, in full so that it can be copied: `` `git:commit` ``.
+pub(crate) fn in_backticks(name: &str) -> String {
     format!("`{}`", printable(&without_password(name)))
 }
 
@@ -150,9 +150,9 @@ pub(crate) fn full_path(path: &Path) -> String {
     printable(&without_password(&path.display().to_string()))
 }
 
-/// Shows a path in backticks, in full.
-pub(crate) fn named_path(path: &Path) -> String {
-    named(&path.display().to_string())
+/// Returns a path in backticks for a message, in full: `` `/home/me/a.md` ``.
+pub(crate) fn path_in_backticks(path: &Path) -> String {
+    in_backticks(&path.display().to_string())
 }
 
 /// Lists names as alternatives: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
@@ -167,9 +167,12 @@ pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
 
 /// Lists names in backticks, with the conjunction before the last one.
 fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
-    let named: Vec<String> = names.iter().map(|name| named(name.as_ref())).collect();
+    let quoted_names: Vec<String> = names
+        .iter()
+        .map(|name| in_backticks(name.as_ref()))
+        .collect();
     list_of(
-        &named.iter().map(String::as_str).collect::<Vec<_>>(),
+        &quoted_names.iter().map(String::as_str).collect::<Vec<_>>(),
         conjunction,
     )
 }

@@ -8,7 +8,7 @@ use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use serde_json::json;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
@@ -95,7 +95,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
 
 /// Returns why Claude Code would not start a server.
 fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
-    let name = named(&server.name);
+    let name = in_backticks(&server.name);
     if is_listed(examined, "disabledMcpServers", &server.name) {
         let fix = "enable it with `/mcp` in Claude Code";
         return Some(examined.broken(format!("{name} is disabled in this project"), fix));
@@ -148,7 +148,7 @@ fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
         "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call",
         format!(
             "add {} to `permissions.allow` in its settings.json",
-            named(&tool)
+            in_backticks(&tool)
         ),
     ))
 }

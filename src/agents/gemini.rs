@@ -9,7 +9,7 @@ use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ fn disabled(examined: &Examined, server: &Registration) -> Option<Finding> {
     if enablement[&server.name]["enabled"] != false {
         return None;
     }
-    let message = format!("{} is disabled", named(&server.name));
+    let message = format!("{} is disabled", in_backticks(&server.name));
     Some(examined.broken(message, format!("run `gemini mcp enable {}`", server.name)))
 }
 

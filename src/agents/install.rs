@@ -12,7 +12,7 @@ use super::files::AgentFiles;
 use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
 use super::registration::{Registration, SERVER};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::{full_path, named, named_path, printable};
+use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -357,7 +357,7 @@ impl<'s> Planner<'s> {
             self.plan.warnings.push(format!(
                 "{}: the hook {} is not as `install` writes it, so it stays; if you do not want it, remove it yourself",
                 location(&hook.path, hook.position),
-                named(&hook.line)
+                in_backticks(&hook.line)
             ));
         }
     }
@@ -579,7 +579,7 @@ fn check_is_of_project(agent: &Agent, file: &Path, system: &System) -> Result<()
     let message = format!(
         "the working directory is not a project for {}: {} is its config for all projects",
         agent.title,
-        named_path(file)
+        path_in_backticks(file)
     );
     let fix = "leave out --project, or change to the folder of a project";
     Err(Diagnostic::new(Kind::Invalid, message, fix))
@@ -655,7 +655,7 @@ fn what_it_runs(server: &Registration) -> String {
     } else {
         "is at"
     };
-    format!("it {verb} {}", named(&server.line()))
+    format!("it {verb} {}", in_backticks(&server.line()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::types::{CallRequest, ExpandedPrompt};
 use crate::library::{BoundCall, Found, UnusedValue, joined};
 use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_piped};
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 
 /// Returns the text that an agent gets for a call of a prompt.
 ///
@@ -128,9 +128,9 @@ pub(super) fn with_unused(
 fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     let message = format!(
         "the value of {} is not in the expansion, because {} has no placeholder {}",
-        named(&unused.argument),
-        named(&prompt.name),
-        named(&prompt.placeholder(&unused.argument))
+        in_backticks(&unused.argument),
+        in_backticks(&prompt.name),
+        in_backticks(&prompt.placeholder(&unused.argument))
     );
     Diagnostic::new(
         Kind::UnusedText,
@@ -142,7 +142,7 @@ fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
 fn cannot_expand(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
     let message = format!(
         "{} cannot be expanded: {}",
-        named(&prompt.name),
+        in_backticks(&prompt.name),
         error.message
     );
     Diagnostic { message, ..error }

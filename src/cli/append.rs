@@ -4,7 +4,7 @@
 
 use super::source::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
-use crate::wording::named_path;
+use crate::wording::path_in_backticks;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
     opened.map_err(|error| {
         format!(
             "{} cannot be written to: {error}; choose a file in a folder of yours",
-            named_path(path)
+            path_in_backticks(path)
         )
     })
 }

@@ -6,7 +6,7 @@ use super::stdin;
 use crate::api::CallRequest;
 use crate::library::{Found, Library, View, is_prompt_file};
 use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 use anyhow::bail;
 use clap::{Args, Command};
 use std::io::{self, IsTerminal};
@@ -110,7 +110,7 @@ impl CallArgs {
                 error.kind = Kind::Missing;
                 error.fix = format!(
                     "for the file in the working directory, write {}",
-                    named(&format!("./{name}"))
+                    in_backticks(&format!("./{name}"))
                 );
             }
             error

@@ -21,7 +21,7 @@ use crate::sources::Trust;
 use crate::sources::pack::lock::LOCK;
 #[cfg(feature = "openapi")]
 use crate::sources::{SecretHeader, Team};
-use crate::wording::{all_of, named};
+use crate::wording::{all_of, in_backticks};
 use anyhow::bail;
 use clap::builder::TypedValueParser;
 use clap::{Arg, Command};
@@ -308,14 +308,17 @@ impl Reader<'_> {
     ) -> Option<&'k SettingsKey<T>> {
         let span = table.key(name).and_then(toml_edit::Key::span);
         if !self.is_own && OWN.contains(&name) {
-            let message = format!("{} is not taken from a file inside a project", named(name));
+            let message = format!(
+                "{} is not taken from a file inside a project",
+                in_backticks(name)
+            );
             let fix = "write it into your own settings file, in your configuration folder";
             self.problem(span, message, fix);
             return None;
         }
         let key = keys.iter().find(|key| key.name == name);
         if key.is_none() {
-            let message = format!("there is no key {}", named(name));
+            let message = format!("there is no key {}", in_backticks(name));
             self.problem(span, message, &fix_of_unknown_key(name, keys));
         }
         key
@@ -367,7 +370,7 @@ impl Reader<'_> {
 fn fix_of_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     match closest(name, names.iter().copied()) {
-        Some(similar) => format!("did you mean {}?", named(similar)),
+        Some(similar) => format!("did you mean {}?", in_backticks(similar)),
         None => format!("delete it; the keys are {}", all_of(&names)),
     }
 }
@@ -387,7 +390,7 @@ impl KeyValue<'_> {
     fn flag(&self) -> Result<bool, String> {
         match self.item.as_bool() {
             Some(flag) => Ok(flag),
-            None => Err(format!("{} must be true or false", named(self.name))),
+            None => Err(format!("{} must be true or false", in_backticks(self.name))),
         }
     }
 
@@ -398,14 +401,17 @@ impl KeyValue<'_> {
         }
         match self.item.as_str() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(format!("{} must be one value", named(self.name))),
+            None => Err(format!("{} must be one value", in_backticks(self.name))),
         }
     }
 
     fn texts(&self) -> Result<Vec<String>, String> {
         match texts(self.item) {
             Some(texts) => Ok(texts),
-            None => Err(format!("{} must be a list of texts", named(self.name))),
+            None => Err(format!(
+                "{} must be a list of texts",
+                in_backticks(self.name)
+            )),
         }
     }
 

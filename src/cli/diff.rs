@@ -4,7 +4,7 @@ use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source::PromptSource;
 use crate::library::{VersionText, difference};
-use crate::wording::{named, visible};
+use crate::wording::{in_backticks, visible};
 use anstyle::Style;
 use clap::Args;
 use serde_json::json;
@@ -62,7 +62,7 @@ impl Diff {
         if diff.is_empty() {
             reporter.note(&format!(
                 "{} has the same text as that version",
-                named(&name)
+                in_backticks(&name)
             ));
         }
         Ok(())

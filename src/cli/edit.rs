@@ -7,7 +7,7 @@ use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
 use crate::library::{Caller, Found, Layer, Library, View, create_prompt_file, delete_unchanged};
 use crate::prompt::{Diagnostic, Format, Kind, Name, Revision, Severity};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::fs;
@@ -38,7 +38,7 @@ impl Edit {
             let name = &found.name;
             bail!(
                 "{} comes from the pack {pack}; `prompt-expander show {name} | prompt-expander new NAME` makes a copy that you can edit",
-                named(name)
+                in_backticks(name)
             );
         }
         match edit_target(source, &found) {
@@ -49,7 +49,7 @@ impl Edit {
                 found.text()?; // if it cannot be read, that is the error
                 bail!(
                     "{} is in {}, which this program does not change; edit that file yourself",
-                    named(&found.name),
+                    in_backticks(&found.name),
                     full_path(&file)
                 )
             }

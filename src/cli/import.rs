@@ -12,7 +12,7 @@ use crate::prompt::{
     Diagnostic, Format, Imported, Kind, MAX_FILE, Name, Severity, import, space_in_name,
 };
 use crate::whole_file;
-use crate::wording::{count, named, named_path};
+use crate::wording::{count, in_backticks, path_in_backticks};
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use originals::{Original, Originals};
@@ -142,7 +142,7 @@ impl Import {
         ensure!(
             path.exists(),
             "there is no file or folder {}",
-            named_path(path)
+            path_in_backticks(path)
         );
         originals::read(source, format, &absolute(path))
     }
@@ -167,8 +167,12 @@ impl Import {
         let name = self.name.as_deref().context(
             "the prompt on standard input has no name; add one, as in `import - --name review`",
         )?;
-        let name = Name::new(name)
-            .map_err(|error| anyhow!("{} cannot be the name of a prompt: {error}", named(name)))?;
+        let name = Name::new(name).map_err(|error| {
+            anyhow!(
+                "{} cannot be the name of a prompt: {error}",
+                in_backticks(name)
+            )
+        })?;
         let mut file_names = format.unwrap_or(Format::OWN).file_names();
         let file_name = file_names.next().context("this format has no files")?;
         originals.prompts.push(Original {
@@ -254,8 +258,8 @@ fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
     }
     let message = format!(
         "a file {} would not be read as the prompt {}",
-        named(&file_name),
-        named(name)
+        in_backticks(&file_name),
+        in_backticks(name)
     );
     Err(Diagnostic::error(None, message, "rename the original"))
 }

@@ -6,7 +6,7 @@ use super::source::PromptSource;
 use super::{edit, new, path, rm};
 use crate::library::{Editor, TestFile};
 use crate::prompt::Name;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
@@ -97,6 +97,10 @@ impl Mv {
 
 /// Asks whether to rename a prompt although that breaks attachments or includes.
 fn is_confirmed(from: &Name, to: &Name, reporter: &Reporter) -> anyhow::Result<bool> {
-    let question = format!("Rename {} to {} anyway?", named(from), named(to));
-    reporter.confirm(&question, &format!("rename {}", named(from)))
+    let question = format!(
+        "Rename {} to {} anyway?",
+        in_backticks(from),
+        in_backticks(to)
+    );
+    reporter.confirm(&question, &format!("rename {}", in_backticks(from)))
 }

@@ -14,7 +14,7 @@ use crate::library::{
 };
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::whole_file::FileAccess;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -359,7 +359,7 @@ fn refuse_taken_name(library: &Library, name: &Name, edit_command: &str) -> anyh
     bail!(
         "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
         location(&other),
-        named(name)
+        in_backticks(name)
     )
 }
 
@@ -369,7 +369,7 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     let tests = found
         .test_file()
         .filter(|tests| !tests.is_read_only)
-        .with_context(|| format!("no test file is created for {}", named(name)))?;
+        .with_context(|| format!("no test file is created for {}", in_backticks(name)))?;
     let prompt = found
         .prompt()
         .map_err(|diagnostic| anyhow!("no test file is created: {diagnostic}"))?;

@@ -11,7 +11,7 @@ use crate::prompt::notable::with_invisible_escaped;
 use crate::sources::pack::differing_files;
 use crate::sources::pack::git::Texts;
 use crate::sources::pack::lock::{self, Pack, is_commit, parse_pack_name};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use lock_file::{LockAccess, LockFile};
@@ -214,7 +214,7 @@ fn check_new_name(name: &str, packs: &LockFile<'_>, source: &PromptSource) -> an
     match known.iter().find(|known| fold(known).starts_with(&prefix)) {
         Some(known) => bail!(
             "{} exists already; give the pack another name with `--as`",
-            named(known)
+            in_backticks(known)
         ),
         None => Ok(()),
     }
@@ -312,7 +312,7 @@ fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<Texts> {
     ensure!(
         fetched.files == pack.files,
         "{} has other texts than {} says",
-        named(&pack.version()),
+        in_backticks(&pack.version()),
         output::shown(&packs.path)
     );
     Ok(texts)

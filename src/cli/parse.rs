@@ -9,7 +9,7 @@ use super::line::{
 use super::serve::options::Serve;
 use super::source::{PromptSource, hidden_options, innermost};
 use crate::prompt::similar::closest;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
@@ -229,7 +229,10 @@ fn tip_to_expand(name: &str, input: &[OsString]) -> String {
     let mut words = vec!["prompt-expander", prompt.as_str()];
     words.extend(input.iter().map(|word| &**word));
     let command = shlex::try_join(words).unwrap_or(format!("prompt-expander {prompt}"));
-    format!("to expand the prompt {}, write `{command}`", named(name))
+    format!(
+        "to expand the prompt {}, write `{command}`",
+        in_backticks(name)
+    )
 }
 
 #[cfg(test)]

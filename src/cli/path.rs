@@ -3,7 +3,7 @@
 use super::output::{self, Reporter, full_path, shown};
 use super::source::PromptSource;
 use crate::library::Found;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn file_of_prompt(
         format!(
             "{} {} has no file; `prompt-expander show {name}` prints it",
             location(&found),
-            named(name)
+            in_backticks(name)
         )
     })
 }

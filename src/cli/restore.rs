@@ -5,7 +5,7 @@ use super::output::{self, Reporter};
 use super::path;
 use super::source::PromptSource;
 use crate::library::{Authorship, Found, Library};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Restore {
         let written = editor.restore(&name, current, target, &Authorship::default())?;
         let restored = editor
             .in_store(&name)
-            .with_context(|| format!("{} was deleted just now", named(&name)))?;
+            .with_context(|| format!("{} was deleted just now", in_backticks(&name)))?;
         let is_changed = current != Some(written.revision);
         let file = restored.place().path();
         if self.json {
@@ -55,7 +55,7 @@ impl Restore {
         match current {
             Some(_) if !is_changed => reporter.note(&format!(
                 "{} has this text already; nothing is changed",
-                named(&name)
+                in_backticks(&name)
             )),
             Some(current) => reporter.note(&format!(
                 "`prompt-expander restore {name} {}{}` undoes this",

@@ -6,7 +6,7 @@ use super::path;
 use super::source::PromptSource;
 use crate::library::{Authorship, Editor, Found, Layer, Library, View};
 use crate::prompt::Name;
-use crate::wording::{count, named};
+use crate::wording::{count, in_backticks};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -105,10 +105,9 @@ impl OwnPrompt<'_> {
     fn remove(&self, removed: &mut Vec<PathBuf>, reporter: &Reporter) -> anyhow::Result<()> {
         let OwnPrompt { editor, found } = self;
         let name = &found.name;
-        let revision = found
-            .info()
-            .revision
-            .with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
+        let revision = found.info().revision.with_context(|| {
+            format!("{} cannot be read; delete it yourself", in_backticks(name))
+        })?;
         let tests = editor.view().test_file(found);
         editor.delete(name, revision, &Authorship::default())?;
         removed.push(found.place().path());
@@ -172,7 +171,7 @@ pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     editor.in_store(&name).with_context(|| {
         format!(
             "{} was deleted; `prompt-expander restore {name}` brings it back",
-            named(&name)
+            in_backticks(&name)
         )
     })
 }

@@ -14,7 +14,7 @@ use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
 use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};
 use crate::whole_file::FileAccess;
-use crate::wording::{count, named_path, printable, thousands};
+use crate::wording::{count, path_in_backticks, printable, thousands};
 use agreed::AgreedTexts;
 use anyhow::ensure;
 use clap::{Args, Subcommand};
@@ -119,7 +119,11 @@ impl Push {
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let options = &self.options;
         let folder = &options.folder;
-        ensure!(folder.is_dir(), "there is no folder {}", named_path(folder));
+        ensure!(
+            folder.is_dir(),
+            "there is no folder {}",
+            path_in_backticks(folder)
+        );
         let reach = source.reach_of(&absolute(folder));
         let FolderTexts { files, problems } = Postgres::files_below(folder, &reach);
         options.check(&problems, reporter)?;
@@ -130,7 +134,7 @@ impl Push {
         ensure!(
             !deletes_all || self.force,
             "{} has no prompts: --prune would delete everything in the store ({}). If you want that, add --force",
-            named_path(folder),
+            path_in_backticks(folder),
             count(stored.len(), "file")
         );
         let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();

@@ -7,7 +7,7 @@ use super::source::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
 use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};
-use crate::wording::{count, named, printable, quoted, thousands};
+use crate::wording::{count, in_backticks, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
@@ -147,7 +147,7 @@ fn test_files(
         let name = &found.name;
         bail!(
             "{} has no test file; `prompt-expander new --test {name}` creates one",
-            named(name)
+            in_backticks(name)
         );
     };
     Ok(vec![tests])

@@ -2,7 +2,7 @@
 
 use super::output::Reporter;
 use crate::agents::Environment;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::{Context, anyhow, ensure};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -62,7 +62,7 @@ pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
 /// It could not be started; `fix` says what to do.
 pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<Ended> {
     let words = words(command);
-    let editor = named(&words[0].to_string_lossy());
+    let editor = in_backticks(&words[0].to_string_lossy());
     let program =
         find_program(&words[0]).map_err(|error| anyhow!("the editor {editor} {error}; {fix}"))?;
     let mut command = Command::new(program);

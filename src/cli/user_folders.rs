@@ -9,7 +9,7 @@ use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{leads_through, repository_of};
 use crate::prompt::Diagnostic;
 use crate::whole_file;
-use crate::wording::{named, named_path};
+use crate::wording::{in_backticks, path_in_backticks};
 use std::env;
 use std::fs;
 use std::io;
@@ -105,8 +105,8 @@ pub(super) fn problems() -> Vec<Diagnostic> {
 fn refusal(variable: &str, folder: &Path) -> Diagnostic {
     let message = format!(
         "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
-        named(variable),
-        named_path(folder)
+        in_backticks(variable),
+        path_in_backticks(folder)
     );
     let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
     Diagnostic::error(None, message, fix)

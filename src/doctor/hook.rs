@@ -4,7 +4,7 @@
 use super::client::{self, Start};
 use super::examination::{Examination, fine, milliseconds};
 use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope};
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl HookExamination<'_> {
             Err(finding) => return Some(finding),
         };
         if !self.is_harmless(&start) {
-            let line = named(&self.hook.line);
+            let line = in_backticks(&self.hook.line);
             let message =
                 format!("the hook is not exactly this program, so it was not run: {line}");
             let fix = format!("run it yourself, if you trust it, or {}", self.reinstall());
@@ -76,7 +76,7 @@ impl HookExamination<'_> {
         Some(match self.expand(&typed, &start) {
             Ok(time) => {
                 let time = milliseconds(time);
-                let message = format!("the hook expands {} in {time}", named(&typed));
+                let message = format!("the hook expands {} in {time}", in_backticks(&typed));
                 fine(self.registered.agent, message)
             }
             Err(problem) => self
@@ -98,7 +98,7 @@ impl HookExamination<'_> {
         let program = environment
             .find_program(command, &system.project)
             .map_err(|problem| {
-                let command = named(command);
+                let command = in_backticks(command);
                 let message = format!(
                     "the program of the hook, {command}, {problem}; no message is expanded"
                 );
@@ -147,7 +147,7 @@ impl HookExamination<'_> {
         }
         if !adds_to_prompt(&ended.stdout, self.facts.event) {
             let answer = quoted(ended.stdout.trim());
-            let typed = named(typed);
+            let typed = in_backticks(typed);
             return Err(format!("does not expand {typed}; it prints {answer}"));
         }
         Ok(ended.took)

@@ -8,7 +8,7 @@ use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
     SERVER, Scope,
 };
-use crate::wording::{count, named, quoted};
+use crate::wording::{count, in_backticks, quoted};
 use std::path::Path;
 
 /// A server that is examined.
@@ -102,7 +102,7 @@ impl<'a> ServerExamination<'a> {
                 path: &server.path,
                 position: server.position,
             },
-            name: named(&server.name),
+            name: in_backticks(&server.name),
         }
     }
 
@@ -155,7 +155,7 @@ impl<'a> ServerExamination<'a> {
         }
         let message = format!(
             "the options {} are only for {}",
-            named(&options.join(" ")),
+            in_backticks(&options.join(" ")),
             self.registered.agent.title
         );
         let fix = format!(
@@ -171,7 +171,10 @@ impl<'a> ServerExamination<'a> {
         let server = self.server;
         if server.scope == Scope::Local {
             let program = self.examination.program.display().to_string();
-            return format!("write {} as its `command` in this file", named(&program));
+            return format!(
+                "write {} as its `command` in this file",
+                in_backticks(&program)
+            );
         }
         let project = project_option(server.scope);
         let agent = self.registered.agent.name;
@@ -210,7 +213,7 @@ impl ServerExamination<'_> {
                 let message = format!(
                     "the command of {}, {}, {problem}",
                     self.name,
-                    named(&command)
+                    in_backticks(&command)
                 );
                 self.registered.broken(message, self.reinstall())
             })?;
@@ -262,7 +265,7 @@ impl ServerExamination<'_> {
         }
         let message = format!(
             "{} is looked up in PATH, which is different when {} is started from the desktop",
-            named(&start.command),
+            in_backticks(&start.command),
             agent.title
         );
         Some(self.registered.warning(message, self.reinstall()))
@@ -344,5 +347,5 @@ fn shown(start: &Start) -> String {
     let mut words = vec![start.command.as_str()];
     words.extend(start.arguments.iter().map(String::as_str));
     let line = shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "));
-    named(&line)
+    in_backticks(&line)
 }

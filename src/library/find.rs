@@ -5,7 +5,7 @@ use super::source::{Found, Layer};
 use super::view::View;
 use crate::prompt::similar::distance;
 use crate::prompt::{Diagnostic, Format, Kind, Name, fold, not_a_command, spellings, strip};
-use crate::wording::{alternatives, named, quoted};
+use crate::wording::{alternatives, in_backticks, quoted};
 use unicode_normalization::UnicodeNormalization;
 
 /// The most names that an error suggests.
@@ -220,7 +220,7 @@ impl CommandWithText {
     fn error(self) -> Diagnostic {
         let message = format!(
             "the command is {}, and what follows it ({}) is its input",
-            named(&self.name),
+            in_backticks(&self.name),
             quoted(&self.text)
         );
         let kind = Kind::TextInName { name: self.name };
@@ -236,7 +236,7 @@ pub const HOW_TO_ALLOW_EDITS: &str =
 fn editors_only(name: &Name) -> Diagnostic {
     let message = format!(
         "{} is there only for agents that may edit prompts",
-        named(name)
+        in_backticks(name)
     );
     let fix = format!("{HOW_TO_ALLOW_EDITS}, or use a token with the role `write`");
     Diagnostic::new(Kind::EditorsOnly, message, fix)

@@ -12,7 +12,7 @@ use crate::library::disk::watch::{Changes, Watch};
 use crate::library::disk::watched::{Change, Watched};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Prompt};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -539,7 +539,7 @@ fn missing_suffix_warning(file: &Path) -> Option<Diagnostic> {
     let message =
         "the file looks like a prompt, and is not read as one, because its name has no suffix";
     let name = file.file_name()?.to_string_lossy();
-    let fix = format!("rename it to {}", named(&format!("{name}.md")));
+    let fix = format!("rename it to {}", in_backticks(&format!("{name}.md")));
     Some(Diagnostic::warning(None, message, fix).in_file(file))
 }
 

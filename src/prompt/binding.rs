@@ -12,7 +12,7 @@ use super::similar;
 use super::template::INPUT;
 use super::text::beginning;
 use super::words::{pair_start, words};
-use crate::wording::{all_of, alternatives, named, quoted};
+use crate::wording::{all_of, alternatives, in_backticks, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
@@ -137,7 +137,7 @@ impl Prompt {
         let unknown = values.keys().find(|name| !known.contains(&name.as_str()))?;
         let mut message = format!("it has no argument {}", quoted(unknown));
         if let Some(closest) = similar::closest(unknown, known.iter().copied()) {
-            message += &format!(" (did you mean {}?)", named(closest));
+            message += &format!(" (did you mean {}?)", in_backticks(closest));
         }
         Some(Diagnostic::new(
             Kind::NoSuchArgument,
@@ -234,7 +234,7 @@ impl<'v> Binding<'v> {
                 self.warnings.push(format!(
                     "{} stays text; did you mean {}?",
                     quoted(word),
-                    named(&format!("{closest}="))
+                    in_backticks(&format!("{closest}="))
                 ));
                 return;
             }
@@ -281,7 +281,7 @@ fn bind_argument<'v>(
 
 /// Returns the usage of a prompt as the fix of an error shows it.
 fn shown_usage(prompt: &Prompt) -> String {
-    named(&prompt.usage().unwrap_or_default())
+    in_backticks(&prompt.usage().unwrap_or_default())
 }
 
 /// Returns the error about the text before the first pair, if no argument takes it.
@@ -339,7 +339,7 @@ fn choice_messages(prompt: &Prompt, arguments: &[Bound<'_>]) -> ChoiceMessages {
         let message = format!(
             "{} is not a choice for {}, which takes {}",
             quoted(bound.value.trim()),
-            named(&argument.name),
+            in_backticks(&argument.name),
             alternatives(&argument.choices)
         );
         if argument.strict {

@@ -22,7 +22,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::message::Messages;
 use super::model::Prompt;
 use super::text::utf8_of;
-use crate::wording::{alternatives, named, quoted, thousands};
+use crate::wording::{alternatives, in_backticks, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -192,7 +192,7 @@ impl Case {
                 }
             }
             Err(error) => {
-                let error = format!("{} cannot be expanded: {error}", named(&prompt.name));
+                let error = format!("{} cannot be expanded: {error}", in_backticks(&prompt.name));
                 CaseOutcome {
                     failures: self.compare_error(&error),
                     expansion: None,
@@ -269,7 +269,7 @@ impl Case {
         let mut failures = Vec::new();
         for text in &self.contains {
             if !expansion.contains(text) {
-                let message = format!("{} is in no line of the expansion", named(text));
+                let message = format!("{} is in no line of the expansion", in_backticks(text));
                 failures.push(CaseFailure::new("contains", message));
             }
         }
@@ -285,7 +285,7 @@ impl Case {
             if let Some((index, line)) = lines.find(|(_, line)| line.contains(text)) {
                 let number = index + 1;
                 let line = quoted(line);
-                let message = format!("{} is in line {number}: {line}", named(text));
+                let message = format!("{} is in line {number}: {line}", in_backticks(text));
                 failures.push(CaseFailure::new("lacks", message));
             }
         }
@@ -316,7 +316,7 @@ impl Case {
         let mut failures = Vec::new();
         for part in expected {
             if !error.contains(part) {
-                let message = format!("{} is not in the error: {error}", named(part));
+                let message = format!("{} is not in the error: {error}", in_backticks(part));
                 failures.push(CaseFailure::new("error", message));
             }
         }

@@ -14,7 +14,7 @@ use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{Append, Argument, Metadata, Prompt};
 use crate::prompt::template::INPUT;
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 
 /// The formats that are imported only.
 pub static IMPORTED: [Format; 3] = [
@@ -61,7 +61,7 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
     match write_and_compare(&prompt) {
         Some(text) => Ok(Imported { text, notes }),
         None => {
-            let name = named(&prompt.name);
+            let name = in_backticks(&prompt.name);
             Err(Diagnostic::error(
                 None,
                 format!("what {name} says cannot be written as one Markdown file"),

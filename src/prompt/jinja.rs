@@ -21,7 +21,7 @@ use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
 use super::text::without_empty_ends;
 use crate::lock::lock;
-use crate::wording::{in_bytes, named, quoted};
+use crate::wording::{in_backticks, in_bytes, quoted};
 use minijinja::machinery::ast::{
     self, BinOpKind, CallArg, Compare, CompareOpKind, Expr, ForLoop, Spanned, Stmt, UnaryOpKind,
 };
@@ -463,7 +463,7 @@ fn unknown_name(what: &str, name: &str, span: Span, known: &[&str]) -> Option<Mi
         return None;
     }
     let fix = match closest(name, known.iter().copied()) {
-        Some(closest) => format!("did you mean {}?", named(closest)),
+        Some(closest) => format!("did you mean {}?", in_backticks(closest)),
         None => FIX.to_owned(),
     };
     let message = format!("no {what} named {}", quoted(name));

@@ -10,7 +10,7 @@ use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
 use super::text::beginning;
 use super::write::is_draft_description;
-use crate::wording::{all_of, is_invisible, is_usual, named, quoted};
+use crate::wording::{all_of, in_backticks, is_invisible, is_usual, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -73,7 +73,7 @@ pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
         format!(
             "the name {shown} contains a space, so it cannot be typed as one word after a colon"
         ),
-        format!("rename it to {}", named(&hyphenated(name))),
+        format!("rename it to {}", in_backticks(&hyphenated(name))),
     ))
 }
 

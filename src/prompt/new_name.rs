@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::name::{COLONS, Name, hyphenated, not_a_command, strip};
-use crate::wording::{is_invisible, named, quoted};
+use crate::wording::{in_backticks, is_invisible, quoted};
 
 impl Name {
     /// Returns the name for a new prompt, from what a person typed: without spaces around it and a
@@ -35,7 +35,7 @@ fn check_typing(stripped: &str) -> Result<(), String> {
         return Err("it is empty; write a word, such as `standup`".to_owned());
     }
     if stripped.contains(char::is_whitespace) {
-        let suggestion = named(&hyphenated(stripped));
+        let suggestion = in_backticks(&hyphenated(stripped));
         return Err(format!(
             "a space ends a command in a chat; write {suggestion}"
         ));
@@ -64,7 +64,7 @@ fn check_part(part: &str) -> Result<(), String> {
     if part.is_empty() {
         return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
     }
-    let shown = named(part);
+    let shown = in_backticks(part);
     if part.starts_with('.') {
         return Err(format!(
             "a file or folder whose name begins with a dot, {shown}, is hidden and ignored"
@@ -90,7 +90,10 @@ fn is_device(part: &str) -> bool {
 /// Checks that `<name>.md` would be loaded as a prompt called `name`.
 fn check_round_trip(name: &str) -> Result<(), String> {
     if let Some((stem, _)) = Format::OWN.prompt_file(name) {
-        return Err(format!("the name has no suffix; write {}", named(stem)));
+        return Err(format!(
+            "the name has no suffix; write {}",
+            in_backticks(stem)
+        ));
     }
     let file = format!("{name}.md");
     match Format::OWN.prompt_file(&file) {

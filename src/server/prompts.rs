@@ -13,7 +13,7 @@ use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
     Piece, Prompt, Revision, Role, Summary,
 };
-use crate::wording::{alternatives, named};
+use crate::wording::{alternatives, in_backticks};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn expanded(
     };
     let bound = BoundCall::new(prompt, call);
     let expansion = found.expand_bound(bound, &join).map_err(|error| {
-        let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
+        let text = format!("{} cannot be expanded: {error}", in_backticks(&prompt.name));
         Failure::new(FailureKind::of_expansion(&error), text)
     })?;
     let menu = context.agent.map_or(MenuMessages::All, |agent| agent.menu);

@@ -14,7 +14,7 @@ use crate::jsonrpc::Json;
 use crate::library::{Found, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name, Revision};
-use crate::wording::{encoded_path, named, quoted, shortened};
+use crate::wording::{encoded_path, in_backticks, quoted, shortened};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> Stri
 /// Returns the description of a prompt, never empty, because some clients do not show a prompt
 /// without one.
 pub(super) fn description(name: &str, of_prompt: Option<String>) -> String {
-    of_prompt.unwrap_or_else(|| format!("The prompt {}", named(name)))
+    of_prompt.unwrap_or_else(|| format!("The prompt {}", in_backticks(name)))
 }
 
 const SCHEME: &str = "prompt://";

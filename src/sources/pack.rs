@@ -22,7 +22,7 @@ use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, ProjectPrompts, SETTLING, Source, Trace, Watched,
 };
 use crate::prompt::{Diagnostic, Format, Kind, Name};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use copies::{folder_of_copies, missing_files};
 use lock::{LOCK, Pack, PackLock};
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ impl ServedPacks {
 
 /// Returns the error for a pack of the project if the user has one of the same name.
 fn overridden_pack(name: &str, lock: &Path) -> Diagnostic {
-    let name = named(name);
+    let name = in_backticks(name);
     let message = format!("the project's pack {name} is not served: you have one of this name");
     let fix = "remove yours, and add it again with another name (`--as`)";
     Diagnostic::new(Kind::Clash, message, fix).in_file(lock)

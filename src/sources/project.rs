@@ -19,7 +19,7 @@ use crate::library::{
     is_for_everybody, repository_of, trust_command,
 };
 use crate::prompt::{Diagnostic, Format, Kind, Name};
-use crate::wording::{count, full_path, named};
+use crate::wording::{count, full_path, in_backticks};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -376,7 +376,7 @@ impl ProjectPrompts for Project {
         }
         Some(format!(
             "the prompt {} of this worktree is not served, because you were not shown its text here; {} shows it",
-            named(name),
+            in_backticks(name),
             trust_command(worktree.root)
         ))
     }

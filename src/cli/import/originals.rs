@@ -5,7 +5,7 @@ use crate::library::{Library, Reach, below, read_confined};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, hexai_prompts, owned_text,
 };
-use crate::wording::named_path;
+use crate::wording::path_in_backticks;
 use anyhow::ensure;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ pub(super) fn read(
     ensure!(
         !originals.prompts.is_empty() || !originals.problems.is_empty(),
         "there are no prompts in {}. If they are written for another program, name it, as in `import claude:DIR`",
-        named_path(path)
+        path_in_backticks(path)
     );
     Ok(originals)
 }

@@ -6,7 +6,7 @@ use crate::cli::output;
 use crate::cli::source::absolute;
 use crate::cli::user_folders;
 use crate::whole_file::{FileAccess, PendingFile};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
@@ -32,7 +32,7 @@ pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
         bail!(
             "rename `{}` to {}; otherwise, `doctor` and `uninstall` would not recognize it",
             output::shown(&program),
-            named(&file_name())
+            in_backticks(&file_name())
         );
     }
     Ok(program)

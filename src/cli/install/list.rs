@@ -3,7 +3,7 @@
 use crate::agents::{Registration, RegistrationStatus, SERVER, Scope};
 use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
 use crate::prompt::Position;
-use crate::wording::{named, without_password};
+use crate::wording::{in_backticks, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -125,7 +125,7 @@ fn state_of(server: &Registration) -> String {
     } else if server.name == SERVER {
         "registered".to_owned()
     } else {
-        format!("registered as {}", named(&server.name))
+        format!("registered as {}", in_backticks(&server.name))
     };
     if server.scope != Scope::User {
         state += " for this project";

@@ -7,7 +7,7 @@ use crate::sources::pack::Copies;
 use crate::sources::pack::git::{self, Texts};
 use crate::sources::pack::lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io;
@@ -86,8 +86,13 @@ impl<'r> LockFile<'r> {
     /// The lock has no such pack.
     pub(super) fn named(&self, name: &str) -> anyhow::Result<Pack> {
         let pack = self.packs.iter().find(|pack| pack.name == name);
-        pack.cloned()
-            .with_context(|| format!("there is no pack {} in {}", named(name), shown(&self.path)))
+        pack.cloned().with_context(|| {
+            format!(
+                "there is no pack {} in {}",
+                in_backticks(name),
+                shown(&self.path)
+            )
+        })
     }
 
     /// Fetches the texts of a pack at a commit, a branch or a tag, and sets the pack's commit and

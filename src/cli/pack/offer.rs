@@ -6,7 +6,7 @@ use crate::library::{Folder, Source};
 use crate::sources::pack::git::Texts;
 use crate::sources::pack::lock::Pack;
 use crate::sources::pack::{NewCopies, text_of};
-use crate::wording::{count, named};
+use crate::wording::{count, in_backticks};
 use anyhow::ensure;
 use std::path::Path;
 
@@ -38,7 +38,7 @@ impl Offer {
         ensure!(
             !self.texts.files.is_empty(),
             "{} has no prompts; name their folder with `--path`",
-            named(&self.pack.address)
+            in_backticks(&self.pack.address)
         );
         let NewCopies { temporary, prompts } = packs.copies.write(&self.pack, &self.texts.files)?;
         let version = self.pack.version();

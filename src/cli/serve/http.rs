@@ -16,7 +16,7 @@ use crate::transport::http::tls::Tls;
 use crate::transport::http::tokens::Entry;
 use crate::transport::http::{self, Keys, Options, secret_file};
 use crate::whole_file::{FileAccess, PendingFile};
-use crate::wording::{named, named_path};
+use crate::wording::{in_backticks, path_in_backticks};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
@@ -232,7 +232,7 @@ impl Http {
         if let Some(path) = &self.key {
             let needs = "--key needs a file with a key, or with two in two lines";
             let key = secret_file::read(path, "key", needs, |_| true);
-            return parse_keys(key.map_err(anyhow::Error::msg)?, &named_path(path));
+            return parse_keys(key.map_err(anyhow::Error::msg)?, &path_in_backticks(path));
         }
         match env::var_os(KEY_VARIABLE) {
             Some(key) if !key.is_empty() => parse_keys(key.into_encoded_bytes(), KEY_VARIABLE),
@@ -348,12 +348,12 @@ fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
     let mut addresses = text.to_socket_addrs().map_err(|error| {
         anyhow!(
             "--http {} is not an address: {error}; {advice}",
-            named(text)
+            in_backticks(text)
         )
     })?;
     addresses
         .next()
-        .ok_or_else(|| anyhow!("--http {} names no address; {advice}", named(text)))
+        .ok_or_else(|| anyhow!("--http {} names no address; {advice}", in_backticks(text)))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! a plugin of a repository, and a folder or a file that `check`, `test` or `import` names.
 
 use crate::prompt::{Diagnostic, FORMATS, IMPORTED, Kind};
-use crate::wording::{full_path, named_path};
+use crate::wording::{full_path, path_in_backticks};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
@@ -94,7 +94,7 @@ impl Reach {
         }
         // What a person has named is confined to one folder, which is both.
         if folder == repository {
-            let bound = named_path(folder);
+            let bound = path_in_backticks(folder);
             let message =
                 format!("the symlink points outside {bound}, to {shown}, and is not followed");
             let fix = "delete it, or replace it with a copy";

@@ -9,7 +9,7 @@
 use super::cache::Trace;
 use super::reach::{Reach, below};
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
-use crate::wording::{alternatives, named_path};
+use crate::wording::{alternatives, path_in_backticks};
 use std::fmt::Debug;
 use std::fs;
 use std::io::ErrorKind;
@@ -299,7 +299,7 @@ impl Root {
         } else {
             "has a symlink in its path that points outside the project, or back to a folder that it is in"
         };
-        let message = format!("{} {problem}", named_path(&path));
+        let message = format!("{} {problem}", path_in_backticks(&path));
         let fix = "choose another name or folder";
         Err(Diagnostic::new(Kind::NotWritable, message, fix))
     }

@@ -7,7 +7,7 @@ use super::root::{is_hidden, last_part};
 use crate::library::source::{Found, Layer, TestFile};
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Kind, Name, Prompt, TEST_SUFFIX, Tests};
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,11 +50,11 @@ fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
     let names = prompts.iter().map(|found| found.name.as_str());
     let fix = match closest(name, names) {
         Some(similar) => {
-            let file_name = named(&format!("{similar}{TEST_SUFFIX}"));
+            let file_name = in_backticks(&format!("{similar}{TEST_SUFFIX}"));
             format!("rename it to {file_name}, or delete it")
         }
         None => {
-            let file_name = named(&format!("research{TEST_SUFFIX}"));
+            let file_name = in_backticks(&format!("research{TEST_SUFFIX}"));
             format!("name it after a prompt, as in {file_name}, or delete it")
         }
     };

@@ -14,7 +14,7 @@ use crate::library::source::{
 };
 use crate::library::view::{Library, View};
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
-use crate::wording::{named, named_path, quoted};
+use crate::wording::{in_backticks, path_in_backticks, quoted};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -253,7 +253,10 @@ impl Editor<'_> {
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, Diagnostic> {
         let name = self.resolve(name)?;
         self.store.version(&name, revision)?.ok_or_else(|| {
-            let message = format!("the history of {} has no version {revision}", named(&name));
+            let message = format!(
+                "the history of {} has no version {revision}",
+                in_backticks(&name)
+            );
             Diagnostic::new(Kind::NoVersion, message, "choose one from its history")
         })
     }
@@ -282,7 +285,7 @@ impl Editor<'_> {
         }
         let message = format!(
             "{} has no earlier version: one is kept when an agent, the web page, `edit` or `restore` changes it",
-            named(&name)
+            in_backticks(&name)
         );
         let fix = "look for the text in git or in a backup";
         Err(Diagnostic::new(Kind::NoVersion, message, fix))
@@ -401,7 +404,7 @@ impl Editor<'_> {
         if prefix.contains(name) {
             return Ok(());
         }
-        let prefix = named(&prefix.to_string());
+        let prefix = in_backticks(&prefix.to_string());
         let message = format!("you can only write prompts whose names begin with {prefix}");
         Err(Diagnostic::new(
             Kind::NotWritable,
@@ -445,7 +448,7 @@ impl Editor<'_> {
             Err(error) => return error,
         };
         let message = format!("no prompt is named exactly {}", quoted(typed));
-        let fix = format!("did you mean {}?", named(&similar));
+        let fix = format!("did you mean {}?", in_backticks(&similar));
         let closest = vec![similar];
         Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
     }
@@ -473,7 +476,7 @@ impl Editor<'_> {
         let diff = shortened(self.conflict_diff(request, expected));
         let message = format!(
             "{} has changed since you read it, and nothing is written; its revision is now {current}",
-            named(request.name)
+            in_backticks(request.name)
         );
         let mut fix = "read it again, and make your change to the text as it is now".to_owned();
         if !diff.is_empty() {
@@ -524,7 +527,7 @@ impl Editor<'_> {
 
 /// Returns the error for a new prompt whose name another one has.
 fn name_is_taken(name: &Name) -> Diagnostic {
-    let message = format!("there is already a prompt named {}", named(name));
+    let message = format!("there is already a prompt named {}", in_backticks(name));
     let fix = "choose another name, or read that prompt and update it";
     Diagnostic::new(Kind::Exists, message, fix)
 }
@@ -535,17 +538,17 @@ fn deleted_meanwhile(name: &Name) -> Diagnostic {
         current: None,
         diff: String::new(),
     };
-    let message = format!("{} was deleted; nothing is written", named(name));
+    let message = format!("{} was deleted; nothing is written", in_backticks(name));
     Diagnostic::new(kind, message, "restore it, or create it again")
 }
 
 /// Returns the error for a prompt that is not in the store of the editor.
 fn not_writable(found: &Found) -> Diagnostic {
-    let name = named(&found.name);
+    let name = in_backticks(&found.name);
     let message = match found.place().file {
         Some(file) => format!(
             "{name} is in {}, where nothing is written",
-            named_path(&file)
+            path_in_backticks(&file)
         ),
         None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
         None => format!(

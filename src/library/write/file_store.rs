@@ -21,7 +21,7 @@ use crate::library::disk::root::{PromptFile, Root};
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
-use crate::wording::{named, named_path};
+use crate::wording::{in_backticks, path_in_backticks};
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -198,7 +198,7 @@ impl FileStore {
         {
             return Ok(());
         }
-        let target = named_path(target);
+        let target = path_in_backticks(target);
         let message = format!(
             "the file is a symlink to {target}, where you cannot write; nothing is written"
         );
@@ -475,7 +475,10 @@ fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<
 
 /// Returns the error for a file that is not overwritten.
 pub(crate) fn exists(path: &Path) -> Diagnostic {
-    let message = format!("{} already exists, and is not changed", named_path(path));
+    let message = format!(
+        "{} already exists, and is not changed",
+        path_in_backticks(path)
+    );
     Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
@@ -486,7 +489,7 @@ pub(crate) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
         current,
         diff: String::new(),
     };
-    let message = format!("{} is no longer as you read it", named(name));
+    let message = format!("{} is no longer as you read it", in_backticks(name));
     Diagnostic::new(kind, message, "read it again")
 }
 

@@ -8,7 +8,7 @@ use crate::library::disk::root::Root;
 use crate::library::project_prompts::PROJECT_FOLDER;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile};
-use crate::wording::named_path;
+use crate::wording::path_in_backticks;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, 
     if root.is_read_only() {
         let message = format!(
             "{} has prompts for {}, and nothing is written to it",
-            named_path(folder),
+            path_in_backticks(folder),
             root.format.title
         );
         let fix = "choose another folder";

@@ -15,7 +15,7 @@ use crate::library::disk::open::read_regular;
 use crate::library::disk::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
-use crate::wording::{named, named_path};
+use crate::wording::{in_backticks, path_in_backticks};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -228,7 +228,7 @@ impl History {
         if Revision::of(&text) != revision {
             let message = format!(
                 "the text of version {revision} of {} was changed in the history",
-                named(name)
+                in_backticks(name)
             );
             let fix = "choose another version";
             return Err(Diagnostic::new(Kind::NoVersion, message, fix));
@@ -329,7 +329,7 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
                     "another process has been writing for a long time, and holds {}; nothing is written",
-                    named_path(path)
+                    path_in_backticks(path)
                 );
                 return Err(Diagnostic::new(Kind::Busy, message, "try again"));
             }
@@ -386,14 +386,14 @@ fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), D
 
 /// Returns the diagnostic for an error of the system.
 pub(crate) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
-    let message = format!("{}: {error}", named_path(path));
+    let message = format!("{}: {error}", path_in_backticks(path));
     let fix = "correct that, or the permissions, and try again";
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 
 /// Returns the error for something that is where the history needs a folder or a file of its own.
 fn obstacle(path: &Path) -> Diagnostic {
-    let path = named_path(path);
+    let path = path_in_backticks(path);
     let message = format!(
         "{path} is a symlink or a file, and the history needs a folder there; nothing is written"
     );

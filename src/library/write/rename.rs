@@ -11,7 +11,7 @@ use crate::library::disk::root::PromptFile;
 use crate::library::disk::test_files::tests_next_to;
 use crate::prompt::{Diagnostic, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile, create_folders};
-use crate::wording::{named, named_path};
+use crate::wording::{in_backticks, path_in_backticks};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fs::{self, File};
@@ -102,13 +102,13 @@ impl FileStore {
     /// Returns the file of a prompt that can be renamed.
     fn file_to_rename(&self, from: &Name) -> Result<PromptFile, Diagnostic> {
         let Some(file) = self.files.root.resolve(from, &mut Trace::default()) else {
-            let message = format!("{} was deleted", named(from));
+            let message = format!("{} was deleted", in_backticks(from));
             return Err(Diagnostic::new(Kind::Missing, message, ""));
         };
         if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
             let message = format!(
                 "{} is a symlink, or in a folder of its own",
-                named_path(&file.path)
+                path_in_backticks(&file.path)
             );
             let fix = "rename it, or the folder, yourself";
             return Err(Diagnostic::new(Kind::NotWritable, message, fix));

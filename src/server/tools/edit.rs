@@ -7,7 +7,7 @@ use super::super::reply::Outcome;
 use crate::jsonrpc::{Json, Object, read};
 use crate::library::{Authorship, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -149,7 +149,7 @@ impl EditArguments<'_> {
             return Ok(expected);
         }
         editor.resolve(self.command)?;
-        let command = named(self.command);
+        let command = in_backticks(self.command);
         let fix =
             format!("read {command} with prompt_history, and give its `revision` as `expected`");
         Err(Diagnostic::new(

@@ -4,7 +4,7 @@ use super::operation::{Parameter, ParameterLocation, ValueType, fill};
 use super::request::to_json;
 use super::schema::{MergedValue, elements, plain_text};
 use crate::prompt::{Argument, MAX_ARGUMENTS};
-use crate::wording::{named, quoted};
+use crate::wording::{in_backticks, quoted};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -147,7 +147,7 @@ impl OperationInputs {
             None => true,
         };
         if !has_usual_style || !value.get("content").is_null() {
-            let name = named(name);
+            let name = in_backticks(name);
             return Err(format!(
                 "its parameter {name} has `content` or a `style` that is not supported"
             ));
@@ -298,7 +298,7 @@ impl DescribedInput<'_, '_> {
         };
         if to_json(self.value_type(), &default).is_err() || !argument.allows(&default) {
             let default = quoted(&default);
-            let name = named(self.name);
+            let name = in_backticks(self.name);
             return Err(format!(
                 "the default {default} of {name} is not used: it does not fit the `type` or the \
                  `enum`"

@@ -4,7 +4,7 @@ use super::address::BaseUrl;
 use super::operation::{OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill};
 use crate::library::ServiceRequest;
 use crate::prompt::{Bound, Diagnostic, Kind};
-use crate::wording::{in_bytes, named, quoted};
+use crate::wording::{in_backticks, in_bytes, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -200,7 +200,7 @@ impl ParameterValue<'_> {
     /// Returns the error for a value that is not what its parameter takes.
     fn type_error(&self, expected: &str) -> Diagnostic {
         let value = quoted(&self.bound.value);
-        let name = named(self.bound.name);
+        let name = in_backticks(self.bound.name);
         Diagnostic::new(
             Kind::BadValue,
             format!("{value} is not what {name} takes"),

@@ -1,7 +1,7 @@
 //! Parts of an OpenAPI document: parameters, bodies and schemas, with what they refer to.
 
 use super::operation::ValueType;
-use crate::wording::named;
+use crate::wording::in_backticks;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -136,7 +136,7 @@ fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, S
             return Ok(value);
         }
     }
-    let shown = named(&format!("$ref: {reference}"));
+    let shown = in_backticks(&format!("$ref: {reference}"));
     Err(format!(
         "{shown} is not in the document, and no other is read"
     ))

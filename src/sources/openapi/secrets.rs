@@ -3,7 +3,7 @@
 use super::operation::{HeaderValue, SecretHeader};
 use crate::library::read;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{named, printable};
+use crate::wording::{in_backticks, printable};
 use std::env;
 use ureq::http;
 
@@ -72,7 +72,7 @@ fn read_content(value: &HeaderValue) -> Result<String, String> {
 /// Returns the error for a secret header that cannot be sent, as a clause about the server.
 fn secret_error(header: &SecretHeader, reason: &str) -> Diagnostic {
     let value = header.value.description();
-    let name = named(&header.name);
+    let name = in_backticks(&header.name);
     let reason = printable(reason);
     Diagnostic::new(
         Kind::Service,

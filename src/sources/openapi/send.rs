@@ -7,7 +7,7 @@ use super::reply::ServiceReply;
 use super::secrets::{Secret, conceal, read_secrets};
 use crate::library::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Messages};
-use crate::wording::{in_bytes, named, printable, shortened};
+use crate::wording::{in_backticks, in_bytes, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -275,7 +275,7 @@ pub(in crate::sources) fn exchange_error(
             let error_text = error.to_string();
             let reason = printable(&shortened(&error_text, MAX_REASON));
             (
-                format!("at {} cannot be reached: {reason}", named(url)),
+                format!("at {} cannot be reached: {reason}", in_backticks(url)),
                 "check that it is running, its address and its certificate, and that the network \
                  works",
             )

@@ -2,7 +2,7 @@
 
 use super::processes::ProcessTree;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{in_bytes, named, quoted};
+use crate::wording::{in_backticks, in_bytes, quoted};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -113,7 +113,7 @@ impl Meter<'_> {
 
     /// Returns the error for a repository that exceeds a bound. `message` follows its address.
     fn too_long(&self, message: &str, fix: &str) -> Diagnostic {
-        let message = format!("{} {message}", named(self.address));
+        let message = format!("{} {message}", in_backticks(self.address));
         Diagnostic::new(Kind::TooLong, message, fix)
     }
 

@@ -9,7 +9,7 @@ use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
 use super::lock::{FileChoice, MAX_FILES, Pack, is_commit};
 use super::run::{STDOUT, refused, run_git};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, sha256};
-use crate::wording::{count, in_bytes, named, quoted};
+use crate::wording::{count, in_backticks, in_bytes, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -203,8 +203,8 @@ impl Repository<'_> {
 
     /// Returns the error for a branch, a tag or a commit that the repository does not have.
     fn no_commit_error(&self, version: &str) -> Diagnostic {
-        let address = named(&self.address);
-        let message = format!("{address} has no commit at {}", named(version));
+        let address = in_backticks(&self.address);
+        let message = format!("{address} has no commit at {}", in_backticks(version));
         let fix = "push one, or choose a branch, a tag or a commit that it has, with `--ref`";
         refused(message, fix)
     }
@@ -216,7 +216,7 @@ impl Repository<'_> {
             [name] => Ok(name.clone()),
             [] => Err(self.no_commit_error(reference)),
             [first, ..] => {
-                let reference = named(reference);
+                let reference = in_backticks(reference);
                 let message =
                     format!("{reference} is ambiguous: a branch and a tag have this name");
                 let fix = format!("choose one, as in `--ref {first}`");
@@ -311,7 +311,7 @@ impl Repository<'_> {
         if error.kind == Kind::TooLong {
             return Err(error);
         }
-        let (address, path) = (named(&self.address), named(&pack.path));
+        let (address, path) = (in_backticks(&self.address), in_backticks(&pack.path));
         let message = format!("{address} has no folder {path}");
         Err(refused(message, "correct `--path`"))
     }

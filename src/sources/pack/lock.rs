@@ -7,7 +7,7 @@
 use crate::library::{PROJECT_FOLDER, create_with_folders, failed, read, replace};
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold, is_partial, sha256};
 use crate::whole_file::FileAccess;
-use crate::wording::{is_hex, named, printable, without_password};
+use crate::wording::{in_backticks, is_hex, printable, without_password};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -155,7 +155,7 @@ fn syntax_error(error: &serde_json::Error) -> Diagnostic {
 impl Pack {
     /// Returns the error for an entry of the lock that somebody has edited.
     fn invalid(&self, reason: &str) -> Diagnostic {
-        let name = named(&self.name);
+        let name = in_backticks(&self.name);
         let message =
             format!("the pack {name} is not as `prompt-expander pack` writes it: {reason}");
         Diagnostic::error(None, message, RESTORE)
@@ -239,7 +239,7 @@ impl Pack {
 
     /// Returns the error for a file whose content is not what the lock records.
     pub(super) fn differs(&self, reason: &str) -> Diagnostic {
-        let version = named(&self.version());
+        let version = in_backticks(&self.version());
         let message =
             format!("not the file of the pack {version} in {LOCK}, and not served: {reason}");
         let fix =

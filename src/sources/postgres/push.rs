@@ -6,7 +6,7 @@ use crate::library::{
     Authorship, Folder, Reach, Root, Rows, Source, is_hidden, read, read_confined,
 };
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
-use crate::wording::named;
+use crate::wording::in_backticks;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -291,6 +291,9 @@ fn changed_meanwhile(path: &str) -> Diagnostic {
         current: None,
         diff: String::new(),
     };
-    let message = format!("{} has just been changed; nothing is written", named(path));
+    let message = format!(
+        "{} has just been changed; nothing is written",
+        in_backticks(path)
+    );
     Diagnostic::new(kind, message, "run the command again")
 }
