@@ -116,19 +116,26 @@ impl Prefix {
         name.starts_with(&*self.0)
     }
 
-    /// Returns whether prompts of a folder, such as `team-a/git/`, may exist for the caller: the
-    /// folder is in that of the prefix, or the other way round.
+    /// Returns whether some prompts of a folder may exist for the caller. `folder` ends with a
+    /// slash, and is empty for the folder of all prompts.
+    ///
+    /// For the prefix `team-a/`, these are the folders in it, such as `team-a/git/`, and the
+    /// folders that contain it.
     pub(crate) fn overlaps(&self, folder: &str) -> bool {
         folder.starts_with(&*self.0) || self.0.starts_with(folder)
     }
 
-    /// Returns whether a file of a prompts folder is in the folder of this prefix. `target` is the
-    /// path of the file without symlinks.
-    pub(crate) fn has_file(&self, folder: &Path, target: &Path) -> bool {
-        fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
+    /// Returns whether a file is in the folder of this prefix below `prompts_folder`. `target` is
+    /// the path of the file without symlinks.
+    pub(crate) fn has_file(&self, prompts_folder: &Path, target: &Path) -> bool {
+        match fs::canonicalize(prompts_folder.join(self.folder())) {
+            Ok(prefix_folder) => target.starts_with(prefix_folder),
+            // There is no such folder, so it has no file.
+            Err(_) => false,
+        }
     }
 
-    /// Returns the folder, without the slash after it.
+    /// Returns the prefix without its final slash: `team-a` for `team-a/`.
     pub(crate) fn folder(&self) -> &str {
         self.0.trim_end_matches('/')
     }

@@ -11,13 +11,20 @@ use unicode_normalization::UnicodeNormalization;
 /// The most names that an error suggests.
 const MAX_SUGGESTED: usize = 3;
 
+/// From this number of letters on, a name may have two typing mistakes instead of one.
+const LONG_NAME: usize = 8;
+
+/// The distance of two names that have only their beginning in common. Every other similar name is
+/// nearer.
+const ONLY_BEGINNING: usize = usize::MAX;
+
 impl View {
-    /// Finds the prompt that was typed, as a person types it after a colon or a client passes it
-    /// on. Its file may be broken.
+    /// Finds the prompt whose name a person typed after a colon, or a client passed on. The file of
+    /// the prompt may be broken.
     ///
-    /// The exact name is tried first, without a scan. Then a leading colon, spaces around the name,
-    /// letter case, `:` for `/`, and composed or separate accents are ignored where exactly one
-    /// prompt matches.
+    /// The exact name is tried first, since it needs no list of all prompts. Then differences in
+    /// spelling are ignored, if exactly one prompt matches: a leading colon, spaces around the
+    /// name, letter case, `:` for `/`, and composed or separate accents.
     ///
     /// # Errors
     /// There is no such prompt.
@@ -28,8 +35,9 @@ impl View {
         }
     }
 
-    /// Finds the prompt that was typed, without a scan: nothing but a leading colon, spaces around
-    /// the name, `:` for `/`, and composed or separate accents are ignored.
+    /// Finds the prompt whose name was typed, without listing all prompts. Letter case counts. A
+    /// leading colon, spaces around the name, `:` for `/`, and composed or separate accents make no
+    /// difference.
     pub fn find_exactly(&self, typed: &str) -> Option<Found> {
         if let Some(found) = self.get_typed(typed) {
             return Some(found);
@@ -38,12 +46,16 @@ impl View {
         spellings.iter().find_map(|name| self.get_typed(name))
     }
 
-    /// Returns the prompt whose name was typed without a mistake.
+    /// Returns the prompt with exactly this name; `None` also if no prompt can have the name.
     fn get_typed(&self, name: &str) -> Option<Found> {
         self.get(&Name::new(name).ok()?)
     }
 
-    /// Scans all names for the one that was typed in another spelling.
+    /// Finds the only prompt whose name equals what was typed, apart from spelling, or whose last
+    /// part does: `commit` for `git/commit`.
+    ///
+    /// # Errors
+    /// What was typed is empty; no prompt or several prompts match.
     fn find_any_spelling(&self, typed: &str) -> Result<Found, Diagnostic> {
         if strip(typed).is_empty() {
             let message = "the command is empty; it must be the name of a prompt";
@@ -55,25 +67,26 @@ impl View {
         let mut matching: Vec<&Found> = prompts.iter().collect();
         matching.retain(|found| fold(&found.name) == folded);
         match matching[..] {
-            [only] => Ok(only.clone()),
-            [] => match with_last_part(&prompts, typed) {
-                Some(found) => Ok(found.clone()),
-                None => Err(self.unknown(typed, &folded, &names)),
-            },
-            _ => Err(ambiguous(typed, &matching)),
+            [only] => return Ok(only.clone()),
+            [] => {}
+            _ => return Err(ambiguous_name_error(typed, &matching)),
+        }
+        match with_last_part(&prompts, typed) {
+            Some(found) => Ok(found.clone()),
+            None => Err(self.unknown_name_error(typed, &folded, &names)),
         }
     }
 
-    /// Returns the error that says why none of these names is what was typed. `folded` is what was
-    /// typed, as [`fold`] returns it.
-    fn unknown(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
+    /// Returns the error that says why no prompt has the name `typed`. `folded` is the result of
+    /// [`fold`] for `typed`, and `names` are the names of all prompts.
+    fn unknown_name_error(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
         if let Ok(name) = Name::new(folded)
             && let Some(found) = self.only_for_editors(&name)
         {
-            return editors_only(&found.name);
+            return editors_only_error(&found.name);
         }
         if let Some(name) = with_other_slashes(folded, names) {
-            return no_such_prompt(typed, vec![name.clone()]);
+            return no_such_prompt_error(typed, vec![name.clone()]);
         }
         if let Some(command) = CommandWithText::parse(typed, names) {
             return command.error();
@@ -82,78 +95,101 @@ impl View {
             let message = format!("{} looks like {other}, not like a command", quoted(typed));
             return Diagnostic::new(Kind::NotACommand, message, "");
         }
-        no_such_prompt(typed, closest(folded, names))
+        no_such_prompt_error(typed, closest(folded, names))
     }
 
-    /// Returns the spelling of a name in the library, if the two differ only in how accents are
-    /// stored: a second file could not be told apart from the first.
+    /// Returns the name of the prompt that differs from `name` only in composed or separate
+    /// accents; without exactly one such prompt, `name` itself.
+    ///
+    /// A person could not tell a second file with such a name from the first.
     pub fn stored_spelling(&self, name: Name) -> Name {
         if self.get(&name).is_some() {
             return name;
         }
-        let mut equal = self.list().found;
-        equal.retain(|found| found.name.nfc().eq(name.nfc()));
-        match &equal[..] {
+        let mut prompts = self.list().found;
+        prompts.retain(|found| found.name.nfc().eq(name.nfc()));
+        match &prompts[..] {
             [only] => only.name.clone(),
             _ => name,
         }
     }
 }
 
-/// Returns the prompt with this last part of its name, such as `commit` for `git/commit`, if it is
-/// the only one in the user's own folders and those of agents.
+/// Returns the prompt whose name has `typed` as its last part, such as `git/commit` for `commit`;
+/// `None` if there are several.
+///
+/// Only prompts in the user's own folders, and in the user's folders of agents, count.
 pub(crate) fn with_last_part<'f>(
-    found: impl IntoIterator<Item = &'f Found>,
+    prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Option<&'f Found> {
     let typed = strip(typed);
-    let mut matching = found.into_iter().filter(|found| {
+    let mut only = None;
+    for found in prompts {
         let is_of_user = matches!(found.layer, Layer::USER | Layer::AGENT);
-        is_of_user && last_part(&found.name).is_some_and(|part| part.nfc().eq(typed.nfc()))
-    });
-    let first = matching.next()?;
-    matching.next().is_none().then_some(first)
+        if !is_of_user || !has_last_part(&found.name, typed) {
+            continue;
+        }
+        if only.is_some() {
+            return None;
+        }
+        only = Some(found);
+    }
+    only
 }
 
-/// Returns what follows the last `/` of a name, if it has one.
+/// Returns whether `part` follows the last `/` of a name. Composed and separate accents are equal.
+fn has_last_part(name: &str, part: &str) -> bool {
+    match last_part(name) {
+        Some(last) => last.nfc().eq(part.nfc()),
+        None => false,
+    }
+}
+
+/// Returns what follows the last `/` of a name: `commit` for `git/commit`; `None` without a `/`.
 fn last_part(name: &str) -> Option<&str> {
     name.rsplit_once('/').map(|(_, part)| part)
 }
 
-/// Returns the names, the nearest first, that a person may have meant by what they typed in a
-/// message: those with this last part, and those that are one edit away or, from eight letters on,
-/// two.
+/// Returns the names that a person may have meant who typed `typed` in a message, the nearest
+/// first.
+///
+/// These are the names with `typed` as their last part, and those that differ from it by a typing
+/// mistake: one edit or, in a long name, two.
 pub(crate) fn similar_names<'f>(
-    found: impl IntoIterator<Item = &'f Found>,
+    prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Vec<Name> {
     let folded = fold(typed);
-    let names = found.into_iter().map(|found| &found.name);
+    let names = prompts.into_iter().map(|found| &found.name);
     nearest(names, |name| typing_distance(&folded, &fold(name)))
 }
 
 /// Returns how many edits separate a name from what was typed in a message; `None` if there are too
-/// many for a typing mistake. Both are folded.
+/// many for a typing mistake. Both texts are results of [`fold`].
 fn typing_distance(typed: &str, name: &str) -> Option<usize> {
     if name == typed || last_part(name) == Some(typed) {
         return Some(0);
     }
-    let most = if name.chars().count() < 8 { 1 } else { 2 };
-    distance(typed, name).filter(|edits| *edits <= most)
+    let is_long = name.chars().count() >= LONG_NAME;
+    let max_edits = if is_long { 2 } else { 1 };
+    distance(typed, name).filter(|edits| *edits <= max_edits)
 }
 
-/// Returns names to suggest: those with a similar spelling, and those with the same beginning or
-/// the same last part.
+/// Returns names to suggest for what was typed, the nearest first: names with a similar spelling,
+/// and names with the same beginning or the same last part. `folded` is the result of [`fold`].
 fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
     nearest(names.iter().copied(), |name| {
         suggestion_distance(folded, &fold(name))
     })
 }
 
-/// Returns how far a name is from what was typed; `None` if it is not similar. Both are folded.
+/// Returns how far a name is from what was typed; `None` if it is not similar. Both texts are
+/// results of [`fold`].
 ///
-/// It is 0 if only folders before the name or a suffix after it differ, otherwise the number of
-/// edits, and [`usize::MAX`] if the two have only their beginning in common.
+/// The distance is 0 if only the folders or a suffix differ, as in `commit` and `research.md` for
+/// `git/commit` and `research`. Otherwise, it is the number of edits or, for a name of which only
+/// the beginning was typed, [`ONLY_BEGINNING`].
 fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
     let last = last_part(name).unwrap_or(name);
     if last == typed || is_file_of(typed, name) {
@@ -164,17 +200,21 @@ fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
         return Some(least);
     }
     let is_beginning = name.starts_with(typed) || last.starts_with(typed);
-    (typed.len() >= 2 && is_beginning).then_some(usize::MAX)
+    if typed.len() >= 2 && is_beginning {
+        Some(ONLY_BEGINNING)
+    } else {
+        None
+    }
 }
 
-/// Returns whether a file, such as `research.md`, is that of a prompt of this name.
+/// Returns whether a file name belongs to the prompt `name`: `research.md` to `research`.
 fn is_file_of(file: &str, name: &str) -> bool {
     let prompt_file = Format::OWN.prompt_file(file);
     prompt_file.is_some_and(|(stem, _)| stem == name)
 }
 
-/// Returns the names with the least distance, the nearest first. A name without a distance is left
-/// out.
+/// Returns the names with the least distance, the nearest first, and at most [`MAX_SUGGESTED`].
+/// Names for which `distance_of` returns `None` are left out.
 fn nearest<'n>(
     names: impl Iterator<Item = &'n Name>,
     distance_of: impl Fn(&Name) -> Option<usize>,
@@ -190,7 +230,8 @@ fn nearest<'n>(
     near.into_iter().map(|(_, name)| name.clone()).collect()
 }
 
-/// Returns the name that was typed with other slashes: with `\` for `/`, or with a slash too many.
+/// Returns the name that differs from what was typed only in slashes: `git/commit` for `git\commit`
+/// or `/git//commit`. `folded` is the result of [`fold`] for what was typed.
 fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
     let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();
     segments.retain(|segment| !segment.is_empty());
@@ -233,7 +274,7 @@ pub const HOW_TO_ALLOW_EDITS: &str =
     "write `edit = true` into prompt-expander's config.toml, and restart the server";
 
 /// Returns the error for a prompt that exists only for callers who may edit prompts.
-fn editors_only(name: &Name) -> Diagnostic {
+fn editors_only_error(name: &Name) -> Diagnostic {
     let message = format!(
         "{} is there only for agents that may edit prompts",
         in_backticks(name)
@@ -243,20 +284,20 @@ fn editors_only(name: &Name) -> Diagnostic {
 }
 
 /// Returns the error for a name that several prompts have in another spelling.
-fn ambiguous(typed: &str, matching: &[&Found]) -> Diagnostic {
+fn ambiguous_name_error(typed: &str, matching: &[&Found]) -> Diagnostic {
     let names: Vec<Name> = matching.iter().map(|found| found.name.clone()).collect();
     let message = format!("no prompt is named exactly {}", quoted(typed));
     Diagnostic::new(Kind::Ambiguous, message, did_you_mean(&names))
 }
 
 /// Returns the error for a name that no prompt has. `closest` are names to suggest.
-fn no_such_prompt(typed: &str, closest: Vec<Name>) -> Diagnostic {
+fn no_such_prompt_error(typed: &str, closest: Vec<Name>) -> Diagnostic {
     let message = format!("no prompt named {}", quoted(typed));
     let fix = did_you_mean(&closest);
     Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
 }
 
-/// Returns the question whether one of these names was meant; nothing if there are none.
+/// Returns a question such as ``did you mean `plan` or `review`?``; an empty text without names.
 fn did_you_mean(names: &[Name]) -> String {
     if names.is_empty() {
         String::new()

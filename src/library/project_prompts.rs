@@ -54,7 +54,7 @@ pub(crate) struct ChangedTexts {
 }
 
 impl ChangedTexts {
-    /// Returns a line that counts them.
+    /// Returns a line for a person: how many texts have changed, and the command that shows them.
     pub(crate) fn hint(&self) -> String {
         let root = full_path(&self.root);
         let command = trust_command(&self.root);
@@ -68,9 +68,11 @@ impl ChangedTexts {
     }
 }
 
-/// Returns the command that shows the texts of a repository, as a user types it.
+/// Returns the command that shows the texts of a repository, in backquotes and quoted for a shell:
+/// `prompt-expander trust '/my work/repo'`.
 pub(crate) fn trust_command(root: &Path) -> String {
     let shown = full_path(root);
+    // Quoting fails only for a NUL, which no path has.
     let argument = shlex::try_quote(&shown).unwrap_or_default();
     format!("`prompt-expander trust {argument}`")
 }

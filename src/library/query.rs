@@ -23,6 +23,9 @@ const MIN_SHARED: usize = 200;
 /// The longest word that may be misspelled, in characters.
 const MAX_MISSPELLED: usize = 64;
 
+/// How many bytes of memory a list reserves for the search text of a prompt: most are shorter.
+const RESERVED_PER_PROMPT: usize = 512;
+
 /// The prompts that match a query and a tag.
 #[derive(Debug, Clone)]
 pub struct Selection {
@@ -35,8 +38,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Returns what lists show of the prompts. They are read meanwhile, and the broken ones become
-    /// problems.
+    /// Reads the prompts one after the other, and returns what lists show of each. Broken prompts
+    /// are left out, and added to the [problems](Selection::problems).
     pub fn read(&mut self) -> impl Iterator<Item = (&Found, Arc<Summary>, Info)> {
         let Selection { found, problems } = self;
         infos(found).filter_map(|(found, info)| match info.summary.clone() {
@@ -53,8 +56,8 @@ impl Selection {
 }
 
 impl View {
-    /// Selects the prompts that match all words of a query and have a tag; without query and tag,
-    /// all. Letter case and a leading `#` of the tag make no difference.
+    /// Selects the prompts that match all words of `query` and have `tag`; all prompts, if both are
+    /// `None`. Letter case and a leading `#` of the tag make no difference.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
         let mut listing = self.list();
         listing
@@ -70,12 +73,12 @@ impl View {
     }
 }
 
-/// Returns the prompts that match a query and have a tag, the best first. A broken file may have
-/// any tag.
-fn matching_prompts(found: &[Found], query: &str, tag: Option<&str>) -> Vec<Found> {
-    let mut texts = SearchTexts::for_prompts(found.len());
-    let mut tagged = Vec::new();
-    for (found, info) in infos(found) {
+/// Returns the prompts that match a query and have a tag, the best match first. A broken file
+/// counts as one with the tag, since its tags are unknown.
+fn matching_prompts(prompts: &[Found], query: &str, tag: Option<&str>) -> Vec<Found> {
+    let mut texts = SearchTexts::for_prompts(prompts.len());
+    let mut tagged_prompts = Vec::new();
+    for (found, info) in infos(prompts) {
         let summary = info.summary.as_deref().ok();
         if let (Some(summary), Some(tag)) = (summary, tag)
             && !has_tag(summary, tag)
@@ -83,11 +86,11 @@ fn matching_prompts(found: &[Found], query: &str, tag: Option<&str>) -> Vec<Foun
             continue;
         }
         texts.push(&search_text(&found.name, summary));
-        tagged.push(found.clone());
+        tagged_prompts.push(found.clone());
     }
     let mut matching = Vec::new();
     let costs = costs(query, &texts.slices(), misspelling_costs);
-    for (cost, found) in costs.into_iter().zip(tagged) {
+    for (cost, found) in costs.into_iter().zip(tagged_prompts) {
         if let Some(cost) = cost {
             matching.push((cost, found));
         }
@@ -107,7 +110,7 @@ impl SearchTexts {
     /// Returns an empty text, with room for the texts of this many prompts.
     fn for_prompts(count: usize) -> SearchTexts {
         SearchTexts {
-            all: String::with_capacity(512 * count),
+            all: String::with_capacity(RESERVED_PER_PROMPT * count),
             ends: vec![0],
         }
     }
@@ -125,19 +128,21 @@ impl SearchTexts {
     }
 }
 
-/// Reads what lists show of these prompts.
-fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
-    let chunks = found.chunks(CHUNK);
+/// Returns each prompt with what lists show of it. [`CHUNK`] prompts are read at a time.
+fn infos(prompts: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
+    let chunks = prompts.chunks(CHUNK);
     chunks.flat_map(|chunk| chunk.iter().zip(read_infos(chunk)))
 }
 
-/// Reads what lists show of these prompts. Two threads share many: with two idle cores, the first
-/// list of 1,000 prompts takes 12 ms instead of 19, most of them in the parser.
-fn read_infos(found: &[Found]) -> Vec<Info> {
-    if found.len() < MIN_SHARED {
-        return read_each_info(found);
+/// Reads what lists show of these prompts, on two threads if there are many.
+///
+/// With two idle cores, the first list of 1,000 prompts takes 12 ms instead of 19, most of them in
+/// the parser.
+fn read_infos(prompts: &[Found]) -> Vec<Info> {
+    if prompts.len() < MIN_SHARED {
+        return read_each_info(prompts);
     }
-    let (half, other_half) = found.split_at(found.len() / 2);
+    let (half, other_half) = prompts.split_at(prompts.len() / 2);
     thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, || read_each_info(other_half));
         let mut infos = read_each_info(half);
@@ -151,8 +156,8 @@ fn read_infos(found: &[Found]) -> Vec<Info> {
 }
 
 /// Reads what lists show of these prompts, on this thread.
-fn read_each_info(found: &[Found]) -> Vec<Info> {
-    found.iter().map(|found| found.info()).collect()
+fn read_each_info(prompts: &[Found]) -> Vec<Info> {
+    prompts.iter().map(|found| found.info()).collect()
 }
 
 /// Returns whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
@@ -161,17 +166,18 @@ pub(crate) fn has_tag(summary: &Summary, tag: &str) -> bool {
     summary.tags.iter().any(|other| bare_tag(other) == tag)
 }
 
-/// Returns the form in which all spellings of a tag are equal.
+/// Returns the form in which all spellings of a tag are equal: `rust` for ` #Rust`.
 fn bare_tag(tag: &str) -> String {
     tag.trim().trim_start_matches('#').to_lowercase()
 }
 
 /// Returns the text of a prompt in which words are searched: its name, tags, title and description.
 ///
-/// Letter case, accents and full-width forms make no difference in it. Each part ends with a line
-/// break, which no word contains, and a NUL is between two fields. They are one text, because
-/// 10,000 prompts are searched at each key. A broken file, or one that is not read yet, has only
-/// its name.
+/// The text is normalized, so that letter case, accents and full-width forms make no difference. A
+/// line break ends each name, tag, title and description, and a NUL precedes the tags, the title
+/// and the description: `git/commit\n\0git\nquality\n\0commit message\n\0`. One text is faster
+/// than four, and 10,000 prompts are searched at each key. Without a summary, because the file is
+/// broken or not read yet, the text has only the name.
 pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
     let mut text = normalized(name) + "\n";
     let Some(summary) = summary else {
@@ -192,7 +198,8 @@ pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
     text
 }
 
-/// Returns a text in which letter case, accents and full-width forms make no difference.
+/// Returns a text in lowercase, without accents, and with ASCII for full-width forms: `cafe` for
+/// `Ｃafé`.
 fn normalized(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -236,13 +243,14 @@ fn name(prompt: &str) -> &str {
     }
 }
 
-/// Returns the least cost of a match in the search text of a prompt; `None` if there is no match.
-/// `kind_in` returns how a word matches a part of the field with this rank.
-fn cost(prompt: &str, kind_in: impl Fn(usize, &str) -> Option<MatchKind>) -> Option<u32> {
-    for (rank, field) in prompt.split('\0').enumerate() {
-        let kinds = field.lines().filter_map(|part| kind_in(rank, part));
+/// Returns the cost of the best match in a [search text](search_text); `None` without a match.
+///
+/// A match in an earlier field costs less than any match in a later one. `match_part` gets the rank
+/// of a field, which is 0 for the name, and a part of it, such as one tag.
+fn cost(search_text: &str, match_part: impl Fn(usize, &str) -> Option<MatchKind>) -> Option<u32> {
+    for (rank, field) in search_text.split('\0').enumerate() {
+        let kinds = field.lines().filter_map(|part| match_part(rank, part));
         if let Some(best) = kinds.min() {
-            // What matches in one field costs less than any match in the next.
             return Some(MatchKind::COUNT * rank as u32 + best as u32);
         }
     }
@@ -250,11 +258,11 @@ fn cost(prompt: &str, kind_in: impl Fn(usize, &str) -> Option<MatchKind>) -> Opt
 }
 
 /// Returns the indices of the prompts that match a query while it is typed, the best first; equal
-/// matches keep their order. `prompts` are their search texts.
+/// matches keep their order. `prompts` are the [search texts](search_text) of the prompts.
 ///
-/// A word matches as in a list, except for one that is in no prompt: its letters may be scattered
-/// in a name (`gco` is `git/commit`), and a misspelling is looked for in names only, since that is
-/// done at each key.
+/// A word matches as in a list, unless no prompt has it. Then its letters may be scattered in a
+/// name (`gco` matches `git/commit`), and misspellings are searched in names only, because the
+/// search is repeated at each key.
 pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     let costs = costs(query, &prompts, similar_name_costs);
@@ -279,21 +287,27 @@ fn similar_name_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     name_costs(prompts, |name| misspelling.is_of(name))
 }
 
-/// Returns the cost of each prompt for a word that is almost in its name.
+/// Returns the cost of each prompt whose name is similar to a word, as `is_similar` says, and
+/// `None` for the others.
 fn name_costs(prompts: &[&str], is_similar: impl Fn(&str) -> bool) -> Vec<Option<u32>> {
     let cost = MatchKind::Misspelled as u32;
-    let costs = prompts.iter();
+    let mut costs = Vec::with_capacity(prompts.len());
+    for prompt in prompts {
+        costs.push(is_similar(name(prompt)).then_some(cost));
+    }
     costs
-        .map(|prompt| is_similar(name(prompt)).then_some(cost))
-        .collect()
 }
 
-/// Returns whether a text has these letters in their order.
+/// Returns whether a text has these letters in their order, as `git/commit` has those of `gco`.
 fn is_scattered(letters: &str, text: &str) -> bool {
-    let mut following = text.chars();
-    letters
-        .chars()
-        .all(|letter| following.any(|other| other == letter))
+    let mut text_letters = text.chars();
+    for letter in letters.chars() {
+        // The search continues after the letter before.
+        if !text_letters.any(|other| other == letter) {
+            return false;
+        }
+    }
+    true
 }
 
 /// A word of a query.
@@ -327,11 +341,12 @@ impl QueryWord {
 /// What is ignored around a word of a query.
 const PUNCTUATION: [char; 7] = ['"', '\'', ',', '.', ';', '?', '!'];
 
-/// Returns what each prompt costs as an answer to a query; the best match costs least. `None` if a
-/// prompt does not match all words.
+/// Returns the cost of each prompt for a query: the sum of its costs for all words, which is least
+/// for the best match. `None` if a prompt does not match all words.
 ///
-/// A word matches as it is written, anywhere in a name and from the beginning of a word in the
-/// other fields. For a word that is in no prompt at all, `similar_costs` returns the costs.
+/// A word matches as it is written: anywhere in a name, and at the beginning of a word in the other
+/// fields. If no prompt has a word, `similar_costs` returns the costs for the word. `prompts` are
+/// [search texts](search_text).
 fn costs(
     query: &str,
     prompts: &[&str],
@@ -362,8 +377,8 @@ fn has_match(costs: &[Option<u32>]) -> bool {
     costs.iter().any(Option::is_some)
 }
 
-/// Returns the cost of each prompt for a query that is the beginning of a name, such as `git/`: 0
-/// if the name begins with it, and `None`, which is no match, if not.
+/// Returns for each prompt 0 if its name begins with a prefix such as `git/`, and `None`, which is
+/// no match, if not.
 fn prefix_costs(prefix: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let mut costs = Vec::with_capacity(prompts.len());
     for prompt in prompts {
@@ -374,7 +389,7 @@ fn prefix_costs(prefix: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     costs
 }
 
-/// Returns the cost of each prompt for a word that is in it as it is written.
+/// Returns the cost of each prompt for a word that must match as it is written.
 fn exact_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let exact = ExactWord {
         word,
@@ -409,16 +424,24 @@ impl ExactWord<'_> {
         cost(prompt, |rank, part| self.kind_in(rank, part))
     }
 
-    /// Returns how the word matches a part of the field with this rank.
+    /// Returns the best match of the word in a part of a field, such as one tag. `rank` is that of
+    /// the field. Within a word, only a name matches.
     fn kind_in(&self, rank: usize, part: &str) -> Option<MatchKind> {
-        let places = self.finder.find_iter(part.as_bytes());
-        places
-            .map(|start| self.kind_at(part, start))
-            .filter(|kind| rank == NAME_RANK || *kind != MatchKind::Substring)
-            .min()
+        let mut best = None;
+        for start in self.finder.find_iter(part.as_bytes()) {
+            let kind = self.kind_at(part, start);
+            if kind == MatchKind::Substring && rank != NAME_RANK {
+                continue;
+            }
+            if best.is_none_or(|best| kind < best) {
+                best = Some(kind);
+            }
+        }
+        best
     }
 
-    /// Returns how the word matches at its place in a text.
+    /// Returns how the word matches the text that has it at the byte `start`: as a whole word, as
+    /// the beginning of one, or within one.
     fn kind_at(&self, text: &str, start: usize) -> MatchKind {
         let before = text[..start].chars().next_back();
         if !is_boundary(before, self.word.chars().next()) {
@@ -489,26 +512,28 @@ impl Misspelling<'_> {
         }
     }
 
-    /// Returns whether the word is a misspelling of a text, or of a word in it.
+    /// Returns whether the word is a misspelling of a whole text, or of a word in the text.
     fn is_of(&self, text: &str) -> bool {
         if self.max_edits == 0 || !self.has_letters_in(text) {
             return false;
         }
         let mut words = text.split(|letter: char| !letter.is_alphanumeric());
-        words.any(|known| self.is_near(known)) || self.is_near(text)
+        words.any(|other| self.is_near(other)) || self.is_near(text)
     }
 
-    /// Returns whether a text has nearly all letters of the word, since an edit adds or changes one
-    /// letter. It leaves few texts for the number of edits, which takes far longer to find out.
+    /// Returns whether a text has all letters of the word, except for at most one for each edit.
+    ///
+    /// This quick check excludes most texts before their edits are counted, which takes far longer.
     fn has_letters_in(&self, text: &str) -> bool {
         let missing = self.word.chars().filter(|letter| !text.contains(*letter));
         missing.count() <= self.max_edits
     }
 
-    /// Returns whether the word is at most [`max_edits`](Misspelling::max_edits) away from another.
-    fn is_near(&self, known: &str) -> bool {
-        known.chars().count().abs_diff(self.length) <= self.max_edits
-            && strsim::osa_distance(self.word, known) <= self.max_edits
+    /// Returns whether at most [`max_edits`](Misspelling::max_edits) edits separate the word from
+    /// another one.
+    fn is_near(&self, other: &str) -> bool {
+        other.chars().count().abs_diff(self.length) <= self.max_edits
+            && strsim::osa_distance(self.word, other) <= self.max_edits
     }
 }
 

@@ -28,30 +28,40 @@ pub(crate) fn seen_with(prefix: &Prefix, found: Found) -> Found {
 }
 
 impl SeenWithPrefix {
-    /// Returns the same error, unless it is in a file that the caller may not see.
-    fn shown(&self, error: Diagnostic) -> Diagnostic {
-        let own = self.found.place().path();
-        let is_shown = match &error.file {
-            Some(file) => self.is_visible(file, &own),
+    /// Returns an error as the caller may see it.
+    ///
+    /// An error in a file that the caller may see stays as it is. Any other error becomes one about
+    /// the prompt's own file, which says only that a file that it includes is wrong.
+    fn visible_error(&self, error: Diagnostic) -> Diagnostic {
+        let prompt_file = self.found.place().path();
+        let is_visible = match &error.file {
+            Some(file) => self.is_visible(file, &prompt_file),
             None => true,
         };
-        if is_shown {
-            let further = error.further.into_iter();
-            let further = further.map(|error| self.shown(error)).collect();
+        if is_visible {
+            let mut further = Vec::with_capacity(error.further.len());
+            for other in error.further {
+                further.push(self.visible_error(other));
+            }
             return Diagnostic { further, ..error };
         }
         let prefix = quoted(&self.prefix.to_string());
         let message = format!("something is wrong in a file that it includes, outside of {prefix}");
         let fix = "ask somebody who may see that file to run `prompt-expander check`";
-        Diagnostic::new(error.kind, message, fix).in_file(own)
+        Diagnostic::new(error.kind, message, fix).in_file(prompt_file)
     }
 
-    /// Returns whether the caller may see a file: it is the prompt's `own`, or in the folder of the
-    /// prefix above that.
-    fn is_visible(&self, file: &Path, own: &Path) -> bool {
-        let mut above = own.ancestors();
-        let folder = above.find(|folder| folder.ends_with(self.prefix.folder()));
-        file == own || folder.is_some_and(|folder| file.starts_with(folder))
+    /// Returns whether the caller may see a file: it is the file of the prompt, or in the folder of
+    /// the prefix that the prompt is in.
+    fn is_visible(&self, file: &Path, prompt_file: &Path) -> bool {
+        if file == prompt_file {
+            return true;
+        }
+        let mut folders = prompt_file.ancestors();
+        match folders.find(|folder| folder.ends_with(self.prefix.folder())) {
+            Some(prefix_folder) => file.starts_with(prefix_folder),
+            None => false,
+        }
     }
 }
 
@@ -62,7 +72,9 @@ impl Handle for SeenWithPrefix {
 
     fn info(&self) -> Info {
         let info = self.found.info();
-        let summary = info.summary.map_err(|error| Box::new(self.shown(*error)));
+        let summary = info
+            .summary
+            .map_err(|error| Box::new(self.visible_error(*error)));
         Info { summary, ..info }
     }
 
@@ -71,12 +83,14 @@ impl Handle for SeenWithPrefix {
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        self.found.prompt().map_err(|error| self.shown(error))
+        self.found
+            .prompt()
+            .map_err(|error| self.visible_error(error))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let messages = self.found.messages(bound, join);
-        messages.map_err(|error| self.shown(error))
+        messages.map_err(|error| self.visible_error(error))
     }
 
     fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
@@ -89,6 +103,8 @@ impl Handle for SeenWithPrefix {
 
     fn check(&self) -> Vec<Diagnostic> {
         let problems = self.found.check().into_iter();
-        problems.map(|problem| self.shown(problem)).collect()
+        problems
+            .map(|problem| self.visible_error(problem))
+            .collect()
     }
 }
