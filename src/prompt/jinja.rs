@@ -51,7 +51,9 @@ const UNSUPPORTED: &str = "this is not supported in a template";
 /// A body that was checked, as minijinja gets it. It has the same lines; a loop goes over the lines
 /// of a text, and each value is counted when it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Template(String);
+pub(super) struct Template {
+    source: String,
+}
 
 /// A template, and where it uses values.
 #[derive(Debug)]
@@ -84,47 +86,49 @@ impl Template {
     /// body. If the body cannot be parsed to its end, only the first mistake.
     pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
         check_line_lengths(body).map_err(|mistake| vec![mistake])?;
-        let TagScan {
-            body,
-            added,
-            mistakes,
-            ..
-        } = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
-        if mistakes.len() > MAX_TEMPLATE_NESTING {
+        let scan = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
+        let body = scan.body;
+        if scan.mistakes.len() > MAX_TEMPLATE_NESTING {
             // Each may be a block within the one before it, deeper than the parser can go.
-            return Err(mistakes);
+            return Err(scan.mistakes);
         }
-        let tree = match parse(&body, "", Default::default()) {
+        let tree = match parse(&body, TEMPLATE_NAME, Default::default()) {
             Ok(tree) => tree,
-            // What was found before is perhaps the reason why the rest cannot be parsed.
+            // A tag that is not supported is perhaps the reason why the body cannot be parsed.
             Err(error) => {
-                let first = mistakes.into_iter().next();
-                return Err(vec![first.unwrap_or_else(|| syntax_mistake(&body, &error))]);
+                let first_tag = scan.mistakes.into_iter().next();
+                return Err(vec![
+                    first_tag.unwrap_or_else(|| syntax_mistake(&body, &error)),
+                ]);
             }
         };
         let mut fence = Fence {
             names: [names, &[INPUT]].concat(),
             items: Vec::new(),
-            added,
+            additions: scan.additions,
             placeholders: Vec::new(),
-            mistakes,
+            mistakes: scan.mistakes,
         };
         fence.check_statement(&tree);
         if !fence.mistakes.is_empty() {
             fence.mistakes.sort_by_key(|mistake| mistake.at);
             return Err(fence.mistakes);
         }
-        // The source that is rendered calls filters that count what is written. It must parse, too.
-        let source = with_additions(&body, fence.added);
+        // The additions are filters that count bytes when the template is rendered. With them, the
+        // source must parse, too.
+        let source = with_additions(&body, fence.additions);
         Environment::empty()
             .template_from_str(&source)
             .map_err(|error| vec![syntax_mistake(&body, &error)])?;
         Ok(ParsedTemplate {
-            template: Template(source),
+            template: Template { source },
             placeholders: fence.placeholders,
         })
     }
 }
+
+/// The name of a template for minijinja, which no message shows.
+const TEMPLATE_NAME: &str = "";
 
 /// Refuses a body with a line that is longer than [`MAX_LINE`], which minijinja cannot parse.
 fn check_line_lengths(body: &str) -> Result<(), Mistake> {
@@ -144,31 +148,32 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
 
 /// Inserts texts into a body: ` (` at the byte 8 of `for x in y` and `)|lines` at its end make
 /// `for x in ( y)|lines`.
-fn with_additions(body: &str, mut added: Vec<Addition>) -> String {
-    added.sort_unstable_by_key(|addition| addition.at);
+fn with_additions(body: &str, mut additions: Vec<Addition>) -> String {
+    additions.sort_unstable_by_key(|addition| addition.at);
     let mut source = String::with_capacity(body.len());
-    let mut copied = 0;
-    for Addition { at, text } in added {
-        source += &body[copied..at];
+    let mut copy_start = 0; // what precedes this byte of the body is in the source
+    for Addition { at, text } in additions {
+        source += &body[copy_start..at];
         source += text;
-        copied = at;
+        copy_start = at;
     }
-    source += &body[copied..];
+    source += &body[copy_start..];
     source
 }
 
 /// Returns the mistake for an error of minijinja, at the beginning of its line.
 fn syntax_mistake(body: &str, error: &Error) -> Mistake {
-    let lines_before = error.line().unwrap_or(1).saturating_sub(1);
-    let lines = body.split_inclusive('\n').take(lines_before);
+    let line_count_before = error.line().unwrap_or(1).saturating_sub(1);
+    let lines_before = body.split_inclusive('\n').take(line_count_before);
+    let line_start = lines_before.map(str::len).sum();
     let message = format!(
         "the template has a mistake in this line: {}",
         error_text(error)
     );
-    unsupported(lines.map(str::len).sum(), message)
+    unsupported(line_start, message)
 }
 
-/// Returns the mistake that a body has something at this byte which no template may have.
+/// Returns a mistake at this byte of a body, with the fix that lists what a template may have.
 fn unsupported(at: usize, message: impl Into<String>) -> Mistake {
     Mistake {
         at,
@@ -176,6 +181,7 @@ fn unsupported(at: usize, message: impl Into<String>) -> Mistake {
     }
 }
 
+/// Returns the bytes of the body that a span of minijinja stands for.
 fn range_of(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
@@ -185,7 +191,7 @@ struct TagScan {
     /// The body with `elif` in place of `elsif`. Every other byte keeps its position.
     body: String,
     /// What to add so that loops go over lines.
-    added: Vec<Addition>,
+    additions: Vec<Addition>,
     /// Tags that are not supported.
     mistakes: Vec<Mistake>,
     /// How many blocks each open tag stands for: each `elif` is a block in the one before it, up to
@@ -207,7 +213,7 @@ impl TagScan {
     fn scan(body: &str) -> Result<TagScan, Mistake> {
         let mut scan = TagScan {
             body: body.to_owned(),
-            added: Vec::new(),
+            additions: Vec::new(),
             mistakes: Vec::new(),
             blocks: Vec::new(),
             token_count: 0,
@@ -225,12 +231,11 @@ impl TagScan {
         Ok(scan)
     }
 
-    /// Reads the next token of the body.
+    /// Reads the next token of the body, which has these bytes.
     ///
     /// The first word in a tag is the name of the tag, which [`TagScan::add_tag`] records. The list
-    /// of a loop gets a filter, so that the loop goes over the lines of a text: `for x in y`
-    /// becomes
-    /// `for x in ( y)|lines`.
+    /// of a loop gets a filter, so that the loop goes over the lines of a text:
+    /// `{% for x in y %}` becomes `{% for x in ( y)|lines %}`.
     fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
         self.token_count += 1;
         self.index_in_tag += 1;
@@ -239,14 +244,15 @@ impl TagScan {
             Token::VariableStart => self.index_in_tag = 1,
             Token::TemplateData(_) | Token::BlockStart => self.index_in_tag = 0,
             Token::Ident(word) if self.index_in_tag == 1 => self.add_tag(word, range),
+            // The words before it are `for` and the name of the item.
             Token::Ident("in") if self.is_in_loop_tag && self.index_in_tag == 3 => {
-                self.added.push(Addition {
+                self.additions.push(Addition {
                     at: range.end,
                     text: " (",
                 });
             }
             Token::BlockEnd if self.is_in_loop_tag => {
-                self.added.push(Addition {
+                self.additions.push(Addition {
                     at: self.previous_end,
                     text: ")|lines",
                 });
@@ -256,7 +262,8 @@ impl TagScan {
         }
     }
 
-    /// Records a tag by its first word, and reports a tag that is not supported.
+    /// Records a tag by its first word, which has these bytes, and reports a tag that is not
+    /// supported. `elsif` becomes `elif` in the body.
     fn add_tag(&mut self, word: &str, range: &Range<usize>) {
         match word {
             "else" => {}
@@ -268,9 +275,10 @@ impl TagScan {
                 if let Some(levels) = self.blocks.last_mut() {
                     *levels += 1;
                 }
-                // minijinja knows only `elif`. Spaces after it keep all later offsets.
-                let padded = format!("{:1$}", "elif", word.len());
-                self.body.replace_range(range.clone(), &padded);
+                if word == "elsif" {
+                    // minijinja knows only `elif`. The space after it keeps all later offsets.
+                    self.body.replace_range(range.clone(), "elif ");
+                }
             }
             "endif" | "endfor" => {
                 self.blocks.pop();
@@ -303,10 +311,11 @@ impl TagScan {
 
 /// Walks a syntax tree, and refuses what is not supported.
 struct Fence<'n> {
+    /// The names of the arguments, and of the input.
     names: Vec<&'n str>,
     /// The names that the enclosing loops give to their items.
     items: Vec<String>,
-    added: Vec<Addition>,
+    additions: Vec<Addition>,
     placeholders: Vec<Placeholder>,
     mistakes: Vec<Mistake>,
 }
@@ -381,6 +390,7 @@ impl Fence<'_> {
         }
     }
 
+    /// Checks a comparison such as `a == b` or `a not in b`, with the values on both sides.
     fn check_comparison(&mut self, comparison: &Spanned<Compare<'_>>) {
         self.check_expression(&comparison.expr);
         for compared in &comparison.ops {
@@ -392,6 +402,8 @@ impl Fence<'_> {
         }
     }
 
+    /// Checks a filter such as `name|replace("a", "b")`, with its value and its arguments. An
+    /// argument may have no name, as in `default(value="x")`.
     fn check_filter(&mut self, filter: &Spanned<ast::Filter<'_>>) {
         let known = FILTERS.map(|(name, _)| name);
         self.mistakes
@@ -408,6 +420,7 @@ impl Fence<'_> {
         }
     }
 
+    /// Returns whether an expression is `loop`, within a loop.
     fn is_loop_variable(&self, expression: &Expr<'_>) -> bool {
         matches!(expression, Expr::Var(variable) if variable.id == "loop") && !self.items.is_empty()
     }
@@ -426,22 +439,23 @@ impl Fence<'_> {
         self.meter_value(span);
     }
 
-    /// Adds a filter after a value, which counts its bytes when the template is rendered: `x`
-    /// becomes
-    /// `x|read`.
+    /// Adds a filter after the value at this span, which counts its bytes when the template is
+    /// rendered: `x` becomes `x|read`.
     fn meter_value(&mut self, span: Span) {
-        self.added.push(Addition {
+        self.additions.push(Addition {
             at: range_of(span).end,
             text: "|read",
         });
     }
 
+    /// Records that the template may not have what is at this span.
     fn refuse(&mut self, span: Span, message: &str) {
         self.mistakes
             .push(unsupported(range_of(span).start, message));
     }
 }
 
+/// Returns whether an operator is supported: `==`, `!=`, `in`, `and` or `or`.
 fn is_supported(operator: &BinOpKind) -> bool {
     matches!(
         operator,
@@ -457,8 +471,9 @@ fn is_supported_comparison(operator: &CompareOpKind) -> bool {
     )
 }
 
-/// Returns the mistake for a name that is not among the known ones, with the nearest of them.
-fn unknown_name(what: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
+/// Returns a mistake if a name is not among the known ones: ``no filter named `uper` ``, with the
+/// fix ``did you mean `upper`?``. `kind` says what has such a name: `filter`, `argument`.
+fn unknown_name(kind: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
     if known.contains(&name) {
         return None;
     }
@@ -466,7 +481,7 @@ fn unknown_name(what: &str, name: &str, span: Span, known: &[&str]) -> Option<Mi
         Some(closest) => format!("did you mean {}?", in_backticks(closest)),
         None => FIX.to_owned(),
     };
-    let message = format!("no {what} named {}", quoted(name));
+    let message = format!("no {kind} named {}", quoted(name));
     Some(Mistake {
         at: range_of(span).start,
         diagnostic: Diagnostic::error(None, message, fix),
@@ -484,20 +499,23 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
+    /// Returns whether nothing but empty lines was rendered.
     pub(super) fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// Returns the text as pieces that follow each other without anything between them.
+    /// Returns the text as pieces that follow each other without anything between them: the text
+    /// of the prompt before each value, the value, and the text after the last value. Pieces of
+    /// text may be empty.
     pub(super) fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces = Vec::with_capacity(2 * self.values.len() + 1);
-        let mut end = self.range.start;
+        let mut text_start = self.range.start;
         for value in &self.values {
-            pieces.push(Piece::Text(&self.text[end..value.start]));
+            pieces.push(Piece::Text(&self.text[text_start..value.start]));
             pieces.push(Piece::Value(&self.text[value.clone()]));
-            end = value.end;
+            text_start = value.end;
         }
-        pieces.push(Piece::Text(&self.text[end..self.range.end]));
+        pieces.push(Piece::Text(&self.text[text_start..self.range.end]));
         pieces
     }
 }
@@ -506,12 +524,15 @@ impl Rendered {
 pub(super) struct Renderer {
     values: Value,
     environment: Environment<'static>,
-    used: Arc<Mutex<Used>>,
+    /// Shared with the functions of the environment.
+    state: Arc<Mutex<RenderState>>,
+    /// How many steps the templates took that are rendered.
     steps: u64,
 }
 
 impl Renderer {
-    /// Returns a renderer for templates that use these values, by their names.
+    /// Returns a renderer for templates that use these values, by their names. A [`Piece::Value`]
+    /// is from the call, a [`Piece::Text`] from the prompt, such as a default.
     pub(super) fn new<'v>(values: impl Iterator<Item = (&'v str, Piece<'v>)>) -> Renderer {
         let mut call_values = HashSet::new();
         let mut template_values = Vec::new();
@@ -522,11 +543,11 @@ impl Renderer {
             }
             template_values.push((name, Value::from(text)));
         }
-        let used = Arc::default();
+        let state = Arc::default();
         Renderer {
             values: Value::from_pairs(template_values),
-            environment: environment(&used, call_values),
-            used,
+            environment: environment(&state, call_values),
+            state,
             steps: 0,
         }
     }
@@ -545,15 +566,16 @@ impl Renderer {
             Ok(steps) => self.steps += steps,
             Err(error) => return Err(render_error(&error, first_line)),
         }
-        Ok(lock(&self.used).take_rendered())
+        Ok(lock(&self.state).take_rendered())
     }
 
-    /// Writes the text of a template. Returns how many steps it took.
+    /// Writes the text of a template into the state. Returns how many steps it took.
     fn write(&self, template: &Template) -> Result<u64, Error> {
-        let compiled = self.environment.template_from_str(&template.0)?;
-        let captured = compiled.render_captured_to(self.values.clone(), Output(&self.used))?;
+        let compiled = self.environment.template_from_str(&template.source)?;
+        let output = OutputWriter { state: &self.state };
+        let captured = compiled.render_captured_to(self.values.clone(), output)?;
         match captured.state().fuel_levels() {
-            Some((consumed, _)) => Ok(consumed),
+            Some((consumed_steps, _remaining_steps)) => Ok(consumed_steps),
             None => Ok(0),
         }
     }
@@ -574,6 +596,7 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
         .at(Position::at_line(line))
 }
 
+/// Returns the message of an error of minijinja, without its line.
 fn error_text(error: &Error) -> String {
     match error.detail() {
         Some(detail) => detail.to_owned(),
@@ -582,16 +605,18 @@ fn error_text(error: &Error) -> String {
 }
 
 /// Writes the text of a template, up to the limit for all texts of a prompt.
-struct Output<'u>(&'u Mutex<Used>);
+struct OutputWriter<'r> {
+    state: &'r Mutex<RenderState>,
+}
 
-impl io::Write for Output<'_> {
+impl io::Write for OutputWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut used = lock(self.0);
-        used.written += bytes.len();
-        if used.written > MAX_EXPANSION {
+        let mut state = lock(self.state);
+        state.total_length += bytes.len();
+        if state.total_length > MAX_EXPANSION {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        used.text.extend(bytes);
+        state.text.extend(bytes);
         Ok(bytes.len())
     }
 
@@ -600,26 +625,27 @@ impl io::Write for Output<'_> {
     }
 }
 
-/// What the templates of a prompt have used of their limits.
+/// The text that is being rendered, and what all templates of a prompt have used of their limits.
 #[derive(Debug, Default)]
-struct Used {
+struct RenderState {
     filters: FilterBudget,
     /// How many bytes the texts of all messages have.
-    written: usize,
-    /// The text that is being written.
+    total_length: usize,
+    /// The text of the current message.
     text: Vec<u8>,
     /// Where in this text there are values of the call.
     values: Vec<Range<usize>>,
 }
 
-impl Used {
-    /// Takes the text that was written, without the empty lines at its start and end.
+impl RenderState {
+    /// Takes the text of the current message, without the empty lines at its start and end. A value
+    /// keeps only its part between them.
     fn take_rendered(&mut self) -> Rendered {
-        // A template writes nothing but texts.
+        // The text is UTF-8, because a template writes nothing but texts.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let body = without_empty_ends(&text);
-        let dropped = text.split_inclusive('\n').take(body.dropped);
-        let start = dropped.map(str::len).sum();
+        let empty_lines = text.split_inclusive('\n').take(body.dropped);
+        let start = empty_lines.map(str::len).sum();
         let end = start + body.text.len();
         let mut values = std::mem::take(&mut self.values);
         for value in &mut values {
@@ -633,24 +659,29 @@ impl Used {
     }
 }
 
-/// Returns an environment that records which ranges of the output are values of the call, and so no
-/// text of the prompt. An output counts as a value of the call if it equals one of `call_values`.
-fn environment(used: &Arc<Mutex<Used>>, call_values: HashSet<Arc<str>>) -> Environment<'static> {
+/// Returns an environment that records in the state which ranges of the output are values of the
+/// call, and so no text of the prompt. An output counts as a value of the call if it equals one of
+/// `call_values`.
+fn environment(
+    state: &Arc<Mutex<RenderState>>,
+    call_values: HashSet<Arc<str>>,
+) -> Environment<'static> {
     let mut environment = Environment::empty();
-    let output_used = Arc::clone(used);
+    let output_state = Arc::clone(state);
     environment.set_formatter(move |output, _, value| {
         let text = text_of_value(value);
-        let start = lock(&output_used).text.len();
+        // The lock ends with this line, because the output takes it, too.
+        let start = lock(&output_state).text.len();
         output.write_str(&text)?;
         if call_values.contains(&*text) {
-            lock(&output_used).values.push(start..start + text.len());
+            lock(&output_state).values.push(start..start + text.len());
         }
         Ok(())
     });
     for (name, filter) in FILTERS.into_iter().chain(ADDED_FILTERS) {
-        let used = Arc::clone(used);
+        let filter_state = Arc::clone(state);
         environment.add_filter(name, move |value: Value, arguments: Rest<Value>| {
-            filter(&mut lock(&used).filters, &value, &arguments)
+            filter(&mut lock(&filter_state).filters, &value, &arguments)
         });
     }
     environment

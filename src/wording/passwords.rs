@@ -35,30 +35,33 @@ const SCHEMES: [&str; 8] = [
 /// The text is divided into gaps (blanks, quotes and brackets) and what is between them. An address
 /// ends at the next gap or, if a quote precedes it, at the closing quote.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
-    let text = without_password_values(text, is_gap);
+    let text = without_password_values(text, ends_value_in_text);
     if !text.contains('@') {
         return text;
     }
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(start) = rest.find(|character| !is_gap(character)) {
-        let (gap, after) = rest.split_at(start);
-        let (address, following) = after.split_at(address_end(gap, after));
-        shown += gap;
-        shown += &without_password(address);
-        rest = following;
+    let mut output = String::with_capacity(text.len());
+    let mut remainder = &*text;
+    while let Some(gap_end) = remainder.find(|character| !is_gap(character)) {
+        let (gap, after_gap) = remainder.split_at(gap_end);
+        let (address, after_address) = after_gap.split_at(address_end(gap, after_gap));
+        output += gap;
+        output += &without_password(address);
+        remainder = after_address;
     }
-    shown += rest;
-    shown.into()
+    output += remainder;
+    output.into()
 }
 
-/// Returns an address in which `…` replaces its password, and each value of `password=`.
+/// Returns an address in which `…` replaces its password, and each value of `password=`:
+/// `https://me:…@host` for `https://me:pw@host`.
+///
+/// The address is the whole text, even if there are spaces in it.
 pub(crate) fn without_password(address: &str) -> String {
-    let mut shown = without_password_values(address, char::is_whitespace).into_owned();
-    if let Some(password) = password_range(&shown) {
-        shown.replace_range(password, "…");
+    let mut output = without_password_values(address, ends_value_in_address).into_owned();
+    if let Some(password) = password_range(&output) {
+        output.replace_range(password, "…");
     }
-    shown
+    output
 }
 
 /// Returns whether a character separates an address from other text: a blank or a quote.
@@ -68,19 +71,27 @@ fn is_gap(character: char) -> bool {
 
 /// Returns the length of the address at the start of `text`. `gap` is what precedes the address.
 ///
-/// A password may contain blanks and quotes, as in `https://me:p w'x@host`.
+/// - After a quote, the address ends at the closing quote or at the end of the line: `a b` of
+///   `a b' c`, if the gap ends in `'`.
+/// - Otherwise, it ends at the next gap: `a` of `a b' c`.
+/// - If this is within a password, as in `https://me:p w'x@host`, the address ends after the last
+///   `@` of the line.
 fn address_end(gap: &str, text: &str) -> usize {
-    let end = match gap.chars().next_back() {
-        Some(quote) if !quote.is_whitespace() => text.find([quote, '\n']),
-        _ => text.find(is_gap),
+    let before_address = gap.chars().next_back();
+    let gap_or_quote = match before_address.filter(|last| !last.is_whitespace()) {
+        Some(quote) => text.find([quote, '\n']),
+        None => text.find(is_gap),
     };
-    let end = end.unwrap_or(text.len());
+    let end = gap_or_quote.unwrap_or(text.len());
     if !ends_within_password(&text[..end]) {
         return end;
     }
-    // The password goes on up to an `@`. It may contain an `@` itself, so the last one counts.
-    let rest_of_line = text[end..].split('\n').next().unwrap_or_default();
-    rest_of_line.rfind('@').map_or(end, |at| end + at + 1)
+    // The password may contain an `@` itself, so the last one ends it.
+    let line_after = text[end..].split('\n').next().unwrap_or_default();
+    match line_after.rfind('@') {
+        Some(at_sign) => end + at_sign + "@".len(),
+        None => end,
+    }
 }
 
 /// Returns whether an address was cut within its password, at a blank or a quote: `https://me:p` of
@@ -105,22 +116,28 @@ fn ends_within_password(address: &str) -> bool {
     !is_port && !password_or_port.contains('@')
 }
 
-/// Returns the range of the password in an address: `pw` of `https://me:pw@host`.
+/// Returns the range of the secret in an address: `pw` of `https://me:pw@host`.
+///
+/// If the password is empty or `x-oauth-basic`, the user is a token of GitHub, so the range is that
+/// of the whole login: `token:x-oauth-basic` of `https://token:x-oauth-basic@host`.
 fn password_range(address: &str) -> Option<Range<usize>> {
-    let end = address.rfind('@')?;
-    let start = login_start(address)?;
-    let login = address.get(start..end)?;
-    if start == 0 && is_sentence(login) {
+    let login_end = address.rfind('@')?;
+    let login_start = login_start(address)?;
+    let login = address.get(login_start..login_end)?;
+    if login_start == 0 && is_sentence(login) {
         return None;
     }
     let colon = match login.find(':') {
         Some(colon) => colon,
         None => login.to_ascii_lowercase().find("%3a")?,
     };
-    // GitHub accepts a token as the user, with this password or none. The token is the secret.
-    let is_token = matches!(&login[colon..], ":" | ":x-oauth-basic");
-    let hidden = if is_token { 0 } else { colon + 1 };
-    Some(start + hidden..end)
+    let has_token = matches!(&login[colon..], ":" | ":x-oauth-basic");
+    let secret_start = if has_token {
+        login_start
+    } else {
+        login_start + colon + 1 // of `%3a`, `3a` is hidden, too
+    };
+    Some(secret_start..login_end)
 }
 
 /// Returns whether a text before an `@`, without a scheme, has words of a sentence, such as
@@ -140,9 +157,12 @@ fn is_sentence(text: &str) -> bool {
 /// | `me:pw@host:x.git` | 0 |
 /// | `file:///tmp/a:b@c`, `/tmp/a:b@c` | `None`: the path of a file |
 fn login_start(address: &str) -> Option<usize> {
-    if let Some(at) = address.find("://") {
-        let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");
-        return (!is_file).then_some(at + "://".len());
+    if let Some(colon) = address.find("://") {
+        let is_file = address[colon..].starts_with(":///") && address[..colon].ends_with("file");
+        if is_file {
+            return None;
+        }
+        return Some(colon + "://".len());
     }
     if let Some(end) = scheme_end(address) {
         return Some(end);
@@ -182,54 +202,96 @@ fn is_path(address: &str) -> bool {
 ///   the first colon.
 /// - A path with one colon, such as `/tmp/a:b@c`, has no login.
 fn login_start_in_path(path: &str) -> Option<usize> {
-    if let Some(at) = path.find(":/") {
-        return Some(at + ":/".len());
+    if let Some(colon) = path.find(":/") {
+        return Some(colon + ":/".len());
     }
     let first_colon = path.find(':')?;
     let has_second_colon = path[first_colon + 1..].contains(':');
     if !has_second_colon || !path.contains('@') {
         return None;
     }
-    let slash = path[..first_colon].rfind(['/', '\\']);
-    Some(slash.map_or(0, |at| at + 1))
+    match path[..first_colon].rfind(['/', '\\']) {
+        Some(slash) => Some(slash + 1),
+        None => Some(0),
+    }
 }
 
-/// Returns a text in which `…` replaces each value of `password=`, as in `host=h password='x'` or
-/// `?password=x&sslmode=require`. A value without quotes ends at `&`, or where `is_end` says so.
-fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str> {
+/// Returns a text in which `…` replaces each value of `password=`: `host=h password=… user=me` for
+/// `host=h password='x y' user=me`.
+///
+/// A value without quotes ends before a character for which `ends_value` is true.
+fn without_password_values(text: &str, ends_value: fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains('=') {
         return text.into();
     }
-    let mut shown = String::new();
-    let mut copied = 0;
-    for (at, key) in text.to_ascii_lowercase().match_indices("assword") {
-        let Some(value) = value_range(text, at + key.len(), is_end) else {
+    let mut output = String::new();
+    let mut copy_start = 0; // what precedes this byte of `text` is in the output
+    // Lower case of ASCII letters keeps all offsets.
+    for (key_start, key) in text.to_ascii_lowercase().match_indices("password") {
+        let Some(value) = value_range(text, key_start + key.len(), ends_value) else {
             continue;
         };
-        if value.start < copied {
+        if value.start < copy_start {
             continue; // the key is part of a value that is replaced already
         }
-        shown += &text[copied..value.start];
-        shown += "…";
-        copied = value.end;
+        output += &text[copy_start..value.start];
+        output += "…";
+        copy_start = value.end;
     }
-    shown += &text[copied..];
-    shown.into()
+    output += &text[copy_start..];
+    output.into()
 }
 
-/// Returns the range of the value that follows the key ending at `key_end`, with its quotes: `'x'`
-/// of `password='x'`, or `x` of `?password=x&sslmode=require`. `None` if no `=` follows the key.
+/// Returns whether a value of `password=` without quotes ends before this character, if the text is
+/// an address and nothing else.
+fn ends_value_in_address(character: char) -> bool {
+    character == '&' || character.is_whitespace()
+}
+
+/// Returns whether a value of `password=` without quotes ends before this character, if the text
+/// may have several addresses and other words.
+fn ends_value_in_text(character: char) -> bool {
+    character == '&' || is_gap(character)
+}
+
+/// Returns the range of the value after a key, which ends at the byte `key_end`; `None` if no `=`
+/// follows the key:
 ///
-/// `is_end` says which characters end a value without quotes, besides `&`.
-fn value_range(text: &str, key_end: usize, is_end: fn(char) -> bool) -> Option<Range<usize>> {
-    let after_key = text[key_end..].trim_start_matches(' ');
-    let value = after_key.strip_prefix('=')?.trim_start_matches(' ');
-    let value_start = text.len() - value.len();
-    let length = match value.strip_prefix('\'') {
-        Some(after_quote) => after_quote.find('\'').map(|inside| inside + "''".len()),
-        None => value.find(|character| character == '&' || is_end(character)),
+/// | text | value |
+/// |---|---|
+/// | `password = 'x y' user=me` | `'x y'`, with its quotes |
+/// | `password='x y` | `'x y`, because no quote closes it |
+/// | `?password=x&sslmode=require` | `x` |
+///
+/// A value without quotes ends before a character for which `ends_value` is true.
+fn value_range(text: &str, key_end: usize, ends_value: fn(char) -> bool) -> Option<Range<usize>> {
+    let equals_sign = skip_spaces(text, key_end);
+    if !text[equals_sign..].starts_with('=') {
+        return None;
+    }
+    let value_start = skip_spaces(text, equals_sign + "=".len());
+    let value = &text[value_start..];
+    let length = if value.starts_with('\'') {
+        quoted_length(value)
+    } else {
+        value.find(ends_value).unwrap_or(value.len())
     };
-    Some(value_start..value_start + length.unwrap_or(value.len()))
+    Some(value_start..value_start + length)
+}
+
+/// Returns the offset of the first character at or after `start` that is not a space.
+fn skip_spaces(text: &str, start: usize) -> usize {
+    let after_spaces = text[start..].trim_start_matches(' ');
+    text.len() - after_spaces.len()
+}
+
+/// Returns the length of the value in single quotes at the start of a text, with its quotes: 5 for
+/// `'x y' user=me`. Without a closing quote, the value is the whole text.
+fn quoted_length(text: &str) -> usize {
+    match text.match_indices('\'').nth(1) {
+        Some((closing_quote, _)) => closing_quote + "'".len(),
+        None => text.len(),
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// No value: empty, `~` or `null`, as written.
+    /// No value, with the word that is written for it: nothing, `~` or `null`. As an item of a
+    /// list of texts, or as a key, the word is a text.
     Null(String),
     /// A number or a truth value is the text as written, too.
     Text {
@@ -61,10 +62,19 @@ pub(crate) struct NodeLimits {
     pub(crate) node_weight: usize,
 }
 
+impl Value {
+    /// The value of a document without any text.
+    const NOTHING: Value = Value::Null(String::new());
+}
+
 /// Reads one YAML document, whose first line counts as `first_line`.
 ///
-/// Its weight is taken from the `budget`: the bytes of its texts, and one for each value, as if its
-/// aliases were written out.
+/// The weight of a document is the bytes of its texts, and one for each value, as if its aliases
+/// were written out. If the document is read, the `budget` becomes smaller by its weight.
+///
+/// # Errors
+/// Fails if the text is not YAML, is nested deeper than [`MAX_NESTING`], or weighs more than the
+/// `budget`. The budget stays as it was.
 pub(crate) fn parse(
     yaml: &str,
     first_line: usize,
@@ -77,7 +87,13 @@ pub(crate) fn parse(
     parse_within(yaml, first_line, limits, budget)
 }
 
-/// Reads one YAML document as [`parse`] does, with other limits.
+/// Reads one YAML document, whose first line counts as `first_line`, within these limits.
+///
+/// If the document is read, the `budget` becomes smaller by its weight.
+///
+/// # Errors
+/// Fails if the text is not YAML, is nested too deep, or weighs more than the `budget`. The budget
+/// stays as it was, so that the text can be read in another way.
 pub(crate) fn parse_within(
     yaml: &str,
     first_line: usize,
@@ -91,11 +107,11 @@ pub(crate) fn parse_within(
         anchors: HashMap::new(),
         root: Node {
             position: Position::at_line(first_line),
-            value: Value::Null(String::new()),
+            value: Value::NOTHING,
         },
         document_count: 0,
         weight: 0,
-        budget: *budget,
+        max_weight: *budget,
         limits,
     };
     loop {
@@ -104,11 +120,12 @@ pub(crate) fn parse_within(
             syntax_refusal(at, error.info(), QUOTE_VALUE)
         })?;
         if event == Event::StreamEnd {
-            *budget -= builder.weight;
-            return Ok(builder.root);
+            break;
         }
         builder.add_event(event, position_of(&marker, first_line))?;
     }
+    *budget -= builder.weight; // not less than zero, because the builder checks `max_weight`
+    Ok(builder.root)
 }
 
 /// Refuses control characters. The parser would treat NUL as the end of the text.
@@ -123,6 +140,8 @@ fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlRe
     Ok(())
 }
 
+/// Returns the position of a marker of the parser, which counts lines from 1, or from 0 before the
+/// first event, and columns from 0.
 fn position_of(marker: &Marker, first_line: usize) -> Position {
     Position {
         line: first_line + marker.line().saturating_sub(1),
@@ -130,6 +149,7 @@ fn position_of(marker: &Marker, first_line: usize) -> Position {
     }
 }
 
+/// Returns the refusal of a text that the lenient reading may still accept.
 fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> YamlRefusal {
     YamlRefusal::Syntax(Diagnostic::warning(Some(at), message, fix))
 }
@@ -143,7 +163,8 @@ struct Builder {
     document_count: usize,
     /// The weight of all nodes so far.
     weight: usize,
-    budget: usize,
+    /// The most that they may weigh together.
+    max_weight: usize,
     limits: NodeLimits,
 }
 
@@ -204,18 +225,20 @@ impl Builder {
         Err(syntax_refusal(at, "a second YAML document", fix))
     }
 
-    /// Adds a copy of the value that an anchor names. Its weight is checked before it is copied.
+    /// Adds a copy of the value that an anchor names: a second `x` for `[&a x, *a]`.
+    ///
+    /// An alias within the list or map that it names, as in `&a [*a]`, has no value yet, and stands
+    /// for nothing.
     fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), YamlRefusal> {
-        // An alias within what it names has no value yet.
-        let mut weight = self.limits.node_weight;
-        if let Some(anchored) = self.anchors.get(&anchor) {
-            weight = anchored.weight;
-        }
+        let weight = match self.anchors.get(&anchor) {
+            Some(anchored) => anchored.weight,
+            None => self.limits.node_weight,
+        };
+        // The weight is checked before the value is copied, because the copy may be huge.
         self.add_weight(weight, at)?;
-        // The copy is made after its weight was checked, because it may be huge.
         let value = match self.anchors.get(&anchor) {
             Some(anchored) => anchored.value.clone(),
-            None => Value::Null(String::new()),
+            None => Value::NOTHING,
         };
         let node = Node {
             position: at,
@@ -224,10 +247,10 @@ impl Builder {
         self.push(node, NO_ANCHOR, weight)
     }
 
-    /// Counts the weight of a value at this position, and refuses a text that exceeds the budget.
+    /// Counts the weight of a value at this position, and refuses a text that weighs too much.
     fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), YamlRefusal> {
         self.weight += weight;
-        if self.weight <= self.budget {
+        if self.weight <= self.max_weight {
             return Ok(());
         }
         Err(YamlRefusal::TooLarge(Diagnostic::error(
@@ -301,9 +324,11 @@ impl Builder {
     }
 }
 
+/// Returns the value for a scalar. A word for no value, such as `~` or `null`, is a text if it is in
+/// quotes or has a tag, as in `!!str null`.
 fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
-    let is_plain = style == TScalarStyle::Plain;
-    if is_plain && !has_tag && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") {
+    let can_be_null = style == TScalarStyle::Plain && !has_tag;
+    if can_be_null && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") {
         return Value::Null(text);
     }
     Value::Text {
@@ -315,7 +340,7 @@ fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
     }
 }
 
-/// Returns a node as the key of a map.
+/// Returns a node as the key of a map. A list or a map is refused as a key.
 fn as_open_key(node: Node) -> Result<OpenKey, YamlRefusal> {
     match node.value {
         Value::Text { text: key, .. } | Value::Null(key) => Ok(OpenKey {
@@ -330,7 +355,7 @@ fn as_open_key(node: Node) -> Result<OpenKey, YamlRefusal> {
     }
 }
 
-/// Returns a value as YAML in one line.
+/// Returns a value as YAML in one line, such as `{name: x, tags: [a, "b: c"]}`.
 pub(crate) fn in_one_line(node: &Node) -> String {
     match &node.value {
         Value::Null(_) => "null".to_owned(),
@@ -353,7 +378,7 @@ pub(crate) fn in_one_line(node: &Node) -> String {
     }
 }
 
-/// Returns a text as the key of a map.
+/// Returns a text as the key of a map, in quotes if YAML needs them: `my key`, or `"a: b"`.
 pub(crate) fn as_key(key: &str) -> String {
     if is_plain(key) {
         key.to_owned()
@@ -375,7 +400,7 @@ fn is_plain(text: &str) -> bool {
             .all(|letter| letter.is_alphanumeric() || " _-./()+=$;".contains(letter))
 }
 
-/// Returns a text as a YAML value in double quotes, in one line.
+/// Returns a text as a YAML value in double quotes, in one line: `"say \"hi\"\n"`.
 pub(crate) fn in_double_quotes(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {
@@ -392,6 +417,7 @@ pub(crate) fn in_double_quotes(text: &str) -> String {
     quoted
 }
 
+/// Adds the escape of a character of the Basic Multilingual Plane, such as `\u2028`.
 fn push_escaped(text: &mut String, character: char) {
     *text += &format!("\\u{:04x}", u32::from(character));
 }

@@ -28,33 +28,39 @@ pub(super) const ADDED_FILTERS: [(&str, Filter); 2] =
 /// What the filters of a prompt's templates have used of their limits.
 #[derive(Debug, Default)]
 pub(super) struct FilterBudget {
-    /// How many bytes the filters made.
-    made: usize,
-    /// How many bytes the values have that were used.
-    read: usize,
+    /// How many bytes the filters have returned.
+    output_bytes: usize,
+    /// How many bytes the values have that the templates use, each counted at every use.
+    value_bytes: usize,
 }
 
 impl FilterBudget {
+    /// Counts the bytes of a text before a filter makes it.
+    ///
     /// # Errors
-    /// The filters would have made too much.
-    fn count_made(&mut self, length: usize) -> Result<(), Error> {
-        self.made = self.made.saturating_add(length);
-        check_total(self.made, MAX_FILTERED, "its filters make texts")
+    /// Fails if all filters together would make more than [`MAX_FILTERED`].
+    fn count_output(&mut self, length: usize) -> Result<(), Error> {
+        self.output_bytes = self.output_bytes.saturating_add(length);
+        check_total(self.output_bytes, MAX_FILTERED, "its filters make texts")
     }
 
+    /// Counts the bytes of a value that a template uses.
+    ///
     /// # Errors
-    /// The template would have read too much.
-    fn count_read(&mut self, length: usize) -> Result<(), Error> {
-        self.read = self.read.saturating_add(length);
-        check_total(self.read, MAX_READ, "it uses values")
+    /// Fails if all values together have more than [`MAX_READ`].
+    fn count_value(&mut self, length: usize) -> Result<(), Error> {
+        self.value_bytes = self.value_bytes.saturating_add(length);
+        check_total(self.value_bytes, MAX_READ, "it uses values")
     }
 }
 
-fn check_total(total: usize, max: usize, what: &str) -> Result<(), Error> {
+/// Refuses a total above its limit: `its filters make texts of more than 4 MiB in all`, in which
+/// `clause` is `its filters make texts`.
+fn check_total(total: usize, max: usize, clause: &str) -> Result<(), Error> {
     if total <= max {
         return Ok(());
     }
-    let message = format!("{what} of more than {} in all", in_bytes(max));
+    let message = format!("{clause} of more than {} in all", in_bytes(max));
     Err(Error::new(ErrorKind::InvalidOperation, message))
 }
 
@@ -66,11 +72,13 @@ pub(super) fn text_of_value(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text of a value, counted for a filter whose result is about as long: a change of
-/// case makes a text at most three times as long.
-fn counted<'v>(budget: &mut FilterBudget, value: &'v Value) -> Result<Cow<'v, str>, Error> {
+/// Returns the text of a value, and counts its bytes as those of the filter's result.
+///
+/// This is for filters whose result is about as long as the value: a change of case makes a text at
+/// most three times as long.
+fn counted_text<'v>(budget: &mut FilterBudget, value: &'v Value) -> Result<Cow<'v, str>, Error> {
     let text = text_of_value(value);
-    budget.count_made(text.len())?;
+    budget.count_output(text.len())?;
     Ok(text)
 }
 
@@ -79,8 +87,9 @@ fn filled_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim().is_empty())
 }
 
+/// The filter `capitalize`: `rust OR go` becomes `Rust or go`.
 fn capitalize(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    let text = counted(budget, value)?;
+    let text = counted_text(budget, value)?;
     let mut letters = text.chars();
     let mut capitalized = String::with_capacity(text.len());
     if let Some(first) = letters.next() {
@@ -100,29 +109,33 @@ fn default_to(
         Some(default) if text_of_value(value).is_empty() => default,
         _ => value,
     };
-    Ok(Value::from(&*counted(budget, value)?))
+    Ok(Value::from(&*counted_text(budget, value)?))
 }
 
+/// The filter `join`: puts the argument, such as `, `, between the lines of a text, in place of their
+/// line breaks. Empty lines are left out.
 fn join_lines(
     budget: &mut FilterBudget,
     value: &Value,
     arguments: &[Value],
 ) -> Result<Value, Error> {
     let separator = arguments.first().map(text_of_value).unwrap_or_default();
-    let text = counted(budget, value)?;
+    let text = counted_text(budget, value)?;
     let lines: Vec<&str> = filled_lines(&text).collect();
-    budget.count_made(lines.len().saturating_mul(separator.len()))?;
+    budget.count_output(lines.len().saturating_mul(separator.len()))?;
     Ok(Value::from(lines.join(&separator)))
 }
 
+/// The filter `length`: returns how many characters a text has.
 fn length(_: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
     Ok(Value::from(text_of_value(value).chars().count()))
 }
 
 fn lower(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(budget, value)?.to_lowercase()))
+    Ok(Value::from(counted_text(budget, value)?.to_lowercase()))
 }
 
+/// The filter `replace`: `x|replace("a", "b")` is `x` with `b` in place of each `a`.
 fn replace(budget: &mut FilterBudget, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
     let [from, to] = arguments else {
         return Err(Error::new(
@@ -134,27 +147,35 @@ fn replace(budget: &mut FilterBudget, value: &Value, arguments: &[Value]) -> Res
     let from = text_of_value(from);
     let to = text_of_value(to);
     let count = text.matches(&*from).count();
-    let kept = text.len() - count * from.len();
-    budget.count_made(kept.saturating_add(count.saturating_mul(to.len())))?;
+    let unchanged_length = text.len() - count * from.len();
+    let added_length = count.saturating_mul(to.len());
+    // The length is counted before the text is made, because it may be huge.
+    budget.count_output(unchanged_length.saturating_add(added_length))?;
     Ok(Value::from(text.replace(&*from, &to)))
 }
 
 fn trim(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(budget, value)?.trim()))
+    Ok(Value::from(counted_text(budget, value)?.trim()))
 }
 
 fn upper(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(budget, value)?.to_uppercase()))
+    Ok(Value::from(counted_text(budget, value)?.to_uppercase()))
 }
 
+/// The filter `read`, which follows each value of a template: counts its bytes, and returns it as
+/// it is. A value that is not a text, such as `loop.index`, is not counted.
 fn read_value(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    budget.count_read(value.as_str().map_or(0, str::len))?;
+    if let Some(text) = value.as_str() {
+        budget.count_value(text.len())?;
+    }
     Ok(value.clone())
 }
 
+/// The filter `lines`, which follows the value of a loop: returns the lines of a text, without the
+/// empty ones.
 fn split_lines(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    let text = counted(budget, value)?;
-    // A loop over more lines exceeds the steps.
+    let text = counted_text(budget, value)?;
+    // A loop over more lines than steps fails anyway.
     let lines = filled_lines(&text).take(MAX_STEPS as usize);
     Ok(lines.map(Value::from).collect())
 }
