@@ -62,14 +62,15 @@ pub static AGENTS: [&Agent; 7] = [
 pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
-    /// Returns the agent of this name.
+    /// Returns the agent that has this name or alias: Gemini CLI for `gemini` and `gemini-cli`.
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.name == name || agent.aliases.contains(&name))
     }
 
-    /// Returns the agent that writes the draft of a message to a file with this path.
+    /// Returns the agent that writes the draft of a message to a file with this path: Codex for
+    /// `~/.codex/editor/.tmpAb3dE9.md`. Only the names of the file and of its folder count.
     pub fn of_draft(path: &Path) -> Option<&'static Agent> {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
@@ -92,8 +93,9 @@ impl Agent {
     /// Returns the user's folders with prompt files of other programs, each once; they may be
     /// missing.
     ///
-    /// These are the folders of the table of formats below the home directory, or where an agent's
-    /// settings were moved to, and the further ones that the facts about agents name.
+    /// Most are in the table of formats, as paths below the home directory; if an environment
+    /// variable has moved the settings of an agent, its folders move with them. The others are the
+    /// `prompts` of an agent, below the folder with its settings.
     pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
         let mut folders = Vec::new();
         if let Some(home) = &system.home {
@@ -112,8 +114,8 @@ impl Agent {
                 }
             }
         }
-        let mut paths = HashSet::new();
-        folders.retain(|(_, path)| paths.insert(path.clone()));
+        let mut known_paths = HashSet::new();
+        folders.retain(|(_, path)| known_paths.insert(path.clone())); // keeps the first of each path
         folders
     }
 

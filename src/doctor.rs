@@ -129,7 +129,8 @@ impl Examination {
         }
     }
 
-    /// Returns whether the plugin of this program finds the program that it starts.
+    /// Returns the finding about the plugin of this program: that it works, or that the program
+    /// that it starts, `prompt-expander`, is not on `PATH`.
     fn examine_plugin(&self, agent: &'static Agent, plugin: &str) -> Finding {
         let name = in_backticks(plugin);
         let environment = &self.system.environment;

@@ -65,8 +65,8 @@ pub struct Installed {
     pub is_hook_untrusted: bool,
 }
 
-/// A folder of prompt files: its format, as in `--prompts FORMAT:DIR`, and its path below the folder
-/// with the user's settings.
+/// A folder of prompt files: its format, as in `--prompts FORMAT:DIR`, and its path below the
+/// folder with the user's settings.
 pub(super) type PromptFolder = (&'static str, &'static str);
 
 /// The prompt-submit hook of an agent.
@@ -194,7 +194,8 @@ impl Agent {
         }
     }
 
-    /// Returns the path of the file in which `install` registers a hook.
+    /// Returns the path of the file in which `install` registers a hook: the last of the files that
+    /// may have one.
     pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         self.hook_paths(scope, system).pop()
     }
@@ -206,6 +207,7 @@ impl Agent {
             files.extend(self.config_files(ConfigContent::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
+            // A project's settings take precedence over the user's.
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
                 files.extend(agent_files(
@@ -253,6 +255,9 @@ impl Agent {
     }
 
     /// Returns the servers that a file registers for a scope.
+    ///
+    /// # Errors
+    /// The file cannot be read (then `file` is that error), or its servers are no object.
     pub(super) fn servers_in(
         &self,
         file: Result<&ConfigFile, &Diagnostic>,
@@ -275,15 +280,21 @@ impl Agent {
         hooks
     }
 
-    /// Returns the name of the plugin of this program, as `NAME@MARKETPLACE`, if it is enabled and
-    /// installed. It has a server and a hook of its own. (Only Claude Code has such settings.)
+    /// Returns the name of the plugin of this program, such as `prompt-expander@market`, if the
+    /// settings enable it and Claude Code lists it as installed. The plugin has a server and a hook
+    /// of its own. Other agents have no such settings.
     pub fn plugin(&self, files: &AgentFiles, system: &System) -> Option<String> {
         let name = enabled_plugin(files)?;
-        let list = (self.settings_folder)(system)?.join("plugins/installed_plugins.json");
-        let list = whole_file::read(&list).ok()?;
+        let settings_folder = (self.settings_folder)(system)?;
+        let list =
+            whole_file::read(&settings_folder.join("plugins/installed_plugins.json")).ok()?;
         let installed: Value = serde_json::from_slice(&list).ok()?;
-        installed["plugins"].get(name)?;
-        Some(name.to_owned())
+        let is_installed = installed["plugins"].get(name).is_some();
+        if is_installed {
+            Some(name.to_owned())
+        } else {
+            None
+        }
     }
 
     /// Returns whether `install` would rewrite a hook: it is plain, and in the file where `install`
@@ -299,7 +310,9 @@ impl Agent {
         hooks_file: &Path,
         place: HookPlace,
     ) -> Option<TrustRecord<'f>> {
-        let keys = self.hook.as_ref()?.trust_record_keys?(hooks_file, place);
+        let hook = self.hook.as_ref()?;
+        let trust_record_keys = hook.trust_record_keys?;
+        let keys = trust_record_keys(hooks_file, place);
         for config in files.configs(Scope::User).flatten() {
             if let Some(value) = value_at(&config.value, &keys) {
                 return Some(TrustRecord {
@@ -332,10 +345,12 @@ pub struct TrustRecord<'f> {
     pub(super) value: &'f Value,
 }
 
+/// Returns the paths of files in a folder.
 fn paths_in(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).collect()
 }
 
+/// Returns files at these paths that are alike in all else.
 fn agent_files(
     paths: Vec<PathBuf>,
     content: ConfigContent,
@@ -354,14 +369,17 @@ fn agent_files(
     files
 }
 
-/// Returns the name of this program's plugin if the first settings that name it enable it.
+/// Returns the name of this program's plugin, such as `prompt-expander@market`, if it is enabled.
+///
+/// The first settings file that has the plugin in `enabledPlugins` decides.
 fn enabled_plugin(files: &AgentFiles) -> Option<&str> {
     for file in files.settings().flatten() {
         let Some(plugins) = file.value["enabledPlugins"].as_object() else {
             continue;
         };
         for (name, enabled) in plugins {
-            if name.split('@').next() == Some(env!("CARGO_PKG_NAME")) {
+            let plugin = name.split('@').next(); // the marketplace follows the `@`
+            if plugin == Some(env!("CARGO_PKG_NAME")) {
                 return if *enabled == true { Some(name) } else { None };
             }
         }
@@ -446,6 +464,7 @@ impl<'a> Examined<'a> {
         self.finding(Kind::Warning, message.into(), fix.into())
     }
 
+    /// Returns a finding of this kind at the position of the registration.
     fn finding(&self, kind: Kind, message: String, fix: String) -> Finding {
         let diagnostic = Diagnostic::new(kind, message, fix)
             .at(self.position)
@@ -461,14 +480,15 @@ impl<'a> Examined<'a> {
         self.files.settings().flatten()
     }
 
-    /// Returns a finding if a setting has the value that disables all hooks. `key` is dotted, as in
-    /// `features.hooks`.
-    pub(super) fn hooks_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
+    /// Returns a finding if a settings file disables all hooks: if the setting `key`, which is
+    /// dotted as in `features.hooks`, has the value `disabling`.
+    pub(super) fn hooks_disabled_if(&self, key: &str, disabling: bool) -> Option<Finding> {
         let keys: Vec<&str> = key.split('.').collect();
         for file in self.settings() {
-            if value_at(&file.value, &keys) == Some(&Value::Bool(value)) {
-                let message = format!("{} runs no hooks: `{key}` is {value}", self.agent.title);
-                let finding = self.broken(message, format!("set `{key}` to {}", !value));
+            if value_at(&file.value, &keys) == Some(&Value::Bool(disabling)) {
+                let title = self.agent.title;
+                let message = format!("{title} runs no hooks: `{key}` is {disabling}");
+                let finding = self.broken(message, format!("set `{key}` to {}", !disabling));
                 return Some(finding.at(file, &keys));
             }
         }

@@ -57,7 +57,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         note: "",
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: |examined, _| examined.hooks_disabled_by("disableAllHooks", true),
+        check: |examined, _| examined.hooks_disabled_if("disableAllHooks", true),
     }),
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model
     // gets 2 KB and a file.
@@ -93,7 +93,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     ..Agent::USUAL
 };
 
-/// Returns why Claude Code would not start a server.
+/// Returns a finding if Claude Code would not start a server: it is disabled, or comes with the
+/// project and the user has not accepted it.
 fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     let name = in_backticks(&server.name);
     if is_listed(examined, "disabledMcpServers", &server.name) {
@@ -116,8 +117,8 @@ fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     Some(examined.warning(message, "start `claude` here once, and accept it"))
 }
 
-/// Returns whether a list of servers in the settings, or in what Claude Code keeps about the
-/// project, has a server.
+/// Returns whether a list of servers, such as `disabledMcpServers`, has a server. The list may be
+/// in the settings, and in `projects.FOLDER` of `~/.claude.json`, which is Claude Code's own.
 fn is_listed(examined: &Examined, list: &str, server: &str) -> bool {
     let project = examined.system.project.to_string_lossy();
     let project_list = examined.files.setting(&["projects", &project, list]);

@@ -44,7 +44,7 @@ pub(super) static CODEX: Agent = Agent {
         }),
         check: |examined, hook| {
             examined
-                .hooks_disabled_by("features.hooks", false)
+                .hooks_disabled_if("features.hooks", false)
                 .or_else(|| not_trusted(examined, hook))
         },
     }),
@@ -90,42 +90,40 @@ fn entry(program: &str, arguments: &[String]) -> Entry {
 
 /// The variables that a server gets in addition to those in its registration: those on Unix, those
 /// on Windows (according to the source code), and those for certificates.
-const PASSED_ON: &str = "\
+const INHERITED_VARIABLES: &str = "\
     HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
-/// Returns the variables that Codex passes on to a server: those of [`PASSED_ON`], and those that
-/// `env_vars` of the registration names.
+/// Returns the variables that Codex passes on to a server: those of
+/// [`INHERITED_VARIABLES`], and those that `env_vars` of the registration names.
 fn environment(system: &System, server: &Registration) -> Environment {
-    let mut names: Vec<&str> = PASSED_ON.split_whitespace().collect();
-    let further = server.entry.get("env_vars").and_then(Value::as_array);
-    for variable in further.into_iter().flatten() {
+    let mut names: Vec<&str> = INHERITED_VARIABLES.split_whitespace().collect();
+    let env_vars = server.entry.get("env_vars").and_then(Value::as_array);
+    for variable in env_vars.into_iter().flatten() {
         // A name, or an object with a name.
         names.extend(variable.as_str().or(variable["name"].as_str()));
     }
-    let mut passed_on = Environment::default();
+    let mut environment = Environment::default();
     for name in names {
         if let Some(value) = system.environment.get(name) {
-            passed_on.set(name, value);
+            environment.set(name, value);
         }
     }
-    passed_on
+    environment
 }
 
-/// Returns a finding if the server is the project's, and Codex does not trust the project.
+/// Returns a finding if the server is the project's, and Codex does not trust the project. Trust in
+/// a folder includes the projects below it.
 fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     if server.scope != Scope::Project {
         return None;
     }
     for folder in examined.system.project.ancestors() {
         let keys = ["projects", &folder.to_string_lossy(), "trust_level"];
-        if examined
-            .files
-            .setting(&keys)
-            .is_some_and(|level| level == "trusted")
-        {
+        let trust_level = examined.files.setting(&keys);
+        if trust_level == Some(&json!("trusted")) {
             return None;
         }
     }

@@ -73,7 +73,7 @@ impl ConfigFile {
         }))
     }
 
-    /// Returns a file that does not exist.
+    /// Returns a config file that does not exist yet, and will not unless it is edited.
     pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
         ConfigFile {
             path,
@@ -106,7 +106,8 @@ impl ConfigFile {
         self.syntax.position(self.original_text(), keys)
     }
 
-    /// Edits the text of the file. A file that does not exist has the template as its text.
+    /// Edits the text of the file with a function. A file that does not exist begins with its
+    /// template as the text.
     pub(super) fn edit(
         &mut self,
         edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
@@ -117,7 +118,8 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Returns another text in the syntax of the file, edited. Its byte order mark stays.
+    /// Returns `text` as a function edits it. `text` is in the syntax of the file; the function
+    /// gets it without its byte order mark, which stays.
     pub(super) fn edit_text(
         &self,
         text: &str,
@@ -128,7 +130,7 @@ impl ConfigFile {
         Ok(format!("{bom}{}", edit(content, self.syntax)?))
     }
 
-    /// Returns the value of another text in the syntax of the file; null if it is invalid.
+    /// Parses a text in the syntax of the file. Returns null if it is invalid.
     pub(super) fn parse(&self, text: &str) -> Value {
         self.syntax.parse(without_bom(text)).unwrap_or_default()
     }
@@ -186,25 +188,26 @@ impl ConfigFile {
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<(), Diagnostic> {
         let target = self.target()?;
-        let new = match &self.edited {
-            Some(text) => Some(self.pending(text, &target)?),
+        let new_file = match &self.edited {
+            Some(text) => Some(self.write_pending(text, &target)?),
             None => None,
         };
         self.check_unchanged()?;
         self.back_up()?;
         // Once more, as late as possible. The backup stays: another process may rely on it.
         self.check_unchanged()?;
-        let result = match new {
-            Some(new) => new.replace(),
+        let result = match new_file {
+            Some(new_file) => new_file.replace(),
             None => fs::remove_file(&target),
         };
         result.map_err(|error| not_writable(error.to_string(), &target))?;
         if self.backup == Backup::Remove {
-            let _ = fs::remove_file(self.backup_path()); // it does no harm
+            let _ = fs::remove_file(self.backup_path()); // one that stays does no harm
         }
         Ok(())
     }
 
+    /// Fails if the text of the file is no longer the one that was read.
     fn check_unchanged(&self) -> Result<(), Diagnostic> {
         if read_text(&self.path)? == self.original {
             return Ok(());
@@ -214,8 +217,8 @@ impl ConfigFile {
         Err(error.in_file(&*self.path))
     }
 
-    /// Writes a text into a new file, which will replace the target.
-    fn pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
+    /// Writes a text into a temporary file, which will replace the target.
+    fn write_pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
         let existing = fs::metadata(target).ok();
         let access = match &existing {
             Some(existing) => FileAccess::SameAs(existing),
@@ -227,7 +230,8 @@ impl ConfigFile {
             .map_err(|error| not_written(target, &error))
     }
 
-    /// Writes the original into the backup, if that is needed.
+    /// Writes the original into the backup, if [`Backup`] asks for it. With [`Backup::Keep`], a
+    /// backup that exists stays as it is.
     fn back_up(&self) -> Result<(), Diagnostic> {
         let Some(original) = &self.original else {
             return Ok(());
@@ -236,15 +240,15 @@ impl ConfigFile {
             return Ok(());
         }
         let path = self.backup_path();
-        let new = PendingFile::write(&path, original.as_bytes(), FileAccess::Private)
+        let new_backup = PendingFile::write(&path, original.as_bytes(), FileAccess::Private)
             .map_err(|error| not_written(&path, &error))?;
         let result = if self.backup == Backup::Replace {
-            new.replace()
+            new_backup.replace()
         } else {
-            new.create()
+            new_backup.create()
         };
         match result {
-            // There is a backup of an earlier state.
+            // `create` replaces nothing: there is a backup of an earlier state.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(not_written(&path, &error)),
             Ok(()) => Ok(()),
@@ -252,8 +256,9 @@ impl ConfigFile {
     }
 }
 
-/// Returns whether a file must not be written. Root is stopped, too, although permissions would not
-/// do so: the file is read-only for a reason.
+/// Returns whether a file exists and must not be written: its permissions say so, or the system
+/// refuses to open it for writing. The permissions count for root, too, whom the system would let
+/// write: the file is read-only for a reason.
 fn is_read_only(file: &Path) -> bool {
     if fs::metadata(file).is_ok_and(|metadata| metadata.permissions().readonly()) {
         return true;
@@ -264,11 +269,13 @@ fn is_read_only(file: &Path) -> bool {
     }
 }
 
+/// Returns the error that a file of this path could not be written beside the config.
 fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("it cannot be written: {error}; the config is not changed");
     not_writable(message, path)
 }
 
+/// Returns an error whose fix is to make the file writable.
 fn not_writable(message: String, path: &Path) -> Diagnostic {
     let fix = "make the file and its folder writable";
     Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
@@ -297,10 +304,12 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     }
 }
 
+/// Returns an error about a file that cannot be read.
 fn unreadable(path: &Path, message: String, fix: &str) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
 }
 
+/// Returns a text without the byte order mark at its start, if it has one.
 fn without_bom(text: &str) -> &str {
     text.strip_prefix(BOM).unwrap_or(text)
 }

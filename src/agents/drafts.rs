@@ -56,8 +56,9 @@ impl Drafts {
         waits_for: &[],
     };
 
-    /// Returns what opens a draft of the agent that has this title, these files and these
-    /// variables. `None`: neither variable names this program.
+    /// Returns the editor that opens the drafts of an agent with this title, these files and this
+    /// environment. `None`: neither VISUAL nor EDITOR names prompt-expander, so the user does not
+    /// compose drafts with it.
     pub fn editor(
         &self,
         title: &str,
@@ -65,10 +66,10 @@ impl Drafts {
         environment: &Environment,
     ) -> Option<DraftEditor> {
         let variables = editor_variables(environment);
-        let composes = variables
+        let names_this_program = variables
             .iter()
             .any(|variable| variable.command.contains("prompt-expander"));
-        if !composes {
+        if !names_this_program {
             return None;
         }
         let editor = self.chosen_editor(files, variables)?;
@@ -79,7 +80,8 @@ impl Drafts {
         })
     }
 
-    /// Returns the editor that the agent's setting or, without it, the first usable variable names.
+    /// Returns the editor that the agent's setting names or, without the setting, the first
+    /// variable. Some agents skip an empty variable.
     fn chosen_editor(
         &self,
         files: &AgentFiles,
@@ -93,6 +95,7 @@ impl Drafts {
             .find(|variable| !variable.command.is_empty() || !self.skips_empty)
     }
 
+    /// Returns the editor that the setting of the agent names, such as `general.preferredEditor`.
     fn editor_setting(&self, files: &AgentFiles) -> Option<EditorCommand> {
         let key = self.setting?;
         let keys: Vec<&str> = key.split('.').collect();
@@ -132,11 +135,15 @@ impl Drafts {
         })
     }
 
-    /// Returns whether the agent waits until the program of this command ends.
+    /// Returns whether the agent waits until the program of this command ends. An agent that lists
+    /// no editors waits for all; another one only if the path contains a listed name, such as `vi`.
     fn waits_for_program(&self, command: &str) -> bool {
+        if self.waits_for.is_empty() {
+            return true;
+        }
         let program = command.split(' ').next().unwrap_or_default();
         let program = program.to_lowercase();
-        self.waits_for.is_empty() || self.waits_for.iter().any(|name| program.contains(name))
+        self.waits_for.iter().any(|name| program.contains(name))
     }
 }
 
@@ -155,7 +162,8 @@ fn editor_variables(environment: &Environment) -> Vec<EditorCommand> {
     variables
 }
 
-/// Returns whether a file name begins and ends like this, with something between the two.
+/// Returns whether a file name has a start and an end, with something between the two:
+/// `.tmpAb3dE9.md` has the start `.tmp` and the end `.md`.
 pub(super) fn is_between(name: &str, start: &str, end: &str) -> bool {
     name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
 }

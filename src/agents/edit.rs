@@ -44,7 +44,8 @@ impl Syntax {
         }
     }
 
-    /// Returns the text with an entry at the end of these keys.
+    /// Returns the text with an entry at the end of these keys. A plugin has no keys, so its text
+    /// stays unchanged.
     pub(super) fn set(
         self,
         text: &str,
@@ -59,8 +60,9 @@ impl Syntax {
         }
     }
 
-    /// Returns the text without the value at the end of these keys, and without the parent objects
-    /// that are empty then.
+    /// Returns the text without the value at the end of these keys, and without each parent object
+    /// that becomes empty: `{"a": {"b": 1}, "c": 2}` without `a.b` is `{"c": 2}`. A plugin has no
+    /// keys, so its text stays unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::remove(syntax, text, keys),
@@ -83,11 +85,11 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
             Syntax::Plugin => plugin::set(text, &handler["words"]),
-            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks there
+            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
         }
     }
 
-    /// Returns the text without the hooks for an event whose line `is_ours`.
+    /// Returns the text without the hooks for an event that `is_ours` recognizes by their lines.
     pub(super) fn remove_hook(
         self,
         text: &str,
@@ -97,7 +99,7 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
             Syntax::Plugin => Ok(plugin::remove(text)),
-            Syntax::Toml => Ok(text.to_owned()),
+            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
         }
     }
 }

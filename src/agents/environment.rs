@@ -61,6 +61,7 @@ impl Environment {
             let path = folder.join(command);
             return match self.program_at(&path) {
                 Some(program) => Ok(program),
+                // `program_at` tried this path, too, so there is an error.
                 None => Err(program_error(&path).unwrap_or_default().to_owned()),
             };
         }
@@ -93,8 +94,8 @@ impl Environment {
         None
     }
 
-    /// Returns whether a program was found because it is in `folder`: its command or the entry of
-    /// `PATH` is relative.
+    /// Returns whether [`find_program`](Self::find_program) found a program through a path relative
+    /// to `folder`: the command is a relative path, or the entry of `PATH` is, as in `PATH=./bin`.
     pub fn is_found_in(&self, folder: &Path, command: &str, program: &Path) -> bool {
         if has_separator(command) {
             return Path::new(command).is_relative();
@@ -102,9 +103,12 @@ impl Environment {
         let (Some(path_variable), Some(parent)) = (self.get("PATH"), program.parent()) else {
             return false;
         };
-        std::env::split_paths(path_variable)
-            .filter(|entry| entry.is_relative())
-            .any(|entry| folder.join(entry).components().eq(parent.components()))
+        for entry in std::env::split_paths(path_variable) {
+            if entry.is_relative() && folder.join(entry).components().eq(parent.components()) {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -144,6 +148,7 @@ impl System {
         Some(PathBuf::from(value))
     }
 
+    /// Returns the path of this name in the home directory.
     pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(name))
     }
@@ -168,7 +173,8 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Returns whether two names are those of the same variable.
+/// Returns whether two names are those of the same variable. On Windows, letter case does not
+/// count.
 fn is_same_name(a: &OsStr, b: &str) -> bool {
     if cfg!(windows) {
         a.eq_ignore_ascii_case(b)
@@ -197,7 +203,8 @@ fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
 }
 
-/// Returns why a file cannot be started as a program.
+/// Returns why a file cannot be started as a program, as a phrase that follows its name. `None`: it
+/// can be started.
 fn program_error(path: &Path) -> Option<&'static str> {
     let Ok(metadata) = path.metadata() else {
         return Some(if path.is_symlink() {

@@ -41,22 +41,23 @@ impl AgentFiles {
     /// In the home directory, a file may be both the user's and the project's. It counts as the
     /// user's only.
     pub(super) fn read(listed: Vec<AgentFile>) -> AgentFiles {
-        let mut distinct = Vec::new();
+        let mut agent_files = Vec::new();
         let mut files = BTreeMap::new();
         for file in &listed {
             if file.scope == Scope::Project && is_users_file(file, &listed) {
                 continue;
             }
-            if !files.contains_key(&file.path)
-                && let Some(content) =
-                    ConfigFile::read(&file.path, file.syntax, file.scope).transpose()
-            {
-                files.insert(file.path.clone(), content);
+            if !files.contains_key(&file.path) {
+                let result = ConfigFile::read(&file.path, file.syntax, file.scope);
+                // `transpose` makes `None` of a file that does not exist.
+                if let Some(existing) = result.transpose() {
+                    files.insert(file.path.clone(), existing);
+                }
             }
-            distinct.push(file.clone());
+            agent_files.push(file.clone());
         }
         AgentFiles {
-            listed: distinct,
+            listed: agent_files,
             files,
         }
     }
@@ -66,26 +67,31 @@ impl AgentFiles {
         self.files.get(path).map(Result::as_ref)
     }
 
-    /// Returns the files that register servers for a scope, each or why it cannot be read.
+    /// Returns the files that register servers for a scope; for each that cannot be read, the
+    /// error.
+    ///
+    /// The servers of [`Scope::Local`] are in the user's files.
     pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        let scope = if scope == Scope::Local {
+        let file_scope = if scope == Scope::Local {
             Scope::User
         } else {
             scope
         };
-        self.with(ConfigContent::Servers)
-            .filter(move |file| file.scope == scope)
+        self.listed_with(ConfigContent::Servers)
+            .filter(move |file| file.scope == file_scope)
             .filter_map(|file| self.at(&file.path))
     }
 
-    /// Returns the user's and the project's files with hooks and other settings, each or why it
-    /// cannot be read.
+    /// Returns the user's and the project's files with hooks and other settings; for each that
+    /// cannot be read, the error.
     pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        self.with(ConfigContent::Settings)
+        self.listed_with(ConfigContent::Settings)
             .filter_map(|file| self.at(&file.path))
     }
 
-    fn with(&self, content: ConfigContent) -> impl Iterator<Item = &AgentFile> {
+    /// Returns the listed files that the agent reads for this content, also those that do not
+    /// exist.
+    fn listed_with(&self, content: ConfigContent) -> impl Iterator<Item = &AgentFile> {
         self.listed
             .iter()
             .filter(move |file| file.content == content)

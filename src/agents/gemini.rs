@@ -53,7 +53,7 @@ pub(super) static GEMINI: Agent = Agent {
         note: "",
         escapes_angle_brackets: true,
         trust_record_keys: None,
-        check: |examined, _| examined.hooks_disabled_by("hooksConfig.enabled", false),
+        check: |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit {
@@ -98,8 +98,8 @@ fn disabled(examined: &Examined, server: &Registration) -> Option<Finding> {
     Some(examined.broken(message, format!("run `gemini mcp enable {}`", server.name)))
 }
 
-/// Returns a finding if Gemini CLI does not trust the working directory. (The trust that an editor
-/// reports to it is unknown here.)
+/// Returns a finding if Gemini CLI does not trust the working directory. An editor can also tell it
+/// to trust the directory, which is not known here.
 fn not_trusted(examined: &Examined, _: &Registration) -> Option<Finding> {
     let environment = &examined.system.environment;
     let trusts_workspace = environment.text("GEMINI_CLI_TRUST_WORKSPACE");
@@ -120,32 +120,36 @@ fn not_trusted(examined: &Examined, _: &Registration) -> Option<Finding> {
     ))
 }
 
-/// Returns the most specific rule of `trustedFolders.json` for a folder: the one with the longest
-/// path.
+/// Returns the most specific rule of `trustedFolders.json` for a folder, such as `TRUST_FOLDER`: of
+/// the rules that cover it, the one with the longest path as it is written in the file. Of paths
+/// with this length, the last counts.
+///
+/// With `{"/a": "TRUST_FOLDER", "/a/b": "DO_NOT_TRUST"}`, the rule for `/a/b/c` is `DO_NOT_TRUST`.
 fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
     let folder = real_path(folder);
-    let mut longest_path = "";
+    let mut longest = 0;
     let mut most_specific = None;
     for (path, rule) in rules.as_object()? {
-        if path.len() >= longest_path.len() && folder.starts_with(trusted_folder(path, rule)) {
-            longest_path = path;
+        if path.len() >= longest && folder.starts_with(covered_folder(path, rule)) {
+            longest = path.len();
             most_specific = rule.as_str();
         }
     }
     most_specific
 }
 
-/// Returns the folder that a rule is about: its path, or the parent of that.
-fn trusted_folder(path: &str, rule: &Value) -> PathBuf {
+/// Returns the folder that a rule covers, without symlinks: the path of the rule or, for
+/// `TRUST_PARENT`, the parent of that path.
+fn covered_folder(path: &str, rule: &Value) -> PathBuf {
     let path = Path::new(path);
-    let parent = path.parent().unwrap_or(path);
-    real_path(if *rule == "TRUST_PARENT" {
-        parent
+    if *rule == "TRUST_PARENT" {
+        real_path(path.parent().unwrap_or(path))
     } else {
-        path
-    })
+        real_path(path)
+    }
 }
 
+/// Returns a path without symlinks, or the path itself if it does not exist.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

@@ -39,8 +39,8 @@ pub struct HookLine {
 }
 
 impl HookLine {
-    /// Returns the commands of an event that run prompt-expander as a hook, also those that do more
-    /// than that.
+    /// Returns the commands of an event that run prompt-expander as a hook, also if they do more,
+    /// as in `prompt-expander hook codex | tee log`.
     pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
         let position = file.position(&["hooks", event]);
         let mut hooks = Vec::new();
@@ -64,13 +64,15 @@ impl HookLine {
         hooks
     }
 
-    /// Returns the word that is the program, and the words after it.
+    /// Returns the word that is the program, and the words after it: `/bin/prompt-expander`, and
+    /// `hook` and `codex`.
     pub fn program(&self) -> (&str, &[String]) {
+        // `all_in` keeps only lines that have the program.
         let index = program_index(&self.words).unwrap_or_default();
         (&self.words[index], &self.words[index + 1..])
     }
 
-    /// Returns whether the words after the program are more than `hook` and the agent.
+    /// Returns whether the words after the program are more than `hook` and perhaps the agent.
     pub fn has_options(&self) -> bool {
         let (_, arguments) = self.program();
         !matches!(arguments, [command] | [command, _] if command == "hook")
@@ -83,7 +85,8 @@ impl HookLine {
     }
 }
 
-/// Returns the entries of an event in the value of a file of hooks.
+/// Returns the entries of an event in the value of a file of hooks:
+/// `{"hooks": {EVENT: [{"hooks": [ENTRY, ENTRY]}, {"hooks": [ENTRY]}]}}` has three, in two groups.
 pub(super) fn entries_of_event<'v>(
     value: &'v Value,
     event: &str,
@@ -91,8 +94,8 @@ pub(super) fn entries_of_event<'v>(
     let mut entries = BTreeMap::new();
     let groups = value["hooks"][event].as_array();
     for (group, group_value) in groups.into_iter().flatten().enumerate() {
-        let list = group_value["hooks"].as_array();
-        for (number, entry) in list.into_iter().flatten().enumerate() {
+        let group_entries = group_value["hooks"].as_array();
+        for (number, entry) in group_entries.into_iter().flatten().enumerate() {
             entries.insert(HookPlace { group, number }, entry);
         }
     }
@@ -120,8 +123,8 @@ fn is_safe_in_shell(letter: char) -> bool {
     letter.is_alphanumeric() || " /\\._-:,+@=~".contains(letter)
 }
 
-/// Returns whether the words before the command `hook` are options, each with a value or none, such
-/// as `--no-builtin --config FILE`.
+/// Returns whether all words before the command `hook` are options, each followed by at most one
+/// value, as in `--no-builtin --config FILE hook codex`.
 fn has_only_options_before_hook(arguments: &[String]) -> bool {
     let mut may_be_value = false;
     for word in arguments {
@@ -132,11 +135,12 @@ fn has_only_options_before_hook(arguments: &[String]) -> bool {
         if !is_option && !may_be_value {
             return false;
         }
-        may_be_value = is_option;
+        may_be_value = is_option; // only the word after an option
     }
     true
 }
 
+/// Returns a line without [`NEVER_FAILS`] at its end.
 fn without_suffix(line: &str) -> &str {
     let line = line.trim();
     line.strip_suffix(NEVER_FAILS).unwrap_or(line)
@@ -163,11 +167,12 @@ fn program_index(words: &[String]) -> Option<usize> {
     }
 }
 
-/// Returns the words of a line without [`NEVER_FAILS`], or none if it runs no hook.
+/// Returns the words of a hook's line, without [`NEVER_FAILS`]: `'/a b/prompt-expander' hook codex`
+/// has three. Returns no words if the line does not run prompt-expander as a hook.
 ///
-/// The file may come from another system, so the line is split as a POSIX shell does, and as
-/// Windows does; as on this system first. The words that begin with prompt-expander win, or else
-/// the first ones that run it as a hook.
+/// The file may come from another system, so the line is read twice: as a POSIX shell does, and as
+/// Windows does. The way of this system comes first. A reading that begins with prompt-expander is
+/// preferred to one that has the program in a later place.
 fn words(line: &str) -> Vec<String> {
     let line = without_suffix(line);
     if line.contains('\n') {
@@ -179,24 +184,26 @@ fn words(line: &str) -> Vec<String> {
     if cfg!(windows) {
         readings.reverse();
     }
-    let mut with_hook = Vec::new();
+    let mut first_with_hook = Vec::new();
     for reading in readings {
-        let words = shlex::split(reading).unwrap_or_default();
+        let words = shlex::split(reading).unwrap_or_default(); // none if a quote is not closed
         match program_index(&words) {
             Some(0) => return words,
-            Some(_) if with_hook.is_empty() => with_hook = words,
+            Some(_) if first_with_hook.is_empty() => first_with_hook = words,
             _ => {}
         }
     }
-    with_hook
+    first_with_hook
 }
 
 /// Returns the line of a hook with these words, such as
-/// `'/my tools/prompt-expander' hook codex; exit 0`; on Windows, with these texts around them. No
-/// word has a NUL character.
+/// `'/my tools/prompt-expander' hook codex; exit 0`. On Windows, the two texts `around_on_windows`
+/// are before and after the words.
 pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> String {
     if !cfg!(windows) {
-        return shlex::try_join(words.iter().copied()).unwrap_or_default() + NEVER_FAILS;
+        // Only a NUL character cannot be quoted, and no word has one.
+        let command = shlex::try_join(words.iter().copied()).unwrap_or_default();
+        return command + NEVER_FAILS;
     }
     let mut quoted = Vec::new();
     for word in words {

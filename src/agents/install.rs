@@ -137,8 +137,8 @@ impl Installation {
         entry
     }
 
-    /// Adds the hook, unless the plugin has one, or another one runs prompt-expander. Returns
-    /// whether a hook is registered then.
+    /// Adds the hook, unless the plugin has one, or the file has a hook that runs prompt-expander
+    /// and that `install` may not rewrite. Returns whether the agent has a hook afterwards.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = &self.agent.hook else {
             return Ok(false);
@@ -236,10 +236,11 @@ fn is_similar(a: &str, b: &str) -> bool {
     without_layout(a) == without_layout(b)
 }
 
-/// Returns a text without blanks and byte order marks; `{}` becomes empty.
+/// Returns a text without blanks and byte order marks: `{ "a": 1 }` → `{"a":1}`. An empty object
+/// becomes an empty text.
 fn without_layout(text: &str) -> String {
-    let mut text = text.replace(char::is_whitespace, "");
-    text = text.replace('\u{feff}', "");
+    let is_layout = |letter: char| letter.is_whitespace() || letter == '\u{feff}';
+    let text = text.replace(is_layout, "");
     if text == "{}" { String::new() } else { text }
 }
 
@@ -346,7 +347,7 @@ impl<'s> Planner<'s> {
     /// Warns of the hooks that are not rewritten, and of files that could not be read.
     fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
         for error in self.files.errors() {
-            // An error of the config stops the plan.
+            // An error of the config stops the plan, and is reported then.
             if error.file.as_deref() != Some(&*self.config) {
                 self.plan.warnings.push(format!(
                     "{error}; whether a hook is registered there is unknown"
@@ -414,7 +415,8 @@ impl<'s> Planner<'s> {
         })
     }
 
-    /// Returns whether a text of the config has the server that `install` adds.
+    /// Returns whether a text for the config, which may differ from the one that was read, has the
+    /// server that `install` adds.
     fn has_server(&self, config: &ConfigFile, text: &str) -> bool {
         let with_text = ConfigFile {
             value: config.parse(text),
@@ -487,8 +489,8 @@ impl<'s> Planner<'s> {
         Ok(!places.is_empty())
     }
 
-    /// Makes a file a part of the plan, and returns it: as it was read or, if it does not exist, as
-    /// `absent`.
+    /// Makes a file a part of the plan, unless it is one already, and returns it: as it was read
+    /// or, if the file does not exist, as `absent`, which also has its path and its template.
     fn plan_file(&mut self, absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
         let files = &mut self.plan.files;
         if let Some(index) = files.iter().position(|file| file.path == absent.path) {
@@ -517,6 +519,9 @@ impl<'s> Planner<'s> {
     }
 
     /// Returns what becomes of a file's backup when its edited text is written.
+    ///
+    /// A file without anything of ours is the state before the first change, so it replaces an
+    /// older backup. A file that has nothing but ours needs no backup: `uninstall` deletes it.
     fn backup_of(&self, file: &ConfigFile) -> Backup {
         let original = file.original.as_deref().unwrap_or_default();
         let cleaned = self.cleaned(file, original).unwrap_or_default();
@@ -530,7 +535,8 @@ impl<'s> Planner<'s> {
     }
 }
 
-/// Returns the places of the hooks of an event that the edit of a file adds, changes or removes.
+/// Returns the places of the hooks of an event that the edit of a file adds, changes or removes. If
+/// a hook is removed, those after it in its group move to other places, and change, too.
 fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
     let edited = file.parse(file.edited.as_deref().unwrap_or_default());
     let before = entries_of_event(&file.value, event);
@@ -541,7 +547,8 @@ fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
 }
 
 /// Returns the path of the config to edit: of the one that has the server, else of the first that
-/// exists, else of the one that the agent would make. `None`: there is no home directory.
+/// exists, else of the one that the agent would make, which is the last of the user's and the first
+/// of a project's. `None`: there is no home directory.
 fn config_path(
     agent: &Agent,
     files: &AgentFiles,
@@ -561,12 +568,12 @@ fn config_path(
             first_existing = Some(path);
         }
     }
-    let new = if scope == Scope::User {
+    let new_config = if scope == Scope::User {
         paths.last()
     } else {
         paths.first()
     };
-    first_existing.or(new).cloned()
+    first_existing.or(new_config).cloned()
 }
 
 /// Checks that a file of the project is not the user's, as it is in the home directory.
@@ -630,6 +637,7 @@ impl RegistrationStatus {
     }
 }
 
+/// Returns the error that there is no home directory with the config of an agent.
 fn no_home(agent: &Agent) -> Diagnostic {
     let message = format!("the config of {} cannot be found", agent.title);
     let fix = "set HOME to your home directory, or use --project";

@@ -12,7 +12,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the name that is shown.
+    /// Returns the plural of the unit, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -55,26 +55,27 @@ pub struct PartLimit {
 }
 
 impl PartLimit {
-    /// Returns the length of the object `{"prompt":"…"}` with this text, rounded up.
+    /// Returns the length of the object `{"prompt":"…"}` with this text, rounded up: 14 for `a`.
     pub fn length(self, text: &str) -> usize {
-        let around = if self.is_printed {
+        // Twice the length is added up, because the mean of two lengths may have a half.
+        let mut twice = if self.is_printed {
             r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
         } else {
             2 * r#"{"prompt":""}"#.len()
         };
-        let mut twice = around; // twice the length, because the mean of two may have a half
         for character in text.chars() {
             twice = twice.saturating_add(self.twice_in_result(character));
         }
         twice.div_ceil(2)
     }
 
-    /// Returns the length of a result that is this JSON, rounded up.
+    /// Returns the length of a result that is this JSON. If it is printed, that is the mean of its
+    /// length and of its length as a JSON string, rounded up.
     pub fn json_length(self, json: &str) -> usize {
         if !self.is_printed {
             return self.unit.count(json);
         }
-        let mut twice = 0; // twice the length, because the mean of two may have a half
+        let mut twice = 0; // the sum of both lengths, so twice their mean
         for character in json.chars() {
             twice += self.unit.length_of(character) + self.length_in_json(character);
         }
@@ -83,7 +84,7 @@ impl PartLimit {
 
     /// Returns the longest beginning of a text that adds at most `max` to the length of the result.
     pub fn beginning_within(self, text: &str, max: usize) -> &str {
-        let mut twice = 0_usize; // twice the length, because the mean of two may have a half
+        let mut twice = 0_usize; // twice the length, because it may have a half
         for (position, character) in text.char_indices() {
             twice += self.twice_in_result(character);
             if twice > max.saturating_mul(2) {
@@ -93,21 +94,25 @@ impl PartLimit {
         text
     }
 
-    /// Returns twice the length that a character of the text adds to the result.
+    /// Returns twice the length that a character of the text adds to the result. If the result is
+    /// printed, that is its length in a JSON string, and its length in a JSON string with that
+    /// JSON.
     fn twice_in_result(self, character: char) -> usize {
-        let once = self.length_in_json(character);
-        if !self.is_printed {
-            return 2 * once;
-        }
-        // In a JSON string with that JSON, each backslash and each quote gets another backslash.
-        match character {
-            '"' | '\\' => once + 4,
-            '\0'..='\u{1f}' => once + once + 1,
-            _ => once + once,
-        }
+        let in_json = self.length_in_json(character);
+        let in_nested_json = match character {
+            _ if !self.is_printed => in_json,
+            // `\"` becomes `\\\"`, and `\\` becomes `\\\\`.
+            '"' | '\\' => 4,
+            // `\n` becomes `\\n`, and `\u0001` becomes `\\u0001`.
+            '\0'..='\u{1f}' => in_json + 1,
+            _ => in_json,
+        };
+        in_json + in_nested_json
     }
 
-    /// Returns the length of a character in a JSON string, where it may be escaped.
+    /// Returns the length of a character in a JSON string, where it may be escaped: 2 for a quote,
+    /// as
+    /// `\"`, and 6 for U+0001, as `\u0001`.
     fn length_in_json(self, character: char) -> usize {
         match character {
             '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -91,16 +91,21 @@ pub(super) static OPENCODE: Agent = Agent {
     ..Agent::USUAL
 };
 
-/// Returns whether a file name may be that of a draft: a time in milliseconds, and `.md`.
+/// The digits of a time in milliseconds since 1970, from the year 2001 on.
+const MIN_DIGITS_OF_TIME: usize = 13;
+
+/// Returns whether a file name may be that of a draft: a time in milliseconds, and `.md`, as in
+/// `1795405527837.md`. The folder of a draft has no special name.
 fn is_draft(_folder: &str, file: &str) -> bool {
     let Some(time) = file.strip_suffix(".md") else {
         return false;
     };
-    time.len() >= 13 && time.bytes().all(|byte| byte.is_ascii_digit())
+    time.len() >= MIN_DIGITS_OF_TIME && time.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns a finding if opencode has not installed its package for plugins yet. It does so when it
-/// starts, in the folder that has `plugins`, and waits for it.
+/// Returns a finding if opencode has not installed its package for plugins yet. When it starts, it
+/// waits until the package is in the folder that has `plugins`: for a hook in
+/// `.opencode/plugins/prompt-expander.js`, in `.opencode/node_modules`.
 fn without_package(examined: &Examined, hook: &HookLine) -> Option<Finding> {
     let folder = hook.path.parent()?.parent()?;
     if folder.join("node_modules/@opencode-ai/plugin").exists() {

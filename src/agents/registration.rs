@@ -111,8 +111,8 @@ impl Config {
         }
     }
 
-    /// Finds the servers in the value of a config. They may be one level deeper, as in opencode 2,
-    /// which has them in `mcp.servers`.
+    /// Finds the servers in the value of a config, such as `{"mcpServers": {"prompts": {…}}}`. They
+    /// may be one level deeper, as in opencode 2, which has them in `mcp.servers`.
     ///
     /// # Errors
     /// They are no object.
@@ -223,10 +223,10 @@ impl Config {
         } else {
             "args"
         };
-        let list: Option<Vec<String>> = typed(entry, list_key, "a list of strings")?;
+        let list: Option<Vec<String>> = member(entry, list_key, "a list of strings")?;
         let mut args = list.unwrap_or_default();
         let command = if !self.has_command_list {
-            typed(entry, "command", "a string")?
+            member(entry, "command", "a string")?
         } else if args.is_empty() {
             None
         } else {
@@ -239,29 +239,32 @@ impl Config {
         Ok(Registration {
             command,
             args,
-            env: typed(entry, self.env, "an object of strings")?.unwrap_or_default(),
-            cwd: typed(entry, "cwd", "a string")?,
+            env: member(entry, self.env, "an object of strings")?.unwrap_or_default(),
+            cwd: member(entry, "cwd", "a string")?,
             ..Registration::default()
         })
     }
 }
 
-/// Returns the servers in an object, unless the object is itself a server: then it has a `type`, or
-/// values that are no objects.
+/// Returns the servers by name in an object such as `{"prompts": {…}}`. `None`: the object is a
+/// server itself, because it has a `type`, or a value that is no object: `{"command": "npx"}`.
 fn nested_entries(value: &Value) -> Option<&Map<String, Value>> {
     let entries = value.as_object()?;
     let is_server = entries.contains_key("type") || !entries.values().all(Value::is_object);
     if is_server { None } else { Some(entries) }
 }
 
-/// Returns the value of a key, which must be what is `wanted`. `None`: it is absent, or null.
-fn typed<T: DeserializeOwned>(
+/// Returns the value of a key in the entry of a server. `None`: it is absent, or null.
+///
+/// # Errors
+/// It is not of the type that `type_name` describes: `` `args` must be a list of strings``.
+fn member<T: DeserializeOwned>(
     entry: &Map<String, Value>,
     key: &str,
-    wanted: &str,
+    type_name: &str,
 ) -> Result<Option<T>, String> {
     let value = entry.get(key).cloned().unwrap_or_default();
-    serde_json::from_value(value).map_err(|_| format!("`{key}` must be {wanted}"))
+    serde_json::from_value(value).map_err(|_| format!("`{key}` must be {type_name}"))
 }
 
 impl Registration {
@@ -278,20 +281,25 @@ impl Registration {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
-    /// Returns the command that the agent starts, quoted for a shell, or the URL that it uses.
+    /// Returns the command that the agent starts, quoted for a shell, as in `npx 'my server'`, or
+    /// the URL that it uses.
     pub fn line(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.command.as_deref().or_else(|| self.url()));
         words.extend(self.args.iter().map(String::as_str));
+        // What cannot be quoted, because it has a NUL character, is not quoted.
         shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
     }
 
+    /// Returns the URL of the server, as `url` or `httpUrl` (Gemini CLI).
     fn url(&self) -> Option<&str> {
         let url = self.entry.get("url").or(self.entry.get("httpUrl"))?;
         url.as_str()
     }
 
-    /// Returns the arguments without `--config FILE`, which `install` may write.
+    /// Returns the arguments without `--config FILE` and `--config=FILE`, which `install` may
+    /// write:
+    /// `--config /c --project` → `--project`.
     pub fn options(&self) -> Vec<String> {
         let mut words = self.args.iter();
         let mut options = Vec::new();

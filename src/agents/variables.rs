@@ -11,13 +11,14 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Returns a text in which each variable that has a value is replaced.
+    /// Returns a text in which each variable that has a value is replaced: `${HOME}/x` →
+    /// `/home/me/x`. Any other variable stays as it is.
     pub fn replace(&self, text: &str, system: &System) -> String {
         let mut replaced = String::new();
         let mut remaining = text;
         while let Some((before, after_mark)) = remaining.split_once(self.mark) {
             let Some((name, after)) = after_mark.split_once('}') else {
-                break;
+                break; // it is not closed, so it is no variable
             };
             replaced.push_str(before);
             match (self.value)(name, system) {
@@ -29,10 +30,11 @@ impl Variables {
         replaced + remaining
     }
 
-    /// Returns the value of `NAME` or `NAME:-default`.
-    pub(super) fn with_default(name: &str, system: &System) -> Option<String> {
-        let Some((name, default)) = name.split_once(":-") else {
-            return system.environment.text(name);
+    /// Returns the value of `NAME` or `NAME:-default`. The default stands for a variable that is
+    /// not set.
+    pub(super) fn with_default(expression: &str, system: &System) -> Option<String> {
+        let Some((name, default)) = expression.split_once(":-") else {
+            return system.environment.text(expression);
         };
         let value = system.environment.text(name);
         Some(value.unwrap_or_else(|| default.to_owned()))

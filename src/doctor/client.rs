@@ -189,7 +189,8 @@ impl EndedProgram {
     }
 }
 
-/// Returns the result of the response with this id.
+/// Returns the result of the response with this id. A request of the server may have the same id,
+/// but it has a method.
 fn result_of(messages: &[Value], id: u64) -> Option<&Value> {
     let response = messages
         .iter()
@@ -232,7 +233,8 @@ fn spawn(start: &Start) -> io::Result<Child> {
         .spawn()
 }
 
-/// Kills a program and its process group, in which it may leave others when it ends.
+/// Kills a program and its process group, in which it may leave others when it ends. The calls fail
+/// if there is nothing left to kill, which is as good.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(
@@ -243,30 +245,38 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Writes the input of a program in a thread, because the program may never read it.
+/// Writes the input of a program in a thread, because the program may never read it. `stream` is
+/// its standard input, which [`spawn`] has made a pipe, so it is never `None`.
 fn write_in_background(stream: Option<impl Write + Send + 'static>, input: String) {
     std::thread::spawn(move || {
         if let Some(mut stream) = stream {
-            // It may end without reading all of it.
+            // An error means that the program ended before it read all of its input.
             let _ = stream.write_all(input.as_bytes());
         }
     });
 }
 
-/// Reads the beginning of an output in a thread, so that the program never waits.
+/// Reads an output of the started program in a thread, and sends its first [`MAX_OUTPUT`] bytes
+/// once they, or all of it, are read.
+///
+/// `stream` is the standard output or error, which [`spawn`] has made a pipe, so it is never `None`.
 fn read_in_background(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let Some(mut stream) = stream else { return };
-        let mut text = Vec::new();
-        let _ = stream.by_ref().take(MAX_OUTPUT).read_to_end(&mut text);
-        let _ = sender.send(text);
+        let mut output = Vec::new();
+        // What was read before an error counts.
+        let _ = stream.by_ref().take(MAX_OUTPUT).read_to_end(&mut output);
+        let _ = sender.send(output); // nobody may wait for it any more
+        // The program would wait forever if nobody read the rest.
         let _ = io::copy(&mut stream, &mut io::sink());
     });
     receiver
 }
 
-/// Returns an output, once its program has ended or was killed.
+/// Returns an output that [`read_in_background`] reads, once its program has ended or was killed.
+/// Returns an empty text if something else keeps the output open for longer than
+/// [`END_OF_OUTPUT`].
 fn received_text(output: &Receiver<Vec<u8>>) -> String {
     let bytes = output.recv_timeout(END_OF_OUTPUT).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

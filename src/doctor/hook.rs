@@ -122,11 +122,11 @@ impl HookExamination<'_> {
         if !hook.is_plain() {
             return false;
         }
-        let is_this = self.examination.is_this_program(&start.program);
+        let is_this_program = self.examination.is_this_program(&start.program);
         if hook.scope == Scope::Project {
-            return is_this && !hook.has_options();
+            return is_this_program && !hook.has_options();
         }
-        is_this || !start.is_in_folder()
+        is_this_program || !start.is_in_folder()
     }
 
     /// Runs the hook on what a user may have typed, as the agent would, and returns how long the
@@ -159,18 +159,18 @@ impl HookExamination<'_> {
     fn reinstall(&self) -> String {
         let agent = self.registered.agent;
         let is_by_install = agent.is_by_install(self.hook, &self.examination.system);
-        let first = if is_by_install {
+        let first_step = if is_by_install {
             ""
         } else {
             "remove it from the file, then "
         };
         let project = project_option(self.hook.scope);
         let name = agent.name;
-        format!("{first}run `prompt-expander install {name}{project}`")
+        format!("{first_step}run `prompt-expander install {name}{project}`")
     }
 }
 
-/// Returns the option with which `install` registers for this scope.
+/// Returns the option with which `install` registers for this scope, after a space: ` --project`.
 pub(super) fn project_option(scope: Scope) -> &'static str {
     if scope == Scope::Project {
         " --project"
@@ -179,7 +179,8 @@ pub(super) fn project_option(scope: Scope) -> &'static str {
     }
 }
 
-/// Returns whether an agent would add the answer of a hook to the prompt.
+/// Returns whether an agent would add the answer of a hook to the prompt: whether the answer has a
+/// context for this event.
 fn adds_to_prompt(answer: &str, event: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let output = &answer["hookSpecificOutput"];

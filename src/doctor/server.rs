@@ -166,7 +166,7 @@ impl<'a> ServerExamination<'a> {
     }
 
     /// Returns how to register this program instead, as a clause: "run `prompt-expander install
-    /// codex --replace`".
+    /// codex --replace`". `install` cannot write a server of [`Scope::Local`].
     fn reinstall(&self) -> String {
         let server = self.server;
         if server.scope == Scope::Local {
@@ -246,7 +246,7 @@ impl ServerExamination<'_> {
         findings.extend(self.lost_variable_finding(start));
         match self.danger(start) {
             Some(danger) => {
-                let line = shown(start);
+                let line = command_line(start);
                 let message = format!("{} {danger}, so it was not started: {line}", self.name);
                 let title = self.registered.agent.title;
                 let fix = format!("if you trust it, start {title} here and ask it for its tools");
@@ -286,14 +286,14 @@ impl ServerExamination<'_> {
         Some(self.registered.warning(message, fix))
     }
 
-    /// Returns why a server must not be started here, as a phrase that follows its name. What comes
-    /// with the project or lies in the working directory may be untrusted, unless it is this
-    /// program.
+    /// Returns why a server must not be started here, as a phrase that follows its name. A server
+    /// of the project may be untrusted, unless it is this program without arguments and variables;
+    /// so may a program in the working directory, unless it is this program.
     fn danger(&self, start: &Start) -> Option<&'static str> {
         let server = self.server;
         let is_this = self.examination.is_this_program(&start.program);
-        let is_exact = is_this && server.args.is_empty() && server.env.is_empty();
-        if server.scope == Scope::Project && !is_exact {
+        let has_nothing_else = server.args.is_empty() && server.env.is_empty();
+        if server.scope == Scope::Project && !(is_this && has_nothing_else) {
             return Some("comes with the project and is not exactly this program");
         }
         if start.is_in_folder() && !is_this {
@@ -332,7 +332,7 @@ impl ServerExamination<'_> {
     /// Returns an error for a server that does not answer. `problem` is a phrase that follows its
     /// name.
     fn unusable(&self, start: &Start, problem: &str) -> Finding {
-        let message = format!("{} ({}) {problem}", self.name, shown(start));
+        let message = format!("{} ({}) {problem}", self.name, command_line(start));
         if self.examination.is_this_program(&start.program) {
             let fix = "correct its arguments in this file";
             self.registered.broken(message, fix)
@@ -342,8 +342,9 @@ impl ServerExamination<'_> {
     }
 }
 
-/// Returns the command with its arguments, quoted for a shell, in backticks.
-fn shown(start: &Start) -> String {
+/// Returns the command with its arguments, quoted for a shell, in backticks:
+/// `` `npx 'my server'` ``.
+fn command_line(start: &Start) -> String {
     let mut words = vec![start.command.as_str()];
     words.extend(start.arguments.iter().map(String::as_str));
     let line = shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "));
