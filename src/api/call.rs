@@ -1,7 +1,7 @@
 //! The calls of the API and the command line, and the text that one comes to.
 
 use super::types::{CallRequest, ExpandedPrompt};
-use crate::library::{BoundCall, Found, UnusedValue, joined};
+use crate::library::{BoundCall, Found, UnusedValue, join_unchanged};
 use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_piped};
 use crate::wording::{in_backticks, quoted};
 
@@ -14,7 +14,7 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
     let text = request.text();
     let bound = request.bind(&prompt, &text)?;
     let expansion = found
-        .expand_bound(bound, &joined)
+        .expand_bound(bound, &join_unchanged)
         .map_err(|error| cannot_expand(&prompt, error))?;
     Ok(ExpandedPrompt {
         prompt: expansion.messages.into_text(),

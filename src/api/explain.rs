@@ -7,7 +7,7 @@ use super::types::{
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
-use crate::library::{BoundCall, Found, Layer, Place, ServiceRequest, View, joined};
+use crate::library::{BoundCall, Found, Layer, Place, ServiceRequest, View, join_unchanged};
 use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
 use std::collections::HashSet;
 use std::ops;
@@ -81,7 +81,7 @@ impl CallOutcome {
         match found.request(bound) {
             Some(Ok(request)) => outcome.request = Some(request),
             Some(Err(error)) => outcome.error = Some(error.to_string()),
-            None => match found.messages(bound, &joined) {
+            None => match found.messages(bound, &join_unchanged) {
                 Ok(messages) => outcome.text = Some(messages.into_text()),
                 Err(error) => outcome.error = Some(error.to_string()),
             },

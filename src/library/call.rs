@@ -18,7 +18,7 @@ pub struct BoundCall<'c> {
     pub binding: Binding<'c>,
 }
 
-/// What a call of a prompt came to.
+/// The result of a call of a prompt.
 #[derive(Debug)]
 pub struct Expansion {
     /// What a model gets.
@@ -42,11 +42,11 @@ pub struct UnusedValue {
     pub is_named: bool,
 }
 
-/// Makes the text of a message from its pieces, which it may change.
+/// A function that makes the text of a message from its pieces, and may change them.
 pub type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
 
-/// Returns the pieces as they are, one after the other.
-pub fn joined(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
+/// Joins the pieces of a message to its text, without changes and with nothing between them.
+pub fn join_unchanged(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     pieces.map(Piece::as_str).collect()
 }
 
@@ -61,7 +61,7 @@ impl<'c> BoundCall<'c> {
     }
 
     /// Returns the values that are not in the expansion, because the prompt has no placeholder for
-    /// them. A service gets every value, so none of its prompts has any.
+    /// them. A service gets all values, so the list is empty for a prompt that a service renders.
     pub fn unused_values(&self) -> Vec<UnusedValue> {
         let mut unused = Vec::new();
         if self.prompt.is_rendered_by_service() {
@@ -82,7 +82,8 @@ impl<'c> BoundCall<'c> {
         unused
     }
 
-    /// Returns whether the value of an argument is lost if the prompt has no placeholder for it.
+    /// Returns whether the caller's value of an argument is in no message, if the prompt has no
+    /// placeholder for the argument.
     fn is_lost_without_placeholder(&self, bound: &Bound<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,

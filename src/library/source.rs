@@ -1,7 +1,7 @@
 //! What a source of prompts is, and what it has: prompts that were found, each with the way back to
 //! its source.
 
-use super::call::{BoundCall, Expansion, Join, joined};
+use super::call::{BoundCall, Expansion, Join, join_unchanged};
 use super::caller::Caller;
 use crate::library::disk::reach::Reach;
 use crate::library::disk::rows::Rows;
@@ -40,8 +40,8 @@ pub trait Source: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Calls the service that renders the prompts, and returns what it answered, as a hint or an
-    /// error; `None` if there is no service.
+    /// Calls the service that renders the prompts, and returns a hint or an error about its answer;
+    /// `None` if there is no service.
     fn probe(&self) -> Option<Diagnostic> {
         None
     }
@@ -103,8 +103,8 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Returns whether to read or expand its prompts may mean to wait for a server, for up to 10
-    /// seconds.
+    /// Returns whether reading or expanding a prompt of this layer may wait for a server, for up to
+    /// 10 seconds.
     pub fn waits_for_server(self) -> bool {
         self == Layer::TEAM || self == Layer::SERVICE
     }
@@ -200,7 +200,7 @@ impl Found {
         }))
     }
 
-    /// Returns the same prompt with another handle.
+    /// Returns this prompt with another handle to read it with.
     pub(crate) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
         Found(Arc::new(FoundPrompt {
             name: self.name.clone(),
@@ -222,7 +222,7 @@ impl Found {
     /// # Errors
     /// Those of [`Handle::messages`].
     pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Expansion, Diagnostic> {
-        self.expand_bound(BoundCall::new(prompt, call), &joined)
+        self.expand_bound(BoundCall::new(prompt, call), &join_unchanged)
     }
 
     /// Expands a bound call of the prompt. `join` makes the text of each message.
@@ -243,11 +243,11 @@ impl Found {
 
     /// Returns whether the prompt is in this file.
     pub fn is_in(&self, file: &Path) -> bool {
-        self.place().file.is_some_and(|own| own == file)
+        self.place().file.as_deref() == Some(file)
     }
 
-    /// Returns whether the file of the prompt still is the draft that `new` wrote, and nobody has
-    /// edited it. The file is read, unless its info is kept.
+    /// Returns whether nobody has edited the file of the prompt since the command `new` wrote it.
+    /// The file is read, unless its info is in memory.
     pub fn is_unedited_draft(&self) -> bool {
         self.info()
             .summary
@@ -276,7 +276,7 @@ pub trait Handle: Debug + Send + Sync {
     /// Returns where the prompt is.
     fn place(&self) -> Place;
 
-    /// Returns what lists show of the prompt. The file is read, unless its info is kept.
+    /// Returns what lists show of the prompt. The file is read, unless its info is in memory.
     fn info(&self) -> Info;
 
     /// Returns the whole text of the file, which may be broken.
@@ -291,9 +291,11 @@ pub trait Handle: Debug + Send + Sync {
     /// The file is broken.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
 
-    /// Returns the messages that a model gets for a bound call. Attachments are read for it, and a
-    /// service that renders the prompt is called, which may take several seconds. `join` makes the
-    /// text of each message from its pieces.
+    /// Returns the messages that a model gets for a bound call. `join` makes the text of each
+    /// message from its pieces.
+    ///
+    /// Attachments are read. If a service renders the prompt, it is called, which may take several
+    /// seconds.
     ///
     /// # Errors
     /// The prompt cannot be called like this; an attachment cannot be used; the service does not
@@ -359,7 +361,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Returns the info of a file with these bytes, which were parsed as `prompt`.
+    /// Returns the info of a file with these bytes. `prompt` is the result of parsing them.
     pub(crate) fn of(
         bytes: &[u8],
         modified: Option<SystemTime>,
@@ -417,8 +419,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns this list with the prompts, problems and tests of others. Of several prompts with
-    /// one name, only the first stays.
+    /// Returns this list with the prompts, problems and tests of other lists. If several lists have
+    /// a prompt of one name, only the prompt of the first list stays.
     pub(crate) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for other in others {
             self.found.extend(other.found);
@@ -480,12 +482,12 @@ pub struct TestFile {
 
 /// A place that prompts are written to.
 pub trait Store: Debug + Send + Sync {
-    /// Returns a text that is not saved as the prompt of this name. It can be checked and expanded
-    /// like any other prompt.
+    /// Returns a prompt that has this name and text, but is not saved. It can be checked and
+    /// expanded like any other prompt.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Writes a prompt, and returns the revision that it now has or, after a deletion, had. If it
-    /// already has the content that is to be written, only the history gets that content.
+    /// Writes a prompt, and returns its new revision; after a deletion, the revision of the deleted
+    /// text. If the prompt has the requested text already, only the history changes.
     ///
     /// # Errors
     /// The prompt does not have the expected revision, or cannot be written.
@@ -503,8 +505,8 @@ pub trait Store: Debug + Send + Sync {
     /// The version cannot be read, or somebody has changed it in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// Returns the folder of the files, which may be missing; the address, if a database has them;
-    /// an empty path, if a team's server has them.
+    /// Returns the folder of the prompt files, which may be missing. For a database, returns its
+    /// address, and for a team's server an empty path.
     fn folder(&self) -> &Path;
 }
 
@@ -519,7 +521,7 @@ pub struct Authorship {
 }
 
 impl Authorship {
-    /// `author`: who writes. `note`: why, in a few words.
+    /// Returns who writes, and why in a few words. A blank note counts as none.
     ///
     /// # Errors
     /// The note is longer than 2,000 bytes.
@@ -528,10 +530,8 @@ impl Authorship {
             let message = format!("`note` is longer than {MAX_NOTE} bytes");
             return Err(Diagnostic::new(Kind::TooLong, message, "shorten it"));
         }
-        Ok(Authorship {
-            author,
-            note: note.filter(|note| !note.trim().is_empty()),
-        })
+        let note = note.filter(|note| !note.trim().is_empty());
+        Ok(Authorship { author, note })
     }
 }
 
@@ -555,7 +555,7 @@ pub enum WriteAction<'w> {
 }
 
 impl<'w> WriteAction<'w> {
-    /// Returns the text that is to be written, if there is one.
+    /// Returns the text that the prompt gets, if this action writes one.
     pub fn text(self) -> Option<&'w str> {
         match self {
             WriteAction::SetText(text) | WriteAction::Restore(text) => Some(text),
@@ -563,7 +563,7 @@ impl<'w> WriteAction<'w> {
         }
     }
 
-    /// Returns whether the text of an earlier version is written again.
+    /// Returns whether this action writes the text of an earlier version again.
     pub fn is_restore(self) -> bool {
         matches!(self, WriteAction::Restore(_))
     }

@@ -100,8 +100,8 @@ impl Library {
         self.view_for(&Caller::local())
     }
 
-    /// Returns the library as a caller who does not edit prompts sees it: what they may not see is
-    /// not in it.
+    /// Returns the library as a caller who does not edit prompts sees it. Prompts that the caller
+    /// may not see are not in the view.
     pub fn view_for(&self, caller: &Caller) -> View {
         View {
             sources: Arc::clone(&self.sources),
@@ -113,8 +113,8 @@ impl Library {
         }
     }
 
-    /// Returns a line that says where the project's prompts were looked for, if they were asked for
-    /// and there are none.
+    /// Returns a line for a person who asked for the prompts of the project, if there are none:
+    /// where they were searched.
     pub fn absent_project(&self) -> Option<String> {
         self.project.as_ref()?.absence()
     }
@@ -146,16 +146,18 @@ impl Library {
         self.changes.tell(change);
     }
 
-    /// Watches for changes from now on. `warn` is called with the reason if files have to be
-    /// polled, so that changes are noticed late.
+    /// Watches the files of all sources until the returned watch is dropped.
+    ///
+    /// If files have to be polled, so that changes are noticed late, `warn` is called with the
+    /// reason.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
-        let look = Box::new(move |watched: &mut Watched| {
+        let add_paths = Box::new(move |watched: &mut Watched| {
             for source in sources.iter() {
                 source.watch(watched);
             }
         });
-        Watch::start(look, &self.changes, warn)
+        Watch::start(add_paths, &self.changes, warn)
     }
 
     /// Returns whether a folder of the library is on a network file system, where any access may
@@ -201,7 +203,7 @@ pub struct Report {
 }
 
 impl View {
-    /// Returns the same view for a caller who may, or may not, edit prompts.
+    /// Returns this view for a caller who may, or may not, edit prompts.
     #[must_use]
     pub fn for_editing(self, may_edit: bool) -> View {
         View { may_edit, ..self }
@@ -237,11 +239,14 @@ impl View {
     /// do.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
         let project = self.project.as_ref()?;
-        project.changed_texts(&|| {
-            let mut prompts = self.list().found;
-            prompts.retain(|found| found.layer.is_project());
-            prompts
-        })
+        project.changed_texts(&|| self.list_project())
+    }
+
+    /// Returns the prompts of the project that exist for the caller.
+    fn list_project(&self) -> Vec<Found> {
+        let mut prompts = self.list().found;
+        prompts.retain(|found| found.layer.is_project());
+        prompts
     }
 
     /// Returns a line that counts what has changed in the trusted repository since its texts were
@@ -281,7 +286,8 @@ impl View {
         Some(self.seen(found))
     }
 
-    /// Returns a prompt as the caller sees it.
+    /// Returns a prompt as the caller sees it: with a prefix, an error in a file outside of the
+    /// prefix does not say what is wrong there.
     fn seen(&self, found: Found) -> Found {
         match &self.prefix {
             Some(prefix) => seen_with(prefix, found),
@@ -298,8 +304,8 @@ impl View {
         prompts.map(|found| self.seen(found)).collect()
     }
 
-    /// Returns the prompt of this name that would exist for a caller who may edit prompts, and does
-    /// not exist for this one.
+    /// Returns the prompt of this name that exists only for callers who may edit prompts; `None` if
+    /// this caller may edit them.
     pub(crate) fn only_for_editors(&self, name: &Name) -> Option<Found> {
         if self.may_edit || !self.contains(name) {
             return None;
@@ -311,8 +317,9 @@ impl View {
         hidden.find_map(|source| source.find(name))
     }
 
-    /// Returns a text that is not saved as a prompt of this name in the user's folder; `None` if
-    /// there is no such folder.
+    /// Returns a prompt that has this name and text, but is not saved. It is checked and expanded
+    /// like a prompt in the user's folder; `None` if that folder does not exist or cannot be
+    /// written.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
         let store = self
             .sources()
@@ -347,8 +354,8 @@ impl View {
         all
     }
 
-    /// Returns whether the caller may see a problem. Those who see only a part of the prompts
-    /// folder are not told about problems of the whole folder.
+    /// Returns whether the caller may see a problem. A caller with the prefix `team-a/` sees only
+    /// the problems of the folder `team-a` and of the files in it.
     pub(crate) fn is_visible(&self, problem: &Diagnostic) -> bool {
         let Some(prefix) = &self.prefix else {
             return true;
@@ -360,8 +367,8 @@ impl View {
         prefix.contains(&below) || prefix.folder() == below
     }
 
-    /// Returns a path below the folder of prompts that it is in, `/`-separated. Elsewhere, it is
-    /// the whole path.
+    /// Returns the path of a file below its folder of prompts, with `/` between its parts, such as
+    /// `git/commit.md`. For a file in no folder of prompts, returns the whole path.
     pub fn below(&self, path: &Path) -> String {
         for root in self.paths() {
             if path != root && path.starts_with(&root) {
@@ -371,13 +378,13 @@ impl View {
         path.display().to_string()
     }
 
-    /// Returns why files and folders cannot be read, one of which may have a prompt that was not
-    /// found.
+    /// Returns an error for each file and folder that cannot be read. One of them may have a prompt
+    /// that was not found.
     pub fn unreadable(&self) -> Vec<Diagnostic> {
         self.list().unreadable().cloned().collect()
     }
 
-    /// Returns why sources, or parts of them, cannot be read at this moment.
+    /// Returns an error for each source, or part of a source, that cannot be read at this moment.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for source in self.sources() {
@@ -387,7 +394,7 @@ impl View {
         problems
     }
 
-    /// Calls each service that renders prompts, and returns what each answered.
+    /// Calls each service that renders prompts, and returns a hint or an error about its answer.
     pub fn probe(&self) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for source in self.sources() {
@@ -420,24 +427,25 @@ impl View {
         paths
     }
 
-    /// Returns the prompt in a file, which may be in a folder of the library or elsewhere.
-    /// Elsewhere, the path says how the file is read, as in `.claude/commands/x.md`. `path` is
-    /// absolute.
+    /// Returns the prompt in a file. `path` is absolute.
+    ///
+    /// The file need not be in a folder of the library. Elsewhere, its path tells the format, as in
+    /// `.claude/commands/x.md`.
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.
     pub fn at(&self, path: &Path) -> Result<Found, Diagnostic> {
         let mut sources: Vec<_> = self.sources().collect();
-        // The innermost folder decides.
+        // Of folders within each other, the innermost one decides, and it has the longest path.
         sources.sort_by_key(|source| Reverse(path_length(source.about())));
-        if let Some(found) = sources.iter().find_map(|source| source.at(path)) {
-            return found;
+        if let Some(result) = sources.iter().find_map(|source| source.at(path)) {
+            return result;
         }
         Files::around(path).found_at(path)
     }
 
-    /// Returns everything that is, or looks, wrong in one file. It may be a partial, which is only
-    /// there to be included.
+    /// Returns all errors, warnings and hints about one file. The file may also be a partial, which
+    /// is only there to be included.
     pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
         match self.at(path) {
             Ok(found) => found.check(),
@@ -448,17 +456,24 @@ impl View {
         }
     }
 
-    /// Returns why a partial cannot be read. Only the prompts that include it know what its
-    /// placeholders stand for, so they are not checked.
+    /// Returns the error because of which a partial cannot be read or parsed, if there is one.
+    ///
+    /// The placeholders are not checked, because only the prompts that include the partial declare
+    /// the arguments.
     fn check_partial(&self, path: &Path) -> Option<Diagnostic> {
+        // A partial has no name, and the parser needs one.
         let name = Name::new("partial").ok()?;
-        let parsed = read_confined(path, &self.reach_of_partial(path))
+        let result = read_confined(path, &self.reach_of_partial(path))
             .and_then(|bytes| Prompt::parse(name, &bytes));
-        Some(parsed.err()?.in_file(path))
+        match result {
+            Ok(_) => None,
+            Err(error) => Some(error.in_file(path)),
+        }
     }
 
-    /// Returns what a partial may include. In a folder of the library, that is anything. A partial
-    /// elsewhere may be somebody else's, so it is confined to its own project.
+    /// Returns which files a partial may include: any file, if the partial is in a folder of the
+    /// library. A partial elsewhere may be somebody else's, so it may include only files of its own
+    /// project.
     fn reach_of_partial(&self, path: &Path) -> Reach {
         let mut folders = self
             .sources()
@@ -470,37 +485,39 @@ impl View {
         }
     }
 
-    /// Reads every file of every folder, or those below one, and reports everything that is, or
-    /// looks, wrong.
-    pub fn check(&self, below: Option<&Path>) -> Report {
-        self.check_also(below, &mut |_, _| None)
+    /// Reads all files of all folders, and reports their errors, warnings and hints. With a
+    /// `scope`, which is a folder or a file, only the files in it are read.
+    pub fn check(&self, scope: Option<&Path>) -> Report {
+        self.check_also(scope, &mut |_, _| None)
     }
 
-    /// Does the same as [`check`](View::check), and reports what `also` finds in each prompt. It
-    /// receives the prompt and the path of its source.
+    /// Checks files as [`check`](View::check) does, and adds the diagnostic that `check_further`
+    /// returns for a prompt and the path of its source.
     pub fn check_also(
         &self,
-        below: Option<&Path>,
-        also: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
+        scope: Option<&Path>,
+        check_further: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
     ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
             let listing = source.list();
             let mut problems = listing.problems;
             problems.retain(|problem| match &problem.file {
-                Some(file) => is_in_scope(file, below),
+                Some(file) => overlaps(file, scope),
                 None => true,
             });
             for found in &listing.found {
-                let file = found.place().file;
-                if file.is_some_and(|file| is_in_scope(&file, below)) {
+                let Some(file) = found.place().file else {
+                    continue;
+                };
+                if overlaps(&file, scope) {
                     report.files += 1;
                     problems.extend(found.check());
-                    problems.extend(also(found, source.about().path.as_deref()));
+                    problems.extend(check_further(found, source.about().path.as_deref()));
                 }
             }
             for file in &listing.bare {
-                if is_in_scope(file, below) {
+                if overlaps(file, scope) {
                     problems.extend(missing_suffix_warning(file));
                 }
             }
@@ -519,16 +536,19 @@ fn path_length(about: &About) -> usize {
     }
 }
 
-/// Returns whether a file or folder is below the folder that is checked, or the other way round.
-/// Without such a folder, everything is checked.
-fn is_in_scope(file: &Path, checked: Option<&Path>) -> bool {
-    match checked {
-        Some(folder) => file.starts_with(folder) || folder.starts_with(file),
+/// Returns whether a file or folder is in a scope, which is a folder or a file, or contains the
+/// scope. Without a scope, every path counts.
+///
+/// A problem of the folder `team` concerns a check of `team/git`, too.
+fn overlaps(path: &Path, scope: Option<&Path>) -> bool {
+    match scope {
+        Some(scope) => path.starts_with(scope) || scope.starts_with(path),
         None => true,
     }
 }
 
-/// Returns a warning about a file without a suffix, if it looks like a prompt.
+/// Returns a warning about a file without a suffix that looks like a prompt, because it has a
+/// placeholder for the input or begins with frontmatter.
 fn missing_suffix_warning(file: &Path) -> Option<Diagnostic> {
     let bytes = read(file, MAX_FILE).ok()?;
     let text = String::from_utf8(bytes).ok()?;

@@ -7,7 +7,7 @@ use super::reply::Outcome;
 use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
-use crate::library::{BoundCall, Found, View, has_tag, joined};
+use crate::library::{BoundCall, Found, View, has_tag, join_unchanged};
 use crate::mcp;
 use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
@@ -163,7 +163,7 @@ fn expanded(
 ) -> Result<Json, Failure> {
     let join = match context.menu_template() {
         Some(template) => template.join,
-        None => joined,
+        None => join_unchanged,
     };
     let call = Call::Named {
         values,
