@@ -30,43 +30,76 @@ pub(super) struct Cursor {
 
 const PLAIN: Style = Style::new();
 
-/// With fewer rows than this, there is no preview below the list.
-const LEAST_ROWS: usize = 10;
+/// Begins the line that keys act on: the query, the selected prompt, the current field. Other lines
+/// begin with `NO_POINTER`, which is as wide.
+const POINTER: &str = "> ";
+const NO_POINTER: &str = "  ";
 
-/// With fewer columns than this between the prompt sign and the number of matches, that number is
-/// left out.
-const LEAST_QUERY: usize = 8;
+/// Separates a name from its description, and a label from its value.
+const GAP: &str = "  ";
+
+/// Begins a line of the details of a field.
+const DETAIL_INDENT: &str = "    ";
+
+/// With fewer rows than this, there is no preview below the list.
+const MIN_ROWS_WITH_PREVIEW: usize = 10;
+
+/// With fewer rows than this, there is no line that says what the keys do.
+const MIN_ROWS_WITH_KEY_HELP: usize = 4;
+
+/// The preview below a form has at least this many rows.
+const MIN_PREVIEW_ROWS: usize = 4;
+
+/// With fewer columns than this for the query, the number of matches is left out.
+const MIN_QUERY_COLUMNS: usize = 8;
+
+/// With fewer columns than this, a name may take the whole line in the list, otherwise half of it.
+const MIN_COLUMNS_WITH_DESCRIPTION: usize = 24;
+
+const MAX_NOTE_ROWS: usize = 2;
+const MAX_WARNING_ROWS: usize = 3;
+
+/// The most rows for the description of a field, for its choices, and for both.
+const MAX_ROWS_PER_DETAIL: usize = 2;
+const MAX_DETAIL_ROWS: usize = 3;
+
+/// A line has at most this many characters for each column. Many more would fit, because some have
+/// no width, such as accents: a text of 5,000 accents is one column wide.
+const MAX_CHARACTERS_PER_COLUMN: usize = 4;
 
 impl State {
-    /// Returns the frame for a terminal of this size. Prompts that have been read since the last
-    /// frame are in it.
+    /// Returns the frame for a terminal of this size: the list, the form or the chosen text, and
+    /// at the bottom the note or what the keys do. Lists also the prompts that have been read since
+    /// the last frame.
     pub(super) fn frame(&mut self, columns: usize, rows: usize) -> Frame {
         self.update();
-        let last_lines = self.last_lines(columns, rows);
-        let above = rows.saturating_sub(last_lines.len()).max(1);
+        let bottom_lines = self.bottom_lines(columns, rows);
+        let main_rows = rows.saturating_sub(bottom_lines.len()).max(1);
         let mut frame = match &mut self.step {
-            Step::List => self.list_frame(columns, above),
-            Step::Form(form) => form_frame(form, columns, above),
-            Step::Chosen(chosen) => text_frame(chosen, columns, above),
+            Step::List => self.list_frame(columns, main_rows),
+            Step::Form(form) => form_frame(form, columns, main_rows),
+            Step::Chosen(chosen) => text_frame(chosen, columns, main_rows),
         };
-        frame.lines.resize(above, FrameLine::new());
-        frame.lines.extend(last_lines);
+        frame.lines.resize(main_rows, FrameLine::new());
+        frame.lines.extend(bottom_lines);
         frame.lines.truncate(rows);
         for line in &mut frame.lines {
             cut(line, columns);
         }
-        if frame.cursor.is_some_and(|cursor| cursor.row >= above) {
+        // On a terminal of one or two rows, the row of the cursor may have been cut off.
+        if frame.cursor.is_some_and(|cursor| cursor.row >= main_rows) {
             frame.cursor = None;
         }
         frame
     }
 
-    /// Returns the last lines of the frame: the note, else what the keys do if there is room.
-    fn last_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
+    /// Returns the lines at the bottom of the frame: the note if there is one, else what the keys
+    /// do if the terminal has the rows.
+    fn bottom_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
         if !self.note.is_empty() {
-            return wrapped(&one_line(&self.note), ERROR, columns, 2);
+            return wrapped(&one_line(&self.note), ERROR, columns, MAX_NOTE_ROWS);
         }
-        if rows < 4 {
+        if rows < MIN_ROWS_WITH_KEY_HELP {
             return Vec::new();
         }
         vec![vec![(FAINT, self.key_help().to_owned())]]
@@ -83,14 +116,24 @@ impl State {
         }
     }
 
-    /// Returns the frame of the list: the query, the prompts that match, and a preview of the
-    /// selected one.
+    /// Returns the frame of the list: the query, the prompts that match, and, if there is room, a
+    /// preview of the selected one:
+    ///
+    /// ```text
+    /// > re                       2/13
+    /// > :review    Reviews a change
+    ///   :research  Plans a research
+    ///
+    /// ── :review [INPUT] (built-in) ──
+    /// Review {{input}} …
+    /// ```
     fn list_frame(&self, columns: usize, rows: usize) -> Frame {
-        let has_preview = rows >= LEAST_ROWS;
+        let rows_below_query = rows - 1;
+        let has_preview = rows >= MIN_ROWS_WITH_PREVIEW;
         let list_rows = if has_preview {
-            (rows - 1) * 2 / 5
+            rows_below_query * 2 / 5 // the preview gets three fifths
         } else {
-            rows - 1
+            rows_below_query
         };
         let query = self.query_line(columns);
         let mut lines = vec![query.line];
@@ -108,7 +151,7 @@ impl State {
         }
         let cursor = Cursor {
             row: 0,
-            column: query.cursor,
+            column: query.cursor_column,
         };
         Frame {
             lines,
@@ -116,77 +159,92 @@ impl State {
         }
     }
 
-    /// Returns the line with the query and, at its end, how many of all prompts match.
+    /// Returns the line with the query and, at its end, how many of all prompts match:
+    /// `> revi                 2/13`. In a narrow terminal, the numbers are left out.
     fn query_line(&self, columns: usize) -> QueryLine {
-        let sign = "> ";
         let count = format!(
             " {}/{}",
             thousands(self.matching.len()),
             thousands(self.choices.prompts.len())
         );
-        let mut room = columns.saturating_sub(sign.len());
-        if room >= LEAST_QUERY + count.len() {
-            room -= count.len();
-        }
-        let query = window(&self.query, room);
-        let gap = " ".repeat(room.saturating_sub(query.text.width()));
+        let columns_after_pointer = columns.saturating_sub(POINTER.len());
+        let query_columns = match columns_after_pointer.checked_sub(count.len()) {
+            Some(columns) if columns >= MIN_QUERY_COLUMNS => columns,
+            _ => columns_after_pointer, // the count is cut off with the rest of the line
+        };
+        let query = window(&self.query, query_columns);
+        let padding = " ".repeat(query_columns.saturating_sub(query.text.width()));
         QueryLine {
-            cursor: sign.len() + query.cursor,
+            cursor_column: POINTER.len() + query.cursor_column,
             line: vec![
-                (NAME, sign.to_owned()),
-                (PLAIN, query.text + &gap),
+                (NAME, POINTER.to_owned()),
+                (PLAIN, query.text + &padding),
                 (FAINT, count),
             ],
         }
     }
 
-    /// Returns a line for each of the matching prompts that are shown. The selected one is among
-    /// them.
+    /// Returns a line for each prompt that matches, as many as there are rows. The list scrolls if
+    /// the selected prompt would be below the last row: that prompt is in the last row then.
     fn prompt_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
-        let top = self.selected.saturating_sub(rows.saturating_sub(1));
-        let end = self.matching.len().min(top + rows);
-        let shown = &self.matching[top..end];
-        let mut name_width = 0;
-        for index in shown {
-            name_width = name_width.max(self.choices.prompts[*index].name.width() + 1);
-        }
-        let room = columns.saturating_sub(2);
-        // On a wider terminal, at least half of a line is for the description.
-        let max_name_width = if columns < 24 { room } else { room / 2 };
-        let name_width = name_width.min(max_name_width);
+        let first = (self.selected + 1).saturating_sub(rows);
+        let end = self.matching.len().min(first + rows);
+        let visible_prompts = &self.matching[first..end];
+        let name_width = self.name_width(visible_prompts, columns);
         let mut lines = Vec::new();
-        for (row, index) in shown.iter().enumerate() {
-            let is_selected = top + row == self.selected;
+        for (row, index) in visible_prompts.iter().enumerate() {
+            let is_selected = first + row == self.selected;
             lines.push(self.prompt_line(*index, is_selected, name_width));
         }
         lines
     }
 
+    /// Returns the width of the column of names, such as `:review`, in a list of these prompts.
+    fn name_width(&self, prompts: &[usize], columns: usize) -> usize {
+        let columns_after_pointer = columns.saturating_sub(POINTER.len());
+        let max_width = if columns < MIN_COLUMNS_WITH_DESCRIPTION {
+            columns_after_pointer
+        } else {
+            columns_after_pointer / 2
+        };
+        let mut widest = 0;
+        for index in prompts {
+            let name = &self.choices.prompts[*index].name;
+            widest = widest.max(":".len() + name.width());
+        }
+        widest.min(max_width)
+    }
+
     /// Returns the line of a prompt in the list: its name, then its title and description, or why
-    /// it is broken.
+    /// it is broken. Until its file has been read, only its name:
+    ///
+    /// ```text
+    /// > :review    Reviews a change
+    /// ```
     fn prompt_line(&self, index: usize, is_selected: bool, name_width: usize) -> FrameLine {
         let found = &self.choices.prompts[index];
-        let name = fit(&format!(":{}", found.name), name_width);
-        let gap = " ".repeat(name_width - name.width() + 2);
-        let mut about = String::new();
+        let name = padded(&format!(":{}", found.name), name_width);
+        let mut description = String::new();
         let mut style = PLAIN;
         match self.choices.summaries.get(index) {
             None => {}
             Some(Ok(summary)) => {
-                about.push_str(found.layer.mark);
+                description.push_str(found.layer.mark);
                 let texts = [&summary.title, &summary.description];
-                about.push_str(&without_name(&found.name, texts.map(Option::as_deref)));
+                description.push_str(&without_name(&found.name, texts.map(Option::as_deref)));
             }
             Some(Err(diagnostic)) => {
-                about.push_str(&diagnostic.message);
+                description.push_str(&diagnostic.message);
                 style = ERROR;
             }
         }
-        let about = gap + &one_line(&about);
+        let description = GAP.to_owned() + &one_line(&description);
         if is_selected {
-            vec![(NAME.bold(), format!("> {name}")), (style.bold(), about)]
+            let name = POINTER.to_owned() + &name;
+            vec![(NAME.bold(), name), (style.bold(), description)]
         } else {
-            vec![(NAME, format!("  {name}")), (style, about)]
+            let name = NO_POINTER.to_owned() + &name;
+            vec![(NAME, name), (style, description)]
         }
     }
 }
@@ -194,11 +252,16 @@ impl State {
 /// The first line of the list.
 struct QueryLine {
     line: FrameLine,
-    /// The column of the cursor.
-    cursor: usize,
+    cursor_column: usize,
 }
 
-/// Returns a line that names a prompt, and below it its text with the placeholders marked.
+/// Returns the preview of a prompt: a line with its usage, and below it its text with the
+/// placeholders marked. For a broken prompt, the preview says what is wrong.
+///
+/// ```text
+/// ── :review [INPUT] (built-in) ──────
+/// Review {{input}} …
+/// ```
 fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let prompt = match found.prompt() {
         Ok(prompt) => prompt,
@@ -207,56 +270,99 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let usage = prompt.usage().unwrap_or_else(|| format!(":{}", found.name));
     let title = format!("── {} ({}) ", one_line(&usage), found.layer.name);
     let rule = "─".repeat(columns.saturating_sub(title.width()));
+    let mut lines = vec![vec![(FAINT, title + &rule)]];
     let text = prompt.template_text();
     let template = prompt.template_of(&text);
     let body = template.body();
-    let mut text = WrappedText::new(columns, rows.saturating_sub(1));
-    let mut end = 0;
+    let mut wrapped_body = WrappedText::new(columns, rows.saturating_sub(1));
+    let mut end_of_last = 0;
     for placeholder in template.placeholders() {
-        text.push(&body[end..placeholder.range.start], PLAIN);
-        text.push(&body[placeholder.range.clone()], MARK);
-        end = placeholder.range.end;
+        wrapped_body.push(&body[end_of_last..placeholder.range.start], PLAIN);
+        wrapped_body.push(&body[placeholder.range.clone()], MARK);
+        end_of_last = placeholder.range.end;
     }
-    text.push(&body[end..], PLAIN);
-    let mut lines = vec![vec![(FAINT, title + &rule)]];
-    lines.extend(text.into_lines());
+    wrapped_body.push(&body[end_of_last..], PLAIN);
+    lines.extend(wrapped_body.into_lines());
     lines
 }
 
 /// Returns the frame of a form: the prompt, its fields with the details of the current one, and, if
-/// there is room, a preview.
+/// there is room, a preview:
+///
+/// ```text
+/// :compare  Compares options
+///   options*  Rust or Go
+/// > criteria  speed
+///     What to compare them by
+///     ↑↓ cost · speed
+///
+/// ── :compare OPTIONS [criteria=VALUE] (user) ──
+/// Compare {{options}} by {{criteria}}.
+/// ```
+///
+/// If there are too few rows, the form scrolls: its first fields are left out.
 fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
-    let details = details(&form.fields[form.current], columns);
-    // The current field and its details are always shown.
-    let last_needed = form.current + 2 + details.len();
-    let first = last_needed.saturating_sub(rows).min(form.current);
-    let label_width = label_width(&form.fields).min(columns / 3);
+    let field_columns = FieldColumns::new(&form.fields, columns);
+    let current_details = detail_lines(&form.fields[form.current], columns);
     let mut lines = vec![heading(form)];
     let mut cursor = None;
+    let first = first_visible_field(form.current, current_details.len(), rows);
     for (index, field) in form.fields.iter().enumerate().skip(first) {
-        let value = window(&field.input, columns.saturating_sub(label_width + 4).max(1));
-        if index == form.current {
+        let is_current = index == form.current;
+        let value = window(&field.input, field_columns.value_width);
+        if is_current {
             cursor = Some(Cursor {
                 row: lines.len(),
-                column: label_width + 4 + value.cursor,
+                column: field_columns.value_start + value.cursor_column,
             });
-            lines.push(field_line(
-                "> ",
-                NAME.bold(),
-                field,
-                label_width,
-                value.text,
-            ));
-            lines.extend(details.clone());
-        } else {
-            lines.push(field_line("  ", PLAIN, field, label_width, value.text));
+        }
+        let label = padded(&label(field), field_columns.label_width);
+        lines.push(field_line(&label, &value.text, is_current));
+        if is_current {
+            lines.extend(current_details.clone());
         }
     }
-    if rows > lines.len() + 4 {
+    let rows_below_empty_line = rows.saturating_sub(lines.len() + 1);
+    if rows_below_empty_line >= MIN_PREVIEW_ROWS {
         lines.push(FrameLine::new());
-        lines.extend(preview(&form.found, columns, rows - lines.len()));
+        lines.extend(preview(&form.found, columns, rows_below_empty_line));
     }
     Frame { lines, cursor }
+}
+
+/// Returns the index of the first field of a form that is shown: 0 if there are enough rows for the
+/// heading, all fields up to the current one, and the details of that one. Otherwise, as many of
+/// the first fields are left out as there are rows too few, but never the current one.
+fn first_visible_field(current: usize, current_details: usize, rows: usize) -> usize {
+    let fields_up_to_current = current + 1;
+    let needed_rows = 1 + fields_up_to_current + current_details; // 1 for the heading
+    needed_rows.saturating_sub(rows).min(current)
+}
+
+/// Where a form shows the labels and the values of its fields: `> `, the label, two spaces, the
+/// value.
+struct FieldColumns {
+    label_width: usize,
+    /// The column in which the values begin.
+    value_start: usize,
+    value_width: usize,
+}
+
+impl FieldColumns {
+    /// Makes the labels as wide as the widest one, but takes at most a third of the columns.
+    fn new(fields: &[Field], columns: usize) -> FieldColumns {
+        let mut label_width = 0;
+        for field in fields {
+            label_width = label_width.max(label(field).width());
+        }
+        let label_width = label_width.min(columns / 3);
+        let value_start = POINTER.len() + label_width + GAP.len();
+        FieldColumns {
+            label_width,
+            value_start,
+            value_width: columns.saturating_sub(value_start).max(1),
+        }
+    }
 }
 
 /// Returns the first line of a form: the name of the prompt, then its title or description.
@@ -273,53 +379,60 @@ fn label(field: &Field) -> String {
     one_line(&field.name) + star
 }
 
-fn label_width(fields: &[Field]) -> usize {
-    let widths = fields.iter().map(|field| label(field).width());
-    widths.max().unwrap_or(0)
+/// Returns the line of a field: `> options*  Rust or Go` if keys go to it.
+fn field_line(label: &str, value: &str, is_current: bool) -> FrameLine {
+    let value = GAP.to_owned() + value;
+    if is_current {
+        vec![(NAME.bold(), POINTER.to_owned() + label), (PLAIN, value)]
+    } else {
+        vec![(PLAIN, NO_POINTER.to_owned() + label), (PLAIN, value)]
+    }
 }
 
-fn field_line(
-    mark: &str,
-    style: Style,
-    field: &Field,
-    label_width: usize,
-    value: String,
-) -> FrameLine {
-    let label = fit(&label(field), label_width);
-    let gap = " ".repeat(label_width - label.width() + 2);
-    vec![(style, mark.to_owned() + &label), (PLAIN, gap + &value)]
-}
-
-/// Returns up to three lines that say what a field is for, and which choices it has.
-fn details(field: &Field, columns: usize) -> Vec<FrameLine> {
-    let room = columns.saturating_sub(4);
+/// Returns up to three indented lines that say what a field is for, and which choices it has:
+/// `↑↓ cost · speed`.
+fn detail_lines(field: &Field, columns: usize) -> Vec<FrameLine> {
+    let text_columns = columns.saturating_sub(DETAIL_INDENT.len());
     let mut lines = Vec::new();
     if !field.description.trim().is_empty() {
-        lines.extend(wrapped(&one_line(&field.description), FAINT, room, 2));
+        let description = one_line(&field.description);
+        lines.extend(wrapped(
+            &description,
+            FAINT,
+            text_columns,
+            MAX_ROWS_PER_DETAIL,
+        ));
     }
     if !field.choices.is_empty() {
-        let choices = format!("↑↓ {}", field.choices.join(" · "));
-        lines.extend(wrapped(&one_line(&choices), FAINT, room, 2));
+        let choices = one_line(&format!("↑↓ {}", field.choices.join(" · ")));
+        lines.extend(wrapped(&choices, FAINT, text_columns, MAX_ROWS_PER_DETAIL));
     }
-    lines.truncate(3);
+    lines.truncate(MAX_DETAIL_ROWS);
     for line in &mut lines {
-        line.insert(0, (PLAIN, "    ".to_owned()));
+        line.insert(0, (PLAIN, DETAIL_INDENT.to_owned()));
     }
     lines
 }
 
-/// Returns the frame of the chosen text from the row `top` on, below the warnings. Limits `top` to
-/// the rows that exist.
+/// Returns the frame of the chosen text, below the warnings. The text is scrolled: its first
+/// `chosen.top` rows are left out. A `top` after the last row is corrected to the last row, because
+/// only this function knows how many rows the text takes.
 fn text_frame(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
     let mut lines = Vec::new();
     for warning in &chosen.warnings {
-        lines.extend(wrapped(&one_line(warning), WARNING, columns, 3));
+        lines.extend(wrapped(
+            &one_line(warning),
+            WARNING,
+            columns,
+            MAX_WARNING_ROWS,
+        ));
     }
-    lines.truncate(rows.saturating_sub(1));
-    let last_row = chosen.top + rows - lines.len();
-    let text = wrapped(chosen.text.trim_end(), PLAIN, columns, last_row);
-    chosen.top = chosen.top.min(text.len().saturating_sub(1));
-    lines.extend(text.into_iter().skip(chosen.top));
+    lines.truncate(rows.saturating_sub(1)); // at least one row is for the text
+    let rows_below_warnings = rows - lines.len();
+    let end = chosen.top + rows_below_warnings; // the rows after it are not made
+    let text_lines = wrapped(chosen.text.trim_end(), PLAIN, columns, end);
+    chosen.top = chosen.top.min(text_lines.len().saturating_sub(1));
+    lines.extend(text_lines.into_iter().skip(chosen.top));
     Frame {
         lines,
         cursor: None,
@@ -338,38 +451,69 @@ pub(super) fn message_frame(text: &str, key_help: &str, columns: usize, rows: us
 
 /// Cuts a line to `columns`, and makes its characters visible.
 fn cut(line: &mut FrameLine, columns: usize) {
-    let mut room = columns;
+    let mut free_columns = columns;
     for (_, text) in line {
-        *text = fit(text, room);
-        room = room.saturating_sub(text.width());
+        *text = fit(text, free_columns);
+        free_columns = free_columns.saturating_sub(text.width());
     }
 }
 
-/// Returns a text for one row of at most `columns`. If it is longer, it ends with `…`.
+/// Returns a text cut to `columns` as [`fit`] does, with spaces after it up to that width.
+fn padded(text: &str, columns: usize) -> String {
+    let text = fit(text, columns);
+    let padding = " ".repeat(columns.saturating_sub(text.width()));
+    text + &padding
+}
+
+/// Returns a text for one row of at most `columns`. A longer text ends with `…`: `research` in 5
+/// columns is `rese…`.
 fn fit(text: &str, columns: usize) -> String {
-    // More characters than this are not looked at: they may have no width.
-    let text: String = text.chars().take(4 * columns + 4).collect();
+    let max_characters = MAX_CHARACTERS_PER_COLUMN * (columns + 1);
+    let text: String = text.chars().take(max_characters).collect();
     let text = in_one_row(&text);
     if text.width() <= columns {
         return text;
     }
-    let start: String = start_that_fits(text.chars(), columns).collect();
     if columns == 0 {
-        return start;
+        return String::new();
     }
-    start + "…"
+    start_that_fits(&text, columns).to_owned() + "…"
 }
 
-/// Returns the first characters that fit into `columns` while one column stays free.
-fn start_that_fits(
-    characters: impl Iterator<Item = char>,
-    columns: usize,
-) -> impl Iterator<Item = char> {
-    let mut used = 0;
-    characters.take_while(move |character| {
-        used += width(*character);
-        used < columns
-    })
+/// Returns the first characters of a text that fit into `columns` and leave one column free, for
+/// `…`: `rese` of `research` for 5 columns.
+fn start_that_fits(text: &str, columns: usize) -> &str {
+    let mut used_columns = 0;
+    for (index, character) in text.char_indices() {
+        used_columns += width(character);
+        if used_columns >= columns {
+            return &text[..index];
+        }
+    }
+    text
+}
+
+/// Returns the last characters of a text for one row that fit into `columns` and leave one column
+/// free, for the cursor: `arch` of `research` for 5 columns.
+fn end_that_fits(text: &str, columns: usize) -> String {
+    let end = last_characters(text, MAX_CHARACTERS_PER_COLUMN * columns);
+    let end = in_one_row(end);
+    let mut used_columns = 0;
+    for (index, character) in end.char_indices().rev() {
+        used_columns += width(character);
+        if used_columns >= columns {
+            return end[index + character.len_utf8()..].to_owned();
+        }
+    }
+    end
+}
+
+/// Returns the last `max` characters of a text.
+fn last_characters(text: &str, max: usize) -> &str {
+    match text.char_indices().rev().take(max).last() {
+        Some((start, _)) => &text[start..],
+        None => "",
+    }
 }
 
 /// Returns a visible text without tabs and line breaks.
@@ -380,37 +524,33 @@ fn in_one_row(text: &str) -> String {
 /// The part of a text that is shown while it is edited.
 struct Window {
     text: String,
-    /// The column of the cursor in it.
-    cursor: usize,
+    /// The column of the cursor in `text`.
+    cursor_column: usize,
 }
 
-/// Returns the part of a text around its cursor that fits into `columns`.
+/// Returns the part of a text around its cursor that fits into `columns`. A long text scrolls: with
+/// the cursor at the end of `research` and 5 columns, the window is `arch`.
 fn window(input: &TypedText, columns: usize) -> Window {
     let (before, after) = input.text.split_at(input.cursor);
-    let last: String = before.chars().rev().take(4 * columns).collect();
-    let last: String = last.chars().rev().collect();
-    let last = in_one_row(&last);
-    let reversed: String = start_that_fits(last.chars().rev(), columns).collect();
-    let shown: String = reversed.chars().rev().collect();
-    let cursor = shown.width();
+    let before = end_that_fits(before, columns);
+    let cursor_column = before.width();
     Window {
-        text: shown + &fit(after, columns.saturating_sub(cursor)),
-        cursor,
+        text: before + &fit(after, columns.saturating_sub(cursor_column)),
+        cursor_column,
     }
 }
 
-/// Returns the first `max` lines of a text that is broken into lines of at most `columns`.
-fn wrapped(text: &str, style: Style, columns: usize, max: usize) -> Vec<FrameLine> {
-    let mut lines = WrappedText::new(columns, max);
-    lines.push(text, style);
-    lines.into_lines()
+/// Breaks a text into lines of at most `columns`, and returns the first `max_lines` of them.
+fn wrapped(text: &str, style: Style, columns: usize, max_lines: usize) -> Vec<FrameLine> {
+    let mut wrapped_text = WrappedText::new(columns, max_lines);
+    wrapped_text.push(text, style);
+    wrapped_text.into_lines()
 }
 
 /// A text that is broken into lines of at most `columns`, after a space if a line has one.
 struct WrappedText {
     columns: usize,
-    /// How many lines are wanted.
-    max: usize,
+    max_lines: usize,
     lines: Vec<FrameLine>,
     /// The characters of the line that is not complete yet, and their width.
     row: Vec<(Style, char)>,
@@ -418,37 +558,39 @@ struct WrappedText {
 }
 
 impl WrappedText {
-    fn new(columns: usize, max: usize) -> WrappedText {
+    fn new(columns: usize, max_lines: usize) -> WrappedText {
         WrappedText {
             columns,
-            max,
+            max_lines,
             lines: Vec::new(),
             row: Vec::new(),
             row_width: 0,
         }
     }
 
-    /// Adds a text, whose characters are made visible.
+    /// Adds a text, and makes its characters visible. Ignores the text after the last line that is
+    /// wanted.
     fn push(&mut self, text: &str, style: Style) {
         for (index, character) in text.char_indices() {
-            if self.lines.len() >= self.max {
+            if self.lines.len() >= self.max_lines {
                 return;
             }
             match character {
                 '\n' => self.end_line(),
-                '\r' if text[index..].starts_with("\r\n") => {}
+                '\r' if text[index..].starts_with("\r\n") => {} // the `\n` ends the line
                 '\t' => self.push_visible("    ", style),
                 _ => self.push_visible(&visible(character.encode_utf8(&mut [0; 4])), style),
             }
         }
     }
 
+    /// Adds characters that are visible and not line breaks. A character for which the line has no
+    /// room begins the next one, together with the letters of its word; a space is left out.
     fn push_visible(&mut self, text: &str, style: Style) {
         for character in text.chars() {
             let is_full = self.row_width + width(character) > self.columns;
-            // Characters without a width could make an endless line.
-            let is_flood = self.row.len() > 4 * self.columns;
-            if is_flood {
+            let has_too_many_characters = self.row.len() > MAX_CHARACTERS_PER_COLUMN * self.columns;
+            if has_too_many_characters {
                 self.end_line();
             } else if is_full && character == ' ' {
                 self.end_line();
@@ -477,11 +619,13 @@ impl WrappedText {
         self.row = word;
     }
 
+    /// Completes the line. Neighbours of one style become one part of it.
     fn end_line(&mut self) {
         let mut line = FrameLine::new();
-        for run in self.row.chunk_by(|one, other| one.0 == other.0) {
-            let text = run.iter().map(|(_, character)| *character).collect();
-            line.push((run[0].0, text));
+        for part in self.row.chunk_by(|one, next| one.0 == next.0) {
+            let (style, _) = part[0];
+            let text = part.iter().map(|(_, character)| *character).collect();
+            line.push((style, text));
         }
         self.lines.push(line);
         self.row.clear();
@@ -490,11 +634,12 @@ impl WrappedText {
 
     fn into_lines(mut self) -> Vec<FrameLine> {
         self.end_line();
-        self.lines.truncate(self.max);
+        self.lines.truncate(self.max_lines);
         self.lines
     }
 }
 
+/// Returns how many columns a character takes: 2 for `要`, 0 for an accent.
 fn width(character: char) -> usize {
     character.width().unwrap_or(0)
 }
