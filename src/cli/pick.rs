@@ -72,6 +72,7 @@ impl Pick {
             &expand
         };
         match choose(&view, &query, purpose, expander, reporter)? {
+            // `choose` has opened the editor for `Edit`, and only `compose` has a draft to edit.
             Choice::Nothing | Choice::Edit(_) | Choice::EditDraft => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => reporter.note(&clipboard::copy(&text)?),
             Choice::Use(text) => print_expansion(&text)?,
@@ -80,13 +81,16 @@ impl Pick {
     }
 }
 
-/// Returns the text that an agent would get for a call.
+/// Returns the text that an agent would get for a call; the error is a message for a person.
 pub(super) fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
     api::expand(found, request).map_err(|diagnostic| diagnostic.to_string())
 }
 
 /// Returns the command that makes this call if it is typed in a chat:
 /// `:compare Rust or Go criteria=speed`.
+///
+/// # Errors
+/// The prompt is broken, or no command gives it these values. The error is a message for a person.
 fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
     let prompt = found
         .prompt()
@@ -106,7 +110,8 @@ fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPromp
     })
 }
 
-/// Lets a person choose a prompt on the terminal and fill it in.
+/// Lets a person choose a prompt on the terminal and fill it in. If the text is not for a draft,
+/// the person can edit it in the editor and then comes back to it.
 ///
 /// # Errors
 /// The terminal fails.
@@ -120,7 +125,7 @@ pub(super) fn choose(
     let is_draft = purpose.is_draft;
     let mut state = State::new(Choices::new(view), query, purpose);
     loop {
-        let choice = draw(&mut state, expander).context("the terminal cannot be used")?;
+        let choice = read_choice(&mut state, expander).context("the terminal cannot be used")?;
         match choice {
             Choice::Edit(text) if !is_draft => edit(&mut state, &text, reporter),
             _ => return Ok(choice),
@@ -128,13 +133,14 @@ pub(super) fn choose(
     }
 }
 
-/// Draws the picker and reads keys until a person has decided.
-fn draw(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> {
+/// Draws the picker and reads keys until a person has decided. Expands prompts with `expander`.
+fn read_choice(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> {
     let mut terminal = Terminal::new(state.purpose.after)?;
     loop {
         let key = terminal.key(|columns, rows| state.frame(columns, rows))?;
         let mut effect = state.press(&key);
         if let Effect::Expand(found, request) = &effect {
+            // A service may take seconds to answer.
             if is_rendered_by_service(found) {
                 state.note = "asking the service …".to_owned();
                 terminal.draw(|columns, rows| state.frame(columns, rows))?;
@@ -154,7 +160,8 @@ fn is_rendered_by_service(found: &Found) -> bool {
         .is_ok_and(|prompt| prompt.is_rendered_by_service())
 }
 
-/// Opens the text in the editor, and shows what was saved.
+/// Opens the chosen text in the editor, and shows what was saved in its place. If the editor fails,
+/// a note says why, and the text stays.
 fn edit(state: &mut State, text: &str, reporter: &Reporter) {
     match text_editor::edit_text(text, reporter) {
         Ok(edited) => {

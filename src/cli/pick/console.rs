@@ -5,6 +5,7 @@ use super::keys::Key;
 use std::convert::Infallible;
 use std::io;
 
+/// Returns false: there is no terminal that can be drawn on.
 pub(in crate::cli) fn can_draw() -> bool {
     false
 }

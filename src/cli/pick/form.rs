@@ -13,53 +13,58 @@ pub(super) struct Field {
     pub(super) description: String,
     pub(super) is_required: bool,
     pub(super) choices: Vec<String>,
-    pub(super) input: TypedText,
+    pub(super) value: TypedText,
 }
 
 impl Field {
+    /// Returns the field of an argument, with this value.
     fn of_argument(argument: &Argument, value: &str) -> Field {
         Field {
             name: argument.name.clone(),
             description: argument.description.clone().unwrap_or_default(),
             is_required: argument.required,
             choices: argument.choices.clone(),
-            input: TypedText::new(value),
+            value: TypedText::new(value),
         }
     }
 
+    /// Returns the field of the input of a prompt, with this value.
     fn of_input(value: &str) -> Field {
         Field {
             name: INPUT.to_owned(),
             description: "the text for the prompt".to_owned(),
             is_required: false,
             choices: Vec::new(),
-            input: TypedText::new(value),
+            value: TypedText::new(value),
         }
     }
 
     /// Returns whether the field needs a value and has none.
     fn is_missing(&self) -> bool {
-        self.is_required && self.input.text.trim().is_empty()
+        self.is_required && self.value.text.trim().is_empty()
     }
 
-    /// Selects the next choice, or the one before the current one. After the last choice comes the
-    /// first.
+    /// Makes another choice the value of the field: the one after the current choice, or before it.
+    /// After the last choice comes the first. A value that is no choice is replaced by the first
+    /// choice, or by the last one.
     fn select_choice(&mut self, direction: Direction) {
-        let text = &self.input.text;
-        let index = match self.choices.iter().position(|choice| choice == text) {
-            Some(index) => direction.next(index, self.choices.len()),
+        let text = &self.value.text;
+        let current = self.choices.iter().position(|choice| choice == text);
+        let index = match current {
+            Some(current) => direction.next(current, self.choices.len()),
             None => direction.first(self.choices.len()),
         };
-        self.input = TypedText::new(&*self.choices[index]);
+        self.value = TypedText::new(&*self.choices[index]);
     }
 
-    /// Edits the text of the field. A letter replaces a choice, because another one is typed.
+    /// Edits the value of the field. If the value is one of the choices, a letter does not follow
+    /// it but takes its place, because whoever types then types another choice.
     fn edit(&mut self, key: &Key) {
-        let is_choice = self.choices.contains(&self.input.text);
+        let is_choice = self.choices.contains(&self.value.text);
         if is_choice && matches!(key, Key::Character(_)) {
-            self.input = TypedText::default();
+            self.value = TypedText::default();
         }
-        self.input.edit(key);
+        self.value.edit(key);
     }
 }
 
@@ -71,7 +76,8 @@ enum Direction {
 }
 
 impl Direction {
-    /// Returns the index after or before this one, in a list of `count`.
+    /// Returns the index after or before this one, in a list with `count` entries. After the last
+    /// one comes 0, and before 0 the last one.
     fn next(self, index: usize, count: usize) -> usize {
         match self {
             Direction::Forward => (index + 1) % count,
@@ -79,7 +85,7 @@ impl Direction {
         }
     }
 
-    /// Returns the index to begin at.
+    /// Returns the index to begin at: the first one, or, to go backward, the last one.
     fn first(self, count: usize) -> usize {
         match self {
             Direction::Forward => 0,
@@ -98,8 +104,9 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Makes the form of a prompt. The fields have the values that `text` gives them as the input
-    /// of a call, else their defaults. The first empty field is the current one.
+    /// Makes the form of a prompt, with a field for each argument and, if the prompt takes one, for
+    /// the input. The fields have the values that `text` gives them as the input of a call, else
+    /// their defaults. The first empty field is the current one.
     ///
     /// # Errors
     /// The prompt is broken.
@@ -110,11 +117,12 @@ impl Form {
         for (argument, bound) in prompt.arguments.iter().zip(&binding.arguments) {
             fields.push(Field::of_argument(argument, &bound.value));
         }
-        let takes_input = prompt.value_names().len() > fields.len();
-        if takes_input {
+        // An argument that is called `input` gets the input, and has its field already.
+        let has_input_field = fields.iter().any(|field| field.name == INPUT);
+        if prompt.takes_input() && !has_input_field {
             fields.push(Field::of_input(binding.input.as_deref().unwrap_or("")));
         }
-        let first_empty = fields.iter().position(|field| field.input.text.is_empty());
+        let first_empty = fields.iter().position(|field| field.value.text.is_empty());
         Ok(Form {
             found,
             fields,
@@ -124,14 +132,15 @@ impl Form {
     }
 
     /// Returns the call with the values of the form. An empty field is left out, so that its
-    /// default applies.
+    /// default applies. If the prompt has no arguments, the only field is the input, which a call
+    /// does not give by name.
     pub(super) fn call(&self) -> CallRequest {
         let mut request = CallRequest {
             command: self.found.name.to_string(),
             ..CallRequest::default()
         };
         for field in &self.fields {
-            let value = field.input.text.clone();
+            let value = field.value.text.clone();
             if value.is_empty() {
                 continue;
             }
@@ -145,12 +154,13 @@ impl Form {
     }
 
     /// Makes the first field that needs a value and has none the current one, and returns its name.
+    /// Returns `None`, and stays where it is, if no such field is left.
     pub(super) fn go_to_missing_field(&mut self) -> Option<&str> {
         self.current = self.fields.iter().position(Field::is_missing)?;
         Some(&self.fields[self.current].name)
     }
 
-    /// Moves to another field, selects a choice, or edits the current field.
+    /// Reacts to a key: moves to another field, selects a choice of the current one, or edits it.
     pub(super) fn press(&mut self, key: &Key) {
         match key {
             Key::Tab | Key::PageDown => self.move_on(Direction::Forward),
@@ -161,10 +171,13 @@ impl Form {
         }
     }
 
+    /// Moves to the next field. After the last field comes the first.
     fn move_on(&mut self, direction: Direction) {
         self.current = direction.next(self.current, self.fields.len());
     }
 
+    /// Selects the next choice of the current field or, if the field has no choices, moves to the
+    /// next field.
     fn choose_or_move(&mut self, direction: Direction) {
         let field = &mut self.fields[self.current];
         if field.choices.is_empty() {

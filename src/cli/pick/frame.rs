@@ -143,7 +143,7 @@ impl State {
         } else {
             lines.extend(self.prompt_lines(columns, list_rows));
         }
-        if let Some(found) = self.selected()
+        if let Some(found) = self.selected_prompt()
             && has_preview
         {
             lines.resize(1 + list_rows, FrameLine::new());
@@ -309,7 +309,7 @@ fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
     let first = first_visible_field(form.current, current_details.len(), rows);
     for (index, field) in form.fields.iter().enumerate().skip(first) {
         let is_current = index == form.current;
-        let value = window(&field.input, field_columns.value_width);
+        let value = window(&field.value, field_columns.value_width);
         if is_current {
             cursor = Some(Cursor {
                 row: lines.len(),

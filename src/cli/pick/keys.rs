@@ -53,11 +53,11 @@ impl Sequence {
 /// Takes the next key from the bytes that a terminal has sent, and drops bytes that are not a key.
 /// Returns `None` if the bytes end before the end of a key.
 ///
-/// `is_all` says that no more bytes follow for now. A single escape is a key only then: otherwise,
-/// it may be the beginning of one, as in `ESC [ A` for Up.
-pub(super) fn next(bytes: &mut Vec<u8>, is_all: bool) -> Option<Key> {
+/// `is_pause` says that the terminal sends no more bytes for now. Only then, a single escape byte is
+/// the key Esc: otherwise, it may be the first byte of another key, such as `ESC [ A` for Up.
+pub(super) fn next(bytes: &mut Vec<u8>, is_pause: bool) -> Option<Key> {
     while !bytes.is_empty() {
-        let sequence = first_sequence(bytes, is_all)?;
+        let sequence = first_sequence(bytes, is_pause)?;
         bytes.drain(..sequence.length);
         if sequence.key.is_some() {
             return sequence.key;
@@ -66,28 +66,35 @@ pub(super) fn next(bytes: &mut Vec<u8>, is_all: bool) -> Option<Key> {
     None
 }
 
-/// Returns the first sequence of bytes that are not empty; `None` if its end is missing.
-fn first_sequence(bytes: &[u8], is_all: bool) -> Option<Sequence> {
+/// Returns the first sequence of `bytes`, which must not be empty; `None` if its end is missing,
+/// and may still arrive.
+fn first_sequence(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
     let key = match bytes[0] {
-        0x1b => return escape_sequence(bytes, is_all),
+        0x1b => return escape_sequence(bytes, is_pause),
         b'\r' => Key::Enter,
         b'\n' => Key::NewLine,
         b'\t' => Key::Tab,
         0x7f | 0x08 => Key::Backspace,
-        byte @ 1..=0x1a => Key::Control(char::from(byte + 0x60)),
-        _ => return character(bytes, is_all),
+        byte @ 1..=26 => Key::Control(char::from(b'a' + byte - 1)), // 1 is Ctrl-A, 26 is Ctrl-Z
+        _ => return character(bytes, is_pause),
     };
     Some(Sequence::key(1, key))
 }
 
-/// Returns the first character of bytes as a key; `None` if its last byte is missing. A control
-/// character and a byte that is not UTF-8 are ignored.
-fn character(bytes: &[u8], is_all: bool) -> Option<Sequence> {
-    let bytes = &bytes[..bytes.len().min(4)];
-    let valid = bytes.utf8_chunks().next()?.valid();
-    let Some(character) = valid.chars().next() else {
-        let is_complete = is_all || bytes.len() == 4;
-        return is_complete.then_some(Sequence::ignored(1));
+/// The most bytes that a character has in UTF-8.
+const MAX_UTF8_LENGTH: usize = 4;
+
+/// Returns the first character of `bytes` as a key; `None` if its last byte is missing, and may
+/// still arrive. A control character is ignored, and so is a byte that is not UTF-8.
+fn character(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
+    let bytes = &bytes[..bytes.len().min(MAX_UTF8_LENGTH)];
+    let valid_text = bytes.utf8_chunks().next()?.valid();
+    let Some(character) = valid_text.chars().next() else {
+        let is_incomplete = bytes.len() < MAX_UTF8_LENGTH && !is_pause;
+        if is_incomplete {
+            return None;
+        }
+        return Some(Sequence::ignored(1));
     };
     let length = character.len_utf8();
     if character.is_control() {
@@ -96,32 +103,41 @@ fn character(bytes: &[u8], is_all: bool) -> Option<Sequence> {
     Some(Sequence::key(length, Key::Character(character)))
 }
 
-/// Returns the sequence at the start of bytes that begin with an escape; `None` if its end is
-/// missing.
-fn escape_sequence(bytes: &[u8], is_all: bool) -> Option<Sequence> {
+/// Returns the sequence at the start of `bytes`, which begin with an escape byte; `None` if its end
+/// is missing, and may still arrive. These sequences exist:
+///
+/// ```text
+/// ESC                    the key Esc
+/// ESC Enter              Alt-Enter
+/// ESC O A                a key: Up
+/// ESC [ 3 ~              a key with parameters: Delete
+/// ESC [ 200 ~ TEXT …     a pasted text
+/// ```
+fn escape_sequence(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
     if bytes.len() == 1 {
-        return is_all.then_some(Sequence::key(1, Key::Escape));
+        return is_pause.then_some(Sequence::key(1, Key::Escape));
     }
     if bytes.starts_with(PASTE_START) {
         return pasted_text(bytes);
     }
-    let last = match bytes[1] {
+    let last_index = match bytes[1] {
         b'\r' | b'\n' => return Some(Sequence::key(2, Key::NewLine)), // Alt-Enter
         b'O' => 2,
         b'[' => end_of_parameters(bytes),
-        // Alt and a key, or Esc before it.
+        // Esc and then a key, or Alt with a key, which sends the same bytes.
         _ => return Some(Sequence::key(1, Key::Escape)),
     };
-    let Some(last_byte) = bytes.get(last) else {
-        return is_all.then_some(Sequence::ignored(bytes.len()));
+    let Some(last_byte) = bytes.get(last_index) else {
+        return is_pause.then_some(Sequence::ignored(bytes.len()));
     };
     Some(Sequence {
-        length: last + 1,
-        key: key_of_sequence(bytes[1], &bytes[2..last], *last_byte),
+        length: last_index + 1,
+        key: key_of_sequence(bytes[1], &bytes[2..last_index], *last_byte),
     })
 }
 
-/// Returns the pasted text at the start of bytes; `None` if its end is missing.
+/// Returns the pasted text at the start of `bytes`, which begin with [`PASTE_START`]; `None` if
+/// [`PASTE_END`] is missing, and may still arrive. Terminals paste a line break as `\r`.
 fn pasted_text(bytes: &[u8]) -> Option<Sequence> {
     let start = PASTE_START.len();
     let end = start + memmem::find(&bytes[start..], PASTE_END)?;
@@ -130,10 +146,11 @@ fn pasted_text(bytes: &[u8]) -> Option<Sequence> {
     Some(Sequence::key(end + PASTE_END.len(), Key::Pasted(text)))
 }
 
-/// Returns the index of the byte that ends a sequence `ESC [ PARAMETERS`: the first letter or `~`.
+/// Returns the index of the byte that ends a sequence `ESC [ PARAMETERS`: the first byte from `@`
+/// to `~`. In `ESC [ 1 ; 5 C`, that is `C`, at 5. Returns the length if there is no such byte.
 fn end_of_parameters(bytes: &[u8]) -> usize {
     let mut end = 2;
-    while end < bytes.len() && !(0x40..=0x7e).contains(&bytes[end]) {
+    while end < bytes.len() && !(b'@'..=b'~').contains(&bytes[end]) {
         end += 1;
     }
     end
@@ -177,8 +194,8 @@ impl TypedText {
         }
     }
 
-    /// Edits the text or moves the cursor, as a shell does after this key. Returns whether the text
-    /// has changed.
+    /// Edits the text or moves the cursor, as a shell does after this key: Ctrl-W deletes the word
+    /// before the cursor, Ctrl-K the text after it. Returns whether the text has changed.
     pub(super) fn edit(&mut self, key: &Key) -> bool {
         let cursor = self.cursor;
         let end = self.text.len();
@@ -199,11 +216,13 @@ impl TypedText {
         }
     }
 
+    /// Moves the cursor. Returns false, because the text has not changed.
     fn move_to(&mut self, position: usize) -> bool {
         self.cursor = position;
         false
     }
 
+    /// Deletes these bytes, and moves the cursor to their place. Returns whether there were any.
     fn delete(&mut self, range: Range<usize>) -> bool {
         let is_changed = !range.is_empty();
         self.cursor = range.start;
@@ -211,6 +230,7 @@ impl TypedText {
         is_changed
     }
 
+    /// Inserts a text before the cursor. Returns whether the text has any characters.
     fn insert(&mut self, text: &str) -> bool {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
@@ -232,7 +252,8 @@ impl TypedText {
         character.map_or(self.text.len(), |(position, _)| self.cursor + position)
     }
 
-    /// Returns the position at which the word before the cursor begins.
+    /// Returns the position at which the word before the cursor begins. Spaces between that word
+    /// and the cursor are skipped: with the cursor at the end of `one two  `, it is 4.
     fn start_of_word(&self) -> usize {
         let before = self.text[..self.cursor].trim_end();
         before

@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Returns the prompt that is selected, unless none matches.
-    pub(super) fn selected(&self) -> Option<&Found> {
+    pub(super) fn selected_prompt(&self) -> Option<&Found> {
         let index = self.matching.get(self.selected)?;
         Some(&self.choices.prompts[*index])
     }
@@ -112,25 +112,26 @@ impl State {
     }
 
     /// Searches again if the query has changed or more files have been read since the last search.
-    /// What a person has selected stays selected, but the first row stays the first.
+    /// A prompt that a person has moved to stays selected, wherever it is in the new list. As long
+    /// as the first row is selected, it stays selected, so that it is always the best match.
     pub(super) fn update(&mut self) {
         let has_new_summaries = self.choices.update();
         let is_query_edited = mem::take(&mut self.is_query_edited);
         if !has_new_summaries && !is_query_edited {
             return;
         }
-        let selected = self.matching.get(self.selected).copied();
+        let selected_prompt = self.matching.get(self.selected).copied();
         self.matching = self.choices.search(&self.query.text);
         if self.selected > 0 {
-            let row = self
+            let new_row = self
                 .matching
                 .iter()
-                .position(|index| Some(*index) == selected);
-            self.selected = row.unwrap_or(0);
+                .position(|prompt| Some(*prompt) == selected_prompt);
+            self.selected = new_row.unwrap_or(0);
         }
     }
 
-    /// Reacts to a key.
+    /// Reacts to a key: changes what is shown, or returns what the caller has to do.
     pub(super) fn press(&mut self, key: &Key) -> Effect {
         self.note.clear();
         if matches!(key, Key::Control('c' | 'g')) {
@@ -148,9 +149,11 @@ impl State {
         }
     }
 
+    /// Reacts to a key in the list: Enter chooses the selected prompt, the arrows select another
+    /// one, and a letter is typed into the query.
     fn press_in_list(&mut self, key: &Key) -> Effect {
         if self.is_query_edited {
-            self.update(); // this key came before a frame was drawn
+            self.update(); // keys that arrive faster than frames are drawn act on the new list
         }
         let last = self.matching.len().saturating_sub(1);
         self.selected = match key {
@@ -182,7 +185,7 @@ impl State {
     /// fields. Enter also expands at once if the draft has a value for each required argument; Tab
     /// shows the form.
     fn choose(&mut self, key: &Key) -> Effect {
-        let Some(found) = self.selected().cloned() else {
+        let Some(found) = self.selected_prompt().cloned() else {
             return Effect::None;
         };
         if let Some(form) = self.take_left_form(&found) {
@@ -228,6 +231,8 @@ impl State {
         Effect::Expand(found, request)
     }
 
+    /// Reacts to a key in the form: Enter expands the prompt, unless a value is missing; Esc goes
+    /// back to the list; other keys are for the fields.
     fn press_in_form(&mut self, key: &Key) -> Effect {
         let Step::Form(form) = &mut self.step else {
             return Effect::None;
@@ -245,6 +250,8 @@ impl State {
         Effect::None
     }
 
+    /// Reacts to a key below the chosen text: uses, edits or copies it, scrolls, or goes back.
+    /// [`text_frame`](super::frame) corrects a `top` after the last row.
     fn press_in_text(&mut self, key: &Key) -> Effect {
         let Step::Chosen(chosen) = &mut self.step else {
             return Effect::None;

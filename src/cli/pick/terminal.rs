@@ -26,6 +26,18 @@ use std::{env, panic, thread};
 const ENTER: &str = "\x1b[?1049h\x1b[?1000;1002;1003;1004;1006l\x1b[?2004h\x1b[?7l\x1b[H\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 
+/// Clears the screen, and ends all styles.
+const CLEAR: &str = "\x1b[0m\x1b[2J";
+const CLEAR_ROW: &str = "\x1b[2K";
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+
+/// The size that is used for a terminal that does not tell its own.
+const USUAL_SIZE: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+
 /// How many bytes may be part of one key: of a text that is pasted.
 const MAX_KEY: usize = 1_000_000;
 
@@ -98,29 +110,30 @@ impl Terminal {
                 columns: size.ws_col.into(),
                 rows: size.ws_row.into(),
             },
-            _ => Size {
-                columns: 80,
-                rows: 24,
-            },
+            _ => USUAL_SIZE,
         }
     }
 
-    /// Draws the frame that `frame` makes for the columns and rows of the terminal: writes the rows
-    /// that have changed since the last frame.
-    pub(super) fn draw(&mut self, frame: impl FnOnce(usize, usize) -> Frame) -> io::Result<()> {
+    /// Draws the frame that `make_frame` makes for the columns and rows of the terminal. Only the
+    /// rows that have changed since the last frame are written; all of them after the size of the
+    /// terminal has changed.
+    pub(super) fn draw(
+        &mut self,
+        make_frame: impl FnOnce(usize, usize) -> Frame,
+    ) -> io::Result<()> {
         let size = self.current_size();
-        let frame = frame(size.columns, size.rows);
+        let frame = make_frame(size.columns, size.rows);
         let mut output = String::new();
         if size != self.size {
             self.size = size;
             self.rows = vec![String::new(); size.rows];
-            output += "\x1b[0m\x1b[2J";
+            output += CLEAR;
         }
         let mut lines = frame.lines.into_iter();
         for (index, row) in self.rows.iter_mut().enumerate() {
             let line = rendered(lines.next().unwrap_or_default(), self.has_colors);
             if *row != line {
-                output += &format!("\x1b[{};1H\x1b[2K{line}", index + 1);
+                output += &format!("{}{CLEAR_ROW}{line}", move_to(index, 0));
                 *row = line;
             }
         }
@@ -129,21 +142,26 @@ impl Terminal {
         }
         self.cursor = frame.cursor;
         if let Some(Cursor { row, column }) = frame.cursor {
-            output += &format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1);
+            output += &move_to(row, column);
+            output += SHOW_CURSOR;
         }
         // The cursor is hidden while the rows are written.
-        self.tty.write_all(format!("\x1b[?25l{output}").as_bytes())
+        let output = HIDE_CURSOR.to_owned() + &output;
+        self.tty.write_all(output.as_bytes())
     }
 
-    /// Returns the next key. Draws frames while it waits, because the size of the terminal and the
-    /// prompts that have been read may change.
+    /// Returns the next key. While it waits, draws the frame anew about ten times in a second,
+    /// because the size of the terminal and the prompts that have been read may change.
     ///
     /// # Errors
     /// The terminal is gone, or a pasted text is too long.
-    pub(super) fn key(&mut self, mut frame: impl FnMut(usize, usize) -> Frame) -> io::Result<Key> {
-        let mut is_all = false;
+    pub(super) fn key(
+        &mut self,
+        mut make_frame: impl FnMut(usize, usize) -> Frame,
+    ) -> io::Result<Key> {
+        let mut is_pause = false;
         loop {
-            if let Some(key) = keys::next(&mut self.received, is_all) {
+            if let Some(key) = keys::next(&mut self.received, is_pause) {
                 return Ok(key);
             }
             if self.received.len() > MAX_KEY {
@@ -151,12 +169,13 @@ impl Terminal {
                     "the pasted text is too long, or its end is missing",
                 ));
             }
-            self.draw(&mut frame)?;
-            is_all = !self.receive()?;
+            self.draw(&mut make_frame)?;
+            is_pause = !self.receive()?;
         }
     }
 
-    /// Waits a tenth of a second at most for bytes. Returns whether some have arrived.
+    /// Waits a tenth of a second at most for bytes of keys, and adds them to `received`. Returns
+    /// whether any have arrived.
     fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 4096];
         let length = loop {
@@ -166,7 +185,7 @@ impl Terminal {
             }
         };
         if length == 0 {
-            tcgetattr(&self.tty)?; // a terminal that is gone does not give bytes either
+            tcgetattr(&self.tty)?; // fails if there are no bytes because the terminal is gone
         }
         self.received.extend(&bytes[..length]);
         Ok(length > 0)
@@ -179,7 +198,13 @@ impl Drop for Terminal {
     }
 }
 
-/// Returns a line with escape sequences for its styles.
+/// Returns the escape sequence that moves the cursor to a place that is counted from 0. Terminals
+/// count from 1.
+fn move_to(row: usize, column: usize) -> String {
+    format!("\x1b[{};{}H", row + 1, column + 1)
+}
+
+/// Returns a line with escape sequences for its styles or, without colors, with none.
 fn rendered(mut line: FrameLine, has_colors: bool) -> String {
     if !has_colors {
         for (style, _) in &mut line {
@@ -215,28 +240,32 @@ fn restore() -> bool {
     let Some(mut terminal) = saved.take() else {
         return false;
     };
+    // A terminal that is gone needs nothing, so both errors are ignored.
     let _ = terminal.tty.write_all(terminal.farewell.as_bytes());
     let _ = tcsetattr(&terminal.tty, OptionalActions::Now, &terminal.modes);
     true
 }
 
-/// From now on, restores the terminal before a panic is reported, since the report would be gone
-/// with the screen, and before a signal ends the program.
+/// Makes sure that the terminal is restored before a panic is reported, since the report would be
+/// gone with the screen, and before a signal ends the program.
 fn restore_before_the_end() {
-    let report = panic::take_hook();
+    let report_panic = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         restore();
-        report(panic);
+        report_panic(panic);
     }));
     let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]) else {
         return;
     };
+    // Without this thread, a signal is caught and does nothing; the picker still ends by its keys.
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             let was_in_use = restore();
-            let is_of_key = [SIGINT, SIGQUIT].contains(&signal);
+            let is_sent_by_key = [SIGINT, SIGQUIT].contains(&signal); // Ctrl-C and Ctrl-\
             // While an editor has the terminal, a signal that a key sends is for the editor.
-            if was_in_use || !is_of_key {
+            let is_for_editor = is_sent_by_key && !was_in_use;
+            if !is_for_editor {
+                // This only fails for signals that do not exist.
                 let _ = emulate_default_handler(signal);
             }
         }
