@@ -97,7 +97,7 @@ impl OpenApi {
 
     /// Reads the document. `trace` gets its state from before that.
     fn read_content(&self, trace: &mut Trace) -> DocumentContent {
-        let modified = trace.look(&self.path).and_then(|stamp| stamp.modified);
+        let modified = trace.record(&self.path).and_then(|stamp| stamp.modified);
         let document = match self.read_document() {
             Ok(document) => document,
             Err(error) => Document {

@@ -105,7 +105,7 @@ impl Packs {
 
     /// Reads the packs of a lock.
     fn read(&self, lock: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
-        trace.look(lock);
+        trace.record(lock);
         let packs = match PackLock::read(lock) {
             Ok(lock) => lock.packs,
             Err(problem) => {

@@ -83,8 +83,8 @@ impl Plugins {
     fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
         let folder = &self.root.path;
         let list = folder.join(INSTALLED);
-        trace.look(folder);
-        trace.look(&list);
+        trace.record(folder);
+        trace.record(&list);
         let mut plugins = if let Some(installed) = self.installed(&list) {
             installed
         } else if let Some(name) = name {

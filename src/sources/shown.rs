@@ -60,7 +60,7 @@ impl ShownRecords {
         };
         let list = record.join(SHOWN);
         self.texts.get(&list, |trace| {
-            trace.look(&list);
+            trace.record(&list);
             match fs::read_to_string(&list) {
                 Ok(text) => Arc::new(ShownTexts::parse(&text)),
                 Err(_) => Arc::default(),

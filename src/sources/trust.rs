@@ -77,7 +77,7 @@ impl Trust {
     /// Returns the roots of the trusted repositories. Each message asks for them.
     pub(super) fn roots(&self) -> Arc<[PathBuf]> {
         self.roots.get("", |trace| {
-            trace.look(&self.settings);
+            trace.record(&self.settings);
             let roots = (self.read_roots)(&self.settings);
             roots.into_iter().map(PathBuf::from).collect()
         })

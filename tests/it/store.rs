@@ -249,7 +249,7 @@ fn a_prompt_includes_others_of_the_store_and_no_file() {
         ),
         (
             "---\nattachments: [/etc/passwd]\n---\nA",
-            "is a file, and a store of prompts has none",
+            "is a file, but a prompt in a database can only attach addresses",
         ),
     ] {
         client.run(["new", "x"], text).says(1, &[why]);

@@ -11,25 +11,29 @@ use crate::wording::too_long;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-const CORRECT: &str = "correct its path, which is relative to the file of the prompt, or create it";
+/// The fix for an attachment whose file does not exist.
+const PATH_FIX: &str =
+    "correct its path, which is relative to the file of the prompt, or create it";
 
 /// Reads the attachments of one prompt.
 struct AttachmentReader<'p> {
-    /// `None` if the prompt is in a store, which has no files.
+    /// The folder of prompts; `None` if the prompt is in a database, which has no files.
     root: Option<&'p Root>,
     /// The file of the prompt.
     file: &'p Path,
-    /// With it, no other file of the folder may be attached.
+    /// With the prefix `team/`, for example, only files in the folder `team` may be attached.
     prefix: Option<&'p Prefix>,
     /// How many attachments have each file name.
     name_counts: HashMap<&'p str, usize>,
-    /// The bytes that were read so far.
-    total: usize,
+    /// The length of all files that were read, in bytes.
+    total_length: usize,
 }
 
-/// Returns the attachments of a prompt in this file, in their order, each with what is wrong with
-/// it. They are read one after the other. Without a root, there are no files. With a prefix, no
-/// other file of the folder may be attached.
+/// Reads the attachments of the prompt in `file`, one after the other, in the order in which the
+/// prompt lists them. Returns an error in the place of an attachment that cannot be read.
+///
+/// `root` is the folder of prompts. A prompt in a database has no such folder, and can attach only
+/// addresses. With the prefix `team/`, for example, only files in the folder `team` may be attached.
 pub(crate) fn attachments<'p>(
     root: Option<&'p Root>,
     prompt: &'p Prompt,
@@ -45,14 +49,15 @@ pub(crate) fn attachments<'p>(
         file,
         prefix,
         name_counts,
-        total: 0,
+        total_length: 0,
     };
     let attachments = prompt.attachments.iter();
     attachments.map(move |attachment| reader.read(attachment))
 }
 
 impl AttachmentReader<'_> {
-    /// Reads an attached file. An address is returned as it is, without reading it.
+    /// Reads the file of an attachment. An address, such as `https://example.com/a.png`, is returned
+    /// as it is: the client downloads it.
     fn read(&mut self, attachment: &AttachmentPath) -> Result<Attachment, Diagnostic> {
         if attachment.is_address()? {
             return Ok(Attachment {
@@ -63,31 +68,35 @@ impl AttachmentReader<'_> {
         let Some(root) = self.root else {
             return Err(no_files_error(attachment));
         };
-        let path = self.file.parent().unwrap_or(&root.path);
-        let path = path.join(&attachment.path);
+        let folder = self.file.parent().unwrap_or(&root.path);
+        let path = folder.join(&attachment.path);
         let file = read_neighbor(root, &path, MAX_ATTACHMENT, self.prefix)
             .map_err(|error| unreadable_error(attachment, &error))?;
-        self.count(attachment, file.bytes.len())?;
+        self.add_length(attachment, file.bytes.len())?;
         Ok(Attachment {
             name: self.name_of(attachment).to_owned(),
             content: attachment.content(file.bytes, file.path.to_string_lossy().into_owned())?,
         })
     }
 
-    /// Refuses an attachment that makes all of them together too long.
-    fn count(&mut self, attachment: &AttachmentPath, bytes: usize) -> Result<(), Diagnostic> {
-        self.total += bytes;
-        if self.total <= MAX_ATTACHED {
+    /// Adds the length of an attachment to the total.
+    ///
+    /// # Errors
+    /// All attachments together are longer than [`MAX_ATTACHED`].
+    fn add_length(&mut self, attachment: &AttachmentPath, length: usize) -> Result<(), Diagnostic> {
+        self.total_length += length;
+        if self.total_length <= MAX_ATTACHED {
             return Ok(());
         }
-        let excess = too_long(self.total, MAX_ATTACHED);
+        let excess = too_long(self.total_length, MAX_ATTACHED);
         Err(attachment.problem(
             &format!("makes all attachments together {excess}"),
             "attach fewer, or write their paths into the prompt for the agent to read",
         ))
     }
 
-    /// Returns the name of the file, or the whole path if several have that name.
+    /// Returns the name that an attachment is shown by: `a.png` for `images/a.png`, but the whole
+    /// path if the prompt attaches several files named `a.png`.
     fn name_of<'a>(&self, attachment: &'a AttachmentPath) -> &'a str {
         let name = attachment.file_name();
         if self.name_counts.get(name) == Some(&1) {
@@ -98,38 +107,37 @@ impl AttachmentReader<'_> {
     }
 }
 
+/// Returns the error for a file that is attached by a prompt in a database. Its kind is that of a
+/// missing file, because a database has no file to attach.
 fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
-    let problem = attachment.problem(
-        "is a file, and a store of prompts has none",
+    let mut diagnostic = attachment.problem(
+        "is a file, but a prompt in a database can only attach addresses",
         "give an https:// address",
     );
-    Diagnostic {
-        kind: Kind::Missing,
-        ..problem
-    }
+    diagnostic.kind = Kind::Missing;
+    diagnostic
 }
 
-/// Returns the error about an attachment whose file cannot be read. That the file is missing, or
-/// out of reach, stays the kind of the error, since callers tell these apart.
+/// Returns the error for an attachment whose file cannot be read because of `error`.
+///
+/// Callers tell missing files, and files outside of the prompts folder, from all others. So these
+/// two kinds of `error` are kept.
 fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnostic {
-    let what = format!("cannot be attached: {}", error.message);
+    let problem = format!("cannot be attached: {}", error.message);
     let fix = if error.kind == Kind::Missing {
-        CORRECT
+        PATH_FIX
     } else {
         &error.fix
     };
-    let problem = attachment.problem(&what, fix);
-    if !matches!(error.kind, Kind::Missing | Kind::Escapes) {
-        return problem;
+    let mut diagnostic = attachment.problem(&problem, fix);
+    if matches!(error.kind, Kind::Missing | Kind::Escapes) {
+        diagnostic.kind = error.kind.clone();
     }
-    Diagnostic {
-        kind: error.kind.clone(),
-        ..problem
-    }
+    diagnostic
 }
 
-/// Returns the files that a prompt in this file attaches, with their paths and bytes. What cannot
-/// be attached is left out.
+/// Returns the path and the bytes of each file that the prompt in `file` attaches. Addresses, and
+/// files that cannot be read, are left out.
 pub(crate) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = file.parent().unwrap_or(&root.path);
     let mut files = Vec::new();

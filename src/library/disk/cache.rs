@@ -33,13 +33,15 @@ use std::time::{Duration, SystemTime};
 /// seconds.
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
-/// What a value was made from.
+/// The files and folders that a value was made from, each with the state that it had before it was
+/// read.
 #[derive(Debug)]
 pub(crate) struct Trace {
     paths: Vec<SeenPath>,
     pub(super) rows: Vec<SeenRow>,
-    /// Whether every change of the value shows in the stamps and numbers.
+    /// Whether every change of the value shows in these states. If not, the value is not kept.
     is_trusted: bool,
+    /// How long ago the last change of a file must be, so that the next one shows.
     settling: Duration,
 }
 
@@ -65,8 +67,8 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Returns an empty trace. A stamp of a file that changed less than `settling` ago is not
-    /// reliable.
+    /// Returns an empty trace, which does not trust the stamp of a file that has changed within the
+    /// last `settling`: a second change at almost the same time may show the same stamp.
     fn new(settling: Duration) -> Trace {
         Trace {
             paths: Vec::new(),
@@ -76,9 +78,11 @@ impl Trace {
         }
     }
 
-    /// Records the state of a path, symlinks followed, and returns it. To be called before the path
-    /// is read.
-    pub(crate) fn look(&mut self, path: &Path) -> Option<Stamp> {
+    /// Records the state of the file or folder at a path, and returns it; `None` if nothing is
+    /// there. Symlinks are followed.
+    ///
+    /// Call this before you read the file, so that a change while it is read shows.
+    pub(crate) fn record(&mut self, path: &Path) -> Option<Stamp> {
         let stamp = match Stamp::at(path) {
             Ok(stamp) => stamp,
             Err(_) => {
@@ -94,9 +98,11 @@ impl Trace {
         stamp
     }
 
-    /// Records the state of a file in memory, and returns when it was written. To be called before
-    /// it is read.
-    pub(crate) fn look_at(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
+    /// Records the state of a file in memory, and returns when it was written; `None` if there is no
+    /// such file.
+    ///
+    /// Call this before you read the file, so that a change while it is read shows.
+    pub(crate) fn record_row(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
         self.rows.push(SeenRow {
             rows: Arc::clone(rows),
             path: path.into(),
@@ -105,17 +111,18 @@ impl Trace {
         Some(rows.get(path)?.at)
     }
 
-    /// Says that the value depends on something that no stamp shows, so that it is not kept.
+    /// Prevents that the value is kept, because it depends on something that no stamp shows.
     pub(crate) fn distrust(&mut self) {
         self.is_trusted = false;
     }
 
-    /// Returns whether every stamp and every number is still the same.
+    /// Returns whether each file and folder still has the state that was recorded, so that the value
+    /// can be used again.
     fn is_current(&self) -> bool {
         self.rows.iter().all(SeenRow::is_current) && self.paths.iter().all(SeenPath::is_current)
     }
 
-    /// Returns the paths that were looked at.
+    /// Returns the paths of the files and folders that were recorded.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().map(|seen| &*seen.path)
     }
@@ -133,38 +140,42 @@ impl SeenRow {
     }
 }
 
-/// Values that are made from files, each with its trace. Shared by all threads; nothing is read
+/// Values that are made from files, each with its trace. Shared by all threads; no file is read
 /// while it is locked.
 pub(crate) struct Cache<V> {
-    kept: Mutex<KeptValues<V>>,
+    contents: Mutex<CacheContents<V>>,
     settling: Duration,
-    /// The most weight of all values. If a value does not fit, all others are dropped.
+    /// The most that all values together may weigh. If a new value does not fit, all others are
+    /// dropped.
     limit: usize,
+    /// Returns how much a value weighs, such as its length in bytes.
     weigh: fn(&V) -> usize,
 }
 
 /// The values of a cache by their keys.
-struct KeptValues<V> {
+struct CacheContents<V> {
     values: HashMap<OsString, Arc<Traced<V>>>,
+    /// How much all values together weigh.
     weight: usize,
 }
 
-/// A value with what it was made from.
+/// A value with the files that it was made from.
 pub(crate) struct Traced<V> {
     pub(crate) value: V,
     pub(crate) trace: Trace,
 }
 
 impl<V: Clone> Cache<V> {
-    /// Returns a cache of at most `limit` values.
+    /// Returns an empty cache for at most `limit` values.
     pub(crate) fn new(limit: usize, settling: Duration) -> Cache<V> {
         Cache::weighed(limit, |_| 1, settling)
     }
 
-    /// Returns a cache of values that together weigh at most `limit`.
+    /// Returns an empty cache for values that together weigh at most `limit`. `weigh` returns how
+    /// much a value weighs, such as its length in bytes.
     pub(crate) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<V> {
         Cache {
-            kept: Mutex::new(KeptValues {
+            contents: Mutex::new(CacheContents {
                 values: HashMap::new(),
                 weight: 0,
             }),
@@ -174,8 +185,10 @@ impl<V: Clone> Cache<V> {
         }
     }
 
-    /// Returns the value of a key, such as a path. If none is kept, or the one that is kept is no
-    /// longer valid, `make` makes it.
+    /// Returns the value of a key, such as a path. If the cache has no value for the key, or a file
+    /// that it was made from has changed, `make` makes a new one.
+    ///
+    /// `make` records each file in the trace before it reads the file.
     pub(crate) fn get(&self, key: impl AsRef<OsStr>, make: impl FnOnce(&mut Trace) -> V) -> V {
         self.get_traced(key.as_ref(), make).value.clone()
     }
@@ -186,38 +199,38 @@ impl<V: Clone> Cache<V> {
         key: &OsStr,
         make: impl FnOnce(&mut Trace) -> V,
     ) -> Arc<Traced<V>> {
-        let kept = lock(&self.kept).values.get(key).cloned();
-        if let Some(kept) = kept
-            && kept.trace.is_current()
+        let cached = lock(&self.contents).values.get(key).cloned();
+        if let Some(cached) = cached
+            && cached.trace.is_current()
         {
-            return kept;
+            return cached;
         }
         let mut trace = Trace::new(self.settling);
         let value = make(&mut trace);
         trace.paths.shrink_to_fit();
         trace.rows.shrink_to_fit();
-        let made = Arc::new(Traced { value, trace });
-        self.replace(key, &made);
-        made
+        let traced = Arc::new(Traced { value, trace });
+        self.replace(key, &traced);
+        traced
     }
 
-    /// Replaces the value that is kept for a key. A value that cannot be trusted is not kept, but
-    /// the old one is still dropped. If the cache is full, everything in it is dropped.
-    fn replace(&self, key: &OsStr, made: &Arc<Traced<V>>) {
-        let weight = (self.weigh)(&made.value);
-        let mut kept = lock(&self.kept);
-        if let Some(old) = kept.values.remove(key) {
-            kept.weight -= (self.weigh)(&old.value);
+    /// Replaces the value of a key. If the new value cannot be trusted, the old one is dropped, and
+    /// the new one is not kept. If the new value does not fit, all others are dropped.
+    fn replace(&self, key: &OsStr, new: &Arc<Traced<V>>) {
+        let weight = (self.weigh)(&new.value);
+        let mut contents = lock(&self.contents);
+        if let Some(old) = contents.values.remove(key) {
+            contents.weight -= (self.weigh)(&old.value);
         }
-        if !made.trace.is_trusted {
+        if !new.trace.is_trusted {
             return;
         }
-        if kept.weight + weight > self.limit {
-            kept.values.clear();
-            kept.weight = 0;
+        if contents.weight + weight > self.limit {
+            contents.values.clear();
+            contents.weight = 0;
         }
-        kept.weight += weight;
-        kept.values.insert(key.to_owned(), Arc::clone(made));
+        contents.weight += weight;
+        contents.values.insert(key.to_owned(), Arc::clone(new));
     }
 }
 
@@ -245,7 +258,7 @@ mod tests {
         let mut is_read = false;
         let text = cache.get("", |trace| {
             is_read = true;
-            trace.look(path);
+            trace.record(path);
             fs::read_to_string(path).ok()
         });
         CachedText { text, is_read }
@@ -313,19 +326,19 @@ mod tests {
             assert!(read(&young, &file).is_read);
         }
         let distrusted = Cache::new(10, Duration::ZERO);
-        let mut made = 0;
+        let mut calls = 0;
         for _ in 0..2 {
             distrusted.get("", |trace| {
-                trace.look(&file);
+                trace.record(&file);
                 trace.distrust();
-                made += 1;
+                calls += 1;
             });
         }
-        assert_eq!(made, 2);
+        assert_eq!(calls, 2);
         // Something that is being made while it changes is not kept as it was before.
         let cache = Cache::new(10, Duration::ZERO);
         cache.get("", |trace| {
-            trace.look(&file);
+            trace.record(&file);
             fs::write(&file, "longer text").unwrap();
             Some("text".to_owned())
         });
@@ -335,8 +348,8 @@ mod tests {
     #[test]
     fn beyond_its_limit_a_cache_begins_anew() {
         let cache: Cache<usize> = Cache::weighed(10, |weight| *weight, Duration::ZERO);
-        let mut made = 0;
-        for (key, weight, made_until_now) in [
+        let mut calls = 0;
+        for (key, weight, calls_so_far) in [
             ("1", 5, 1),
             ("2", 5, 2),
             ("1", 5, 2),
@@ -346,10 +359,10 @@ mod tests {
             ("3", 1, 4),
         ] {
             cache.get(key, |_| {
-                made += 1;
+                calls += 1;
                 weight
             });
-            assert_eq!(made, made_until_now, "{key}");
+            assert_eq!(calls, calls_so_far, "{key}");
         }
     }
 }

@@ -131,7 +131,7 @@ impl Includes<'_> {
 
     /// Reads an included file from the disk. A hidden file is an error.
     fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        self.trace.look(path);
+        self.trace.record(path);
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
             if error.kind == Kind::Missing {
                 error.fix = CORRECT_PATH.to_owned();
@@ -156,7 +156,7 @@ impl Includes<'_> {
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         let below = path.strip_prefix(&self.root.path).unwrap_or(path);
         let name = normalized(below).ok_or_else(|| missing(self.prefix))?;
-        self.trace.look_at(rows, &name);
+        self.trace.record_row(rows, &name);
         let is_visible = self.prefix.is_none_or(|prefix| prefix.contains(&name));
         match rows.get(&name) {
             Some(row) if is_visible => {

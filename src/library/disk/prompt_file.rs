@@ -113,7 +113,7 @@ impl Files {
         let Some(rows) = &self.rows else {
             return self.root.resolve(name, trace);
         };
-        trace.look_at(rows, LIST);
+        trace.record_row(rows, LIST);
         for end in self.root.ends(name) {
             let below = format!("{name}{}", end.text);
             if rows.contains(&below) {
@@ -138,8 +138,8 @@ impl Files {
     /// Records the state of a file, and returns when it was modified.
     fn look(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
         match &self.rows {
-            Some(rows) => trace.look_at(rows, &self.root.below(path)),
-            None => trace.look(path)?.modified,
+            Some(rows) => trace.record_row(rows, &self.root.below(path)),
+            None => trace.record(path)?.modified,
         }
     }
 

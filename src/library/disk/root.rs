@@ -217,7 +217,7 @@ impl Root {
     /// Returns the file with exactly this name. No other function turns a name into a path.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         if self.is_read_only() {
-            trace.look(&self.path)?; // most folders of other programs are missing
+            trace.record(&self.path)?; // most folders of other programs are missing
         }
         let name = &Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
         let parent = self.folder_of(name, trace)?;
@@ -228,7 +228,7 @@ impl Root {
             let mut is_linked = parent.is_linked;
             if end.kind.is_in_folder() {
                 let link = own_folder_link.get_or_insert_with(|| {
-                    trace.look(&own_folder);
+                    trace.record(&own_folder);
                     self.link_of_folder(&own_folder, &parent.chain, trace)
                 });
                 match link {
@@ -315,7 +315,7 @@ impl Root {
             chain: FolderChain::of_root(&self.path),
         };
         let Some((folders, _)) = name.rsplit_once('/') else {
-            trace.look(&parent.path);
+            trace.record(&parent.path);
             return Some(parent);
         };
         if !self.format.is_recursive {
@@ -323,7 +323,7 @@ impl Root {
         }
         for folder in folders.split('/') {
             parent.path.push(folder);
-            trace.look(&parent.path);
+            trace.record(&parent.path);
             let link = self.link_of_folder(&parent.path, &parent.chain, trace);
             if matches!(link, FolderLink::Refused) {
                 return None;
@@ -360,7 +360,7 @@ impl Root {
         let metadata = fs::symlink_metadata(&path).ok()?;
         let is_link = metadata.is_symlink();
         if is_link {
-            self.look_through(&path, trace);
+            self.record_link(&path, trace);
         }
         let is_folder = metadata.is_dir() || (is_link && path.is_dir());
         (!is_folder).then_some(SeenFile { path, is_link })
@@ -368,8 +368,8 @@ impl Root {
 
     /// Records what a symlink points to. Whether the target is outside of a project can change
     /// while every stamp stays the same, so in a project nothing that was reached this way is kept.
-    pub(crate) fn look_through(&self, link: &Path, trace: &mut Trace) {
-        trace.look(link);
+    pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
+        trace.record(link);
         if self.reach.is_confined() {
             trace.distrust();
         }

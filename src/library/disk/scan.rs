@@ -27,7 +27,7 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
         return scan_rows(files, rows, trace);
     }
     let root = &files.root;
-    trace.look(&root.path);
+    trace.record(&root.path);
     if let Some(problem) = root.problem() {
         // Too many open files, for example: no stamp shows when that ends.
         trace.distrust();
@@ -45,7 +45,7 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
 
 /// Returns the prompts of a folder in memory.
 fn scan_rows(files: &Arc<Files>, rows: &Arc<Rows>, trace: &mut Trace) -> Listing {
-    trace.look_at(rows, LIST);
+    trace.record_row(rows, LIST);
     let mut scan = Scan::new(files, trace);
     for path in rows.paths() {
         scan.add_file(&files.root.path.join(&*path), false);
@@ -230,7 +230,7 @@ impl<'f> Scan<'f> {
     /// Returns what a symlink points to, and reports why it is not followed.
     fn follow(&mut self, link: &Path) -> LinkTarget {
         let root = &self.files.root;
-        root.look_through(link, self.trace);
+        root.record_link(link, self.trace);
         match fs::metadata(link) {
             Ok(target) if target.is_dir() => {}
             Ok(_) => return LinkTarget::File,
@@ -262,7 +262,7 @@ impl<'f> Scan<'f> {
             self.skip_folder();
             return;
         }
-        self.trace.look(path); // before it is read
+        self.trace.record(path); // before it is read
         self.chain.enter(path, false);
         if self.add_prompt(path, self.is_in_linked_folder()) {
             self.skip_folder();
@@ -278,7 +278,7 @@ impl<'f> Scan<'f> {
         if self.linked_folders > MAX_LINKED_FOLDERS {
             return;
         }
-        self.trace.look(path); // before it is read
+        self.trace.record(path); // before it is read
         self.chain.enter(path, true);
         if !self.add_prompt(path, true) {
             self.enter(path, depth);

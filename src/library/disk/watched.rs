@@ -266,7 +266,7 @@ mod tests {
         let root = Root::new(folder.join("prompts"), Format::OWN, Reach::Own);
         let mut trace = Trace::default();
         for seen in ["", "git", "linked", "link.md", "broken.md"] {
-            trace.look(&root.path.join(seen));
+            trace.record(&root.path.join(seen));
         }
         let mut watched = Watched::default();
         watched.add(&root, &trace);

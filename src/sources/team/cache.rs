@@ -167,7 +167,7 @@ impl Team {
     /// Returns the list in the cache. Without one, it has no prompts.
     pub(super) fn list(&self) -> Arc<TeamList> {
         self.lists.get("", |trace| {
-            trace.look(&self.folder.join(LIST));
+            trace.record(&self.folder.join(LIST));
             self.read(LIST).unwrap_or_default()
         })
     }
