@@ -77,9 +77,9 @@ pub(crate) struct PathEnd {
     pub(crate) kind: FileName,
 }
 
-/// A file that was seen in a folder of prompts. It need not be a prompt.
+/// A file that exists in a folder of prompts. It need not be a prompt.
 #[derive(Debug)]
-pub(crate) struct SeenFile {
+pub(crate) struct ExistingFile {
     pub(crate) path: PathBuf,
     pub(crate) is_link: bool,
 }
@@ -90,15 +90,16 @@ struct FormatFolder<'p> {
     format: &'static Format,
 }
 
-/// The folder that the file of a name is in.
+/// The folder that has the file of a prompt.
 struct ParentFolder {
     path: PathBuf,
     /// Whether the path has a symlink.
     is_linked: bool,
+    /// The folders from the prompts folder down to this one.
     chain: FolderChain,
 }
 
-/// What the symlink of a folder means for the files in it.
+/// Whether a folder is a symlink, and whether that is followed.
 #[derive(Clone, Copy)]
 enum FolderLink {
     /// The folder is no symlink, or does not exist.
@@ -106,53 +107,62 @@ enum FolderLink {
     /// The symlink is followed.
     Followed,
     /// The symlink is not followed: it is a cycle, or leads out of what may be read.
-    Refused,
+    NotFollowed,
 }
 
-/// The folders from a prompts folder down to the one that is being read. Each is stored with the
-/// symlinks below the prompts folder resolved, so that a symlink behind many others is resolved in
-/// one step.
-pub(crate) struct FolderChain(Vec<PathBuf>);
+/// The folders from a prompts folder down to the one that is being read.
+pub(crate) struct FolderChain {
+    /// The first one is the prompts folder. All others have no symlinks below the prompts folder,
+    /// so that a symlink behind many others is resolved in one step.
+    folders: Vec<PathBuf>,
+}
 
 impl FolderChain {
-    /// Returns the chain that consists of the prompts folder.
+    /// Returns the chain that has only the prompts folder.
     pub(crate) fn of_root(root: &Path) -> FolderChain {
-        FolderChain(vec![root.to_owned()])
+        FolderChain {
+            folders: vec![root.to_owned()],
+        }
     }
 
-    /// Goes back to the folder that is `depth` folders below the prompts folder.
+    /// Removes the folders that are deeper than `depth` folders below the prompts folder. A depth of
+    /// 0 leaves only the prompts folder.
     pub(crate) fn back_to(&mut self, depth: usize) {
-        self.0.truncate(depth + 1);
+        self.folders.truncate(depth + 1);
     }
 
-    /// Adds a folder that is in the last one, with its links resolved.
+    /// Adds a folder that is in the last folder of the chain, without the symlinks in its path.
     pub(crate) fn enter(&mut self, folder: &Path, is_link: bool) {
         let mut resolved = self.resolve(folder);
         if is_link {
             resolved = fs::canonicalize(&resolved).unwrap_or(resolved);
         }
-        self.0.push(resolved);
+        self.folders.push(resolved);
     }
 
-    /// Returns the path of an entry of the last folder without the symlinks on the way to it.
+    /// Returns the path of a file or folder in the last folder of the chain, without the symlinks
+    /// above it: `real/x.md` for `link/x.md`, if `link` points to `real`.
     pub(crate) fn resolve(&self, entry: &Path) -> PathBuf {
-        let folder = self.0.last().map_or(Path::new(""), PathBuf::as_path);
+        let folder = self.folders.last().map_or(Path::new(""), PathBuf::as_path);
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder of the chain to which a symlink in the last folder leads back; `None` if
-    /// it leads elsewhere, so that there is no cycle.
+    /// Returns the folder above a symlink that the symlink points back to: the folder `a` for a
+    /// symlink `a/b/loop` to `a`. Returns `None` if the symlink points elsewhere.
+    ///
+    /// The symlink is in the last folder of the chain. A scan that followed a cycle would never end.
     pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
-        let root = &self.0[0];
+        let root = &self.folders[0];
         let real_root = fs::canonicalize(root).ok()?;
-        let index = self.0.iter().position(|folder| {
+        let depth = self.folders.iter().position(|folder| {
             match folder.strip_prefix(root) {
                 Ok(below) => real_root.join(below) == target,
                 Err(_) => *folder == target, // a symlink has led out of the prompts folder
             }
         })?;
-        link.ancestors().nth(self.0.len() - index)
+        let steps_up = self.folders.len() - depth;
+        link.ancestors().nth(steps_up)
     }
 }
 
@@ -177,8 +187,8 @@ impl Root {
     /// as `NAME/SKILL.md`.
     pub(crate) fn around(file: &Path) -> Root {
         let mut folder = folder_of_other_program(file).unwrap_or_else(|| own_folder(file));
-        if let Some(part) = folder_of_plugin(file, &folder) {
-            folder = part;
+        if let Some(plugin_folder) = folder_of_plugin(file, &folder) {
+            folder = plugin_folder;
         }
         Root::new(folder.path.to_owned(), folder.format, Reach::of_named(file))
     }
@@ -188,7 +198,8 @@ impl Root {
         self.format != Format::OWN
     }
 
-    /// Returns why the folder cannot be read now. If the user did not name it, it may be missing.
+    /// Returns an error if the folder cannot be read now. A missing folder is an error only if the
+    /// user has named it.
     pub(crate) fn problem(&self) -> Option<Diagnostic> {
         if let Err(escape) = self.reach.check(&self.path) {
             return Some(escape.in_file(&*self.path));
@@ -214,42 +225,81 @@ impl Root {
         Some(problem.in_file(&*self.path))
     }
 
-    /// Returns the file with exactly this name. No other function turns a name into a path.
+    /// Finds the file of the prompt with exactly this name: for `git/commit`, the file
+    /// `git/commit.md` or else `git/commit/SKILL.md`. Returns `None` if there is no such file.
+    ///
+    /// Every file and folder that decides which file is found is added to the trace. No other
+    /// function turns a name into a path.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         if self.is_read_only() {
             trace.record(&self.path)?; // most folders of other programs are missing
         }
-        let name = &Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
-        let parent = self.folder_of(name, trace)?;
-        let stem = last_part(name);
-        let own_folder = parent.path.join(stem);
-        let mut own_folder_link = None; // looked at once, and only if a file in it may be the prompt
-        for end in self.ends(name) {
-            let mut is_linked = parent.is_linked;
-            if end.kind.is_in_folder() {
-                let link = own_folder_link.get_or_insert_with(|| {
-                    trace.record(&own_folder);
-                    self.link_of_folder(&own_folder, &parent.chain, trace)
-                });
-                match link {
-                    FolderLink::None => {}
-                    FolderLink::Followed => is_linked = true,
-                    FolderLink::Refused => continue,
-                }
-            }
-            let path = parent.path.join(format!("{stem}{}", end.text));
-            if let Some(file) = self.look_at_file(path, trace) {
+        let name = Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
+        let parent = self.parent_of(&name, trace)?;
+        if let Some(file) = self.file_in_parent(&name, &parent, trace) {
+            return Some(file);
+        }
+        self.file_in_own_folder(&name, &parent, trace)
+    }
+
+    /// Finds the file of a prompt directly in its parent folder, such as `git/commit.md`.
+    fn file_in_parent(
+        &self,
+        name: &Name,
+        parent: &ParentFolder,
+        trace: &mut Trace,
+    ) -> Option<PromptFile> {
+        let ends = self.ends(name).filter(|end| !end.kind.is_in_folder());
+        self.first_file(name, parent, ends, trace)
+    }
+
+    /// Finds the file of a prompt that is itself a folder, such as `git/commit/SKILL.md`.
+    fn file_in_own_folder(
+        &self,
+        name: &Name,
+        parent: &ParentFolder,
+        trace: &mut Trace,
+    ) -> Option<PromptFile> {
+        let mut ends = self
+            .ends(name)
+            .filter(|end| end.kind.is_in_folder())
+            .peekable();
+        ends.peek()?; // in most formats of other programs, no prompt is a folder
+        let folder = parent.path.join(last_part(name));
+        trace.record(&folder);
+        let link = self.link_of_folder(&folder, &parent.chain, trace);
+        if matches!(link, FolderLink::NotFollowed) {
+            return None;
+        }
+        let mut file = self.first_file(name, parent, ends, trace)?;
+        file.is_linked |= matches!(link, FolderLink::Followed);
+        Some(file)
+    }
+
+    /// Returns the first file that exists if each of these ends is tried after the last part of a
+    /// name: `commit.MD`, `commit.md` and so on in the folder `parent`.
+    fn first_file(
+        &self,
+        name: &Name,
+        parent: &ParentFolder,
+        ends: impl Iterator<Item = PathEnd>,
+        trace: &mut Trace,
+    ) -> Option<PromptFile> {
+        for end in ends {
+            let file_name = format!("{}{}", last_part(name), end.text);
+            if let Some(file) = self.existing_file(parent.path.join(file_name), trace) {
                 return Some(PromptFile {
                     path: file.path.into(),
                     kind: end.kind,
-                    is_linked: is_linked || file.is_link,
+                    is_linked: parent.is_linked || file.is_link,
                 });
             }
         }
         None
     }
 
-    /// Returns the suffixes that the file of this name may have, in the order in which they win.
+    /// Returns the ends that the path of the file of this name may have: `.md` and `/SKILL.md`, for
+    /// example. If several such files exist, the prompt is in the one whose end comes first.
     pub(crate) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = PathEnd> + use<'n> {
         let format = self.format;
         let ends = format
@@ -264,37 +314,31 @@ impl Root {
         })
     }
 
-    /// Returns the files that make a folder itself a prompt, such as its `SKILL.md`, in the order
-    /// in which they win.
-    pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<SeenFile> {
+    /// Returns the files that make a folder itself a prompt, such as its `SKILL.md`. If there are
+    /// several, the prompt is in the first one. An empty result means that the folder is no prompt.
+    pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<ExistingFile> {
         let mut files = Vec::new();
         for kind in self.format.file_names() {
             if kind.is_in_folder() {
                 let file_name = &kind.suffix[1..]; // `SKILL.md` of `/SKILL.md`
-                files.extend(self.look_at_file(folder.join(file_name), trace));
+                files.extend(self.existing_file(folder.join(file_name), trace));
             }
         }
         files
     }
 
-    /// Returns the path that the file of a new prompt with this name gets.
+    /// Returns the path for the file of a new prompt: `git/commit.md` below the folder for the name
+    /// `git/commit`. Nothing is written.
     ///
     /// # Errors
-    /// A file at that path would not be read as a prompt. The error says why: a folder on the way
-    /// is itself a prompt, or is a symlink that is not followed.
+    /// A file at that path would not be read as a prompt, because a folder above it is itself a
+    /// prompt, or is a symlink that is not followed.
     pub(crate) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
-        let mut trace = Trace::default();
-        if let Some(parent) = self.folder_of(name, &mut trace) {
+        if let Some(parent) = self.parent_of(name, &mut Trace::default()) {
             return Ok(parent.path.join(format!("{}.md", last_part(name))));
         }
         let path = self.path.join(name.as_str());
-        let mut folders = path
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| **folder != *self.path);
-        let is_in_prompt =
-            folders.any(|folder| !self.files_of_prompt(folder, &mut trace).is_empty());
-        let problem = if is_in_prompt {
+        let problem = if self.is_in_prompt(&path) {
             "would be in a folder that is itself a prompt, and not be read"
         } else {
             "has a symlink in its path that points outside the project, or back to a folder that it is in"
@@ -304,11 +348,27 @@ impl Root {
         Err(Diagnostic::new(Kind::NotWritable, message, fix))
     }
 
-    /// Returns the folder that has the file of a prompt; `None` if no prompt can be in that folder.
+    /// Returns whether a path below this folder is in a folder that is itself a prompt, such as a
+    /// skill.
+    fn is_in_prompt(&self, path: &Path) -> bool {
+        let mut trace = Trace::default();
+        for folder in path.ancestors().skip(1) {
+            if folder == self.path {
+                break;
+            }
+            if !self.files_of_prompt(folder, &mut trace).is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns the folder that has, or would have, the file of a prompt: `git` for the name
+    /// `git/commit`. Returns `None` if no file in that folder can be a prompt.
     ///
-    /// Each folder on the way is added to the trace, because a change in it can give the name to
-    /// another file.
-    fn folder_of(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
+    /// Each folder in the name is added to the trace: if `git` became a symlink, for example, the
+    /// name `git/commit` could belong to another file.
+    fn parent_of(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
         let mut parent = ParentFolder {
             path: self.path.clone(),
             is_linked: false,
@@ -325,7 +385,7 @@ impl Root {
             parent.path.push(folder);
             trace.record(&parent.path);
             let link = self.link_of_folder(&parent.path, &parent.chain, trace);
-            if matches!(link, FolderLink::Refused) {
+            if matches!(link, FolderLink::NotFollowed) {
                 return None;
             }
             if !self.files_of_prompt(&parent.path, trace).is_empty() {
@@ -338,36 +398,40 @@ impl Root {
         Some(parent)
     }
 
-    /// Returns whether a folder is a symlink that is followed. `chain` leads to the folder above.
+    /// Returns whether a folder is a symlink, and whether that is followed. `chain` ends with the
+    /// folder above it.
     fn link_of_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
         if !folder.is_symlink() {
             return FolderLink::None;
         }
         if self.reach.is_confined() {
-            trace.distrust();
+            trace.distrust(); // no stamp shows whether the target is still in the project
         }
         let is_cycle = chain.cycle(folder).is_some();
-        if is_cycle || self.reach.check(&chain.resolve(folder)).is_err() {
-            FolderLink::Refused
+        let leads_out = self.reach.check(&chain.resolve(folder)).is_err();
+        if is_cycle || leads_out {
+            FolderLink::NotFollowed
         } else {
             FolderLink::Followed
         }
     }
 
-    /// Returns the file at a path, or `None` if nothing is there, or a folder: a folder named
-    /// `x.md` may hold prompts, but is not a prompt itself.
-    fn look_at_file(&self, path: PathBuf, trace: &mut Trace) -> Option<SeenFile> {
+    /// Returns the file at a path. Returns `None` if nothing is there, or a folder: a folder named
+    /// `x.md` may hold prompts, but is not a prompt itself. A symlink is added to the trace.
+    fn existing_file(&self, path: PathBuf, trace: &mut Trace) -> Option<ExistingFile> {
         let metadata = fs::symlink_metadata(&path).ok()?;
         let is_link = metadata.is_symlink();
         if is_link {
             self.record_link(&path, trace);
         }
         let is_folder = metadata.is_dir() || (is_link && path.is_dir());
-        (!is_folder).then_some(SeenFile { path, is_link })
+        (!is_folder).then_some(ExistingFile { path, is_link })
     }
 
-    /// Records what a symlink points to. Whether the target is outside of a project can change
-    /// while every stamp stays the same, so in a project nothing that was reached this way is kept.
+    /// Adds the target of a symlink to the trace.
+    ///
+    /// In a confined folder, such as that of a project, a value that was read through a symlink is
+    /// not kept: no stamp shows whether the target is still in the project.
     pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
         trace.record(link);
         if self.reach.is_confined() {
@@ -375,7 +439,8 @@ impl Root {
         }
     }
 
-    /// Refuses a file that was read, if its text may not be served.
+    /// Refuses the text of a file that the guard of the folder does not allow. Without a guard, every
+    /// text is allowed.
     pub(crate) fn check_text(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         match &self.guard {
             Some(guard) => guard.check(path, bytes),
@@ -383,16 +448,16 @@ impl Root {
         }
     }
 
-    /// Returns a path below the folder, `/`-separated.
+    /// Returns the part of a path that is below the folder, `/`-separated: `git/x.md`.
     pub(crate) fn below(&self, path: &Path) -> String {
         below(&self.path, path)
     }
 
-    /// Returns what the names of all prompts that a change at a path may concern begin with, such
-    /// as `git/`; an empty text if it may concern all prompts.
+    /// Returns how the names of all prompts begin that a change at a path may concern: `git/` for
+    /// the folder `git`, and an empty text for the prompts folder.
     ///
-    /// A part of the path that begins with `_` is a partial, which all prompts of its folder may
-    /// include: a change of `git/_parts/x.md` concerns `git/`.
+    /// A file or folder whose name begins with `_` may be included by all prompts next to it, so
+    /// the result for `git/_parts/x.md` is `git/` as well.
     pub(crate) fn names_around(&self, path: &Path) -> String {
         let mut folder = self.prefix.clone();
         for step in self.below(path).split('/') {
@@ -411,11 +476,12 @@ impl Root {
         !self.is_read_only() && suffix.eq_ignore_ascii_case("md")
     }
 
-    /// Returns the name of the prompt in a file below the folder, and how the file is read. `None`
-    /// if it is not a prompt file. Only the path counts, and nothing is read.
+    /// Returns the name of the prompt in a file below the folder, and how the file is read: `git/x`
+    /// for `git/x.md`. Returns `None` if it is not a prompt file. Only the path counts, and nothing
+    /// is read.
     ///
     /// # Errors
-    /// The name could not be typed as a command.
+    /// The name cannot be typed as a command, because it has a space, for example.
     pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
         let below = self.below(path);
         let (name, kind) = self.format.prompt_file(&below)?;
@@ -451,7 +517,8 @@ impl Root {
             .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))
     }
 
-    /// Returns why a file below the folder is not a prompt file.
+    /// Returns the error for a file below the folder that is not a prompt file. It says how the file
+    /// can become one.
     fn not_a_prompt(&self, path: &Path) -> Diagnostic {
         if self.is_includable(path) && is_partial(&self.below(path)) {
             return Diagnostic::new(
@@ -467,19 +534,19 @@ impl Root {
                 "to use it as a prompt, copy it to a file that ends in `.md` alone",
             );
         }
-        let ends: Vec<&str> = self.format.file_names().map(|kind| kind.suffix).collect();
-        let ends = alternatives(&ends);
+        let suffixes: Vec<&str> = self.format.file_names().map(|kind| kind.suffix).collect();
+        let suffixes = alternatives(&suffixes);
         if !self.is_read_only() {
             return Diagnostic::new(
                 Kind::Invalid,
-                format!("only files that end in {ends} are read as prompts"),
+                format!("only files that end in {suffixes} are read as prompts"),
                 "rename it so that it ends in `.md`",
             );
         }
         let title = self.format.title;
         Diagnostic::new(
             Kind::Invalid,
-            format!("only files that end in {ends} are read as prompts in a folder of {title}"),
+            format!("only files that end in {suffixes} are read as prompts in a folder of {title}"),
             "to use it as a prompt, copy it to a `.md` file in your own folder",
         )
     }
@@ -511,8 +578,9 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     FormatFolder { path, format }
 }
 
-/// Returns the folder with the prompts of one plugin, such as `PLUGIN/commands`, if a file is in
-/// one.
+/// Returns the folder with the prompts of one plugin, such as `plugins/acme/commands` for the file
+/// `plugins/acme/commands/x.md`. Returns `None` if the file is in no such folder. `plugins` is the
+/// folder that has all plugins.
 fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
     for path in file.ancestors().skip(1) {
         if path == plugins.path {
