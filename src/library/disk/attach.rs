@@ -33,7 +33,8 @@ struct AttachmentReader<'p> {
 /// prompt lists them. Returns an error in the place of an attachment that cannot be read.
 ///
 /// `root` is the folder of prompts. A prompt in a database has no such folder, and can attach only
-/// addresses. With the prefix `team/`, for example, only files in the folder `team` may be attached.
+/// addresses. With the prefix `team/`, for example, only files in the folder `team` may be
+/// attached.
 pub(crate) fn attachments<'p>(
     root: Option<&'p Root>,
     prompt: &'p Prompt,
@@ -56,8 +57,8 @@ pub(crate) fn attachments<'p>(
 }
 
 impl AttachmentReader<'_> {
-    /// Reads the file of an attachment. An address, such as `https://example.com/a.png`, is returned
-    /// as it is: the client downloads it.
+    /// Reads the file of an attachment. An address, such as `https://example.com/a.png`, is
+    /// returned as it is: the client downloads it.
     fn read(&mut self, attachment: &AttachmentPath) -> Result<Attachment, Diagnostic> {
         if attachment.is_address()? {
             return Ok(Attachment {

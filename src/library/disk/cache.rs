@@ -98,8 +98,8 @@ impl Trace {
         stamp
     }
 
-    /// Records the state of a file in memory, and returns when it was written; `None` if there is no
-    /// such file.
+    /// Records the state of a file in memory, and returns when it was written; `None` if there is
+    /// no such file.
     ///
     /// Call this before you read the file, so that a change while it is read shows.
     pub(crate) fn record_row(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
@@ -116,8 +116,8 @@ impl Trace {
         self.is_trusted = false;
     }
 
-    /// Returns whether each file and folder still has the state that was recorded, so that the value
-    /// can be used again.
+    /// Returns whether each file and folder still has the state that was recorded, so that the
+    /// value can be used again.
     fn is_current(&self) -> bool {
         self.rows.iter().all(SeenRow::is_current) && self.paths.iter().all(SeenPath::is_current)
     }

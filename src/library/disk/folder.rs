@@ -14,26 +14,28 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many names are kept that were asked for.
+/// For how many names a folder keeps which file they belong to.
 const MAX_NAMES: usize = 10_000;
 
 /// A folder of prompt files.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) files: Arc<Files>,
+    /// The prompts that were found by their names.
     names: Cache<Option<Found>>,
+    /// The list of all prompts.
     scans: Cache<Arc<Listing>>,
 }
 
 impl Folder {
-    /// Returns the source of a folder.
+    /// Returns the source of a folder on the disk.
     pub(crate) fn new(root: Root, layer: Layer) -> Folder {
         let about = About::new(layer, root.format, Some(root.path.clone()));
         Folder::of(Files::new(root, about))
     }
 
-    /// Returns the source of a pack's prompts, which were copied from the version
-    /// `acme@0123456789ab`.
+    /// Returns the source of a pack's prompts. `version` is the one that they were copied from, such
+    /// as `acme@0123456789ab`.
     pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
         let about = About {
             pack_version: Some(version.into()),
@@ -42,8 +44,8 @@ impl Folder {
         Folder::of(Files::new(root, about))
     }
 
-    /// Returns the source of files in memory. `path` is the address of the database or the server
-    /// that has them.
+    /// Returns the source of files that are in memory, in `rows`. `path` is the address of the
+    /// database or the server that they were read from.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(crate) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
         let root = Root::new(path, Format::OWN, Reach::Own);
@@ -73,11 +75,11 @@ impl Source for Folder {
 
     fn find(&self, name: &Name) -> Option<Found> {
         self.names.get(name.as_str(), |trace| {
-            let file = self.files.resolve(name, trace);
-            if file.is_none() {
-                trace.distrust();
-            }
-            Some(self.files.found(name.clone(), file?))
+            let Some(file) = self.files.resolve(name, trace) else {
+                trace.distrust(); // anybody can ask for any number of names that do not exist
+                return None;
+            };
+            Some(self.files.found(name.clone(), file))
         })
     }
 
@@ -88,13 +90,21 @@ impl Source for Folder {
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let root = &self.files.root;
+        if !path.starts_with(&root.path) {
+            return None;
+        }
+        // The folder of another program, such as `.claude/commands`, may be below this one.
         let nearest = Root::around(path);
-        let is_in_nearer_folder = nearest.is_read_only() && !root.path.starts_with(&nearest.path);
-        // A file that can have no name here, such as one in a hidden folder, is read by its path
-        // alone.
-        let has_name = self.files.is_of_others() || !matches!(root.name_of(path), Some(Err(_)));
-        let is_own = path.starts_with(&root.path) && !is_in_nearer_folder && has_name;
-        is_own.then(|| self.files.found_at(path))
+        if nearest.is_read_only() && !root.path.starts_with(&nearest.path) {
+            return None;
+        }
+        // Except in a project or a pack, a file whose path gives no valid name, such as one in a
+        // hidden folder, is read without this source.
+        let has_invalid_name = matches!(root.name_of(path), Some(Err(_)));
+        if has_invalid_name && !self.files.is_untrusted() {
+            return None;
+        }
+        Some(self.files.found_at(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {

@@ -25,19 +25,19 @@ const CORRECT_PATH: &str =
 /// Reads the files that one prompt includes.
 pub(crate) struct Includes<'f> {
     pub(crate) root: &'f Root,
-    /// What holds the files instead of the disk.
+    /// The files, if they are in memory, not on the disk.
     pub(crate) rows: Option<&'f Arc<Rows>>,
     /// The prompt's own file.
     pub(crate) own: &'f Path,
     /// Whether built-in prompts may be included.
     pub(crate) takes_builtin: bool,
-    /// If there is a prefix, no other file of the folder may be included.
+    /// With the prefix `team/`, for example, only files in the folder `team` may be included.
     pub(crate) prefix: Option<&'f Prefix>,
-    /// Gets the stamps of the files that are included.
+    /// The files that the prompt was made from, to which each included file is added.
     pub(crate) trace: &'f mut Trace,
 }
 
-/// A file of a prompts folder that a prompt names.
+/// A file of a prompts folder that a prompt includes or attaches.
 pub(super) struct NeighborFile {
     /// Its path in the folder, without the symlinks below the folder.
     pub(super) path: PathBuf,
@@ -58,10 +58,10 @@ impl IncludeReader for Includes<'_> {
         from: &IncludedFile,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if self.root.reach.is_confined() {
-            self.trace.distrust(); // symlinks on the way are checked each time
+            self.trace.distrust(); // no stamp shows where symlinks in the path lead
         }
         self.read_any(path, from).map_err(|error| {
-            self.trace.distrust();
+            self.trace.distrust(); // no stamp shows when the file can be read again
             let message = format!("{} cannot be included: {}", quoted(path), error.message);
             Diagnostic { message, ..error }
         })
@@ -69,7 +69,8 @@ impl IncludeReader for Includes<'_> {
 }
 
 impl Includes<'_> {
-    /// Reads a built-in prompt, a row of a database or a file, as the path says.
+    /// Reads a built-in prompt if the path is `builtin:review`, for example; else a file in memory
+    /// or on the disk.
     fn read_any(
         &mut self,
         path: &str,
@@ -85,7 +86,8 @@ impl Includes<'_> {
         }
     }
 
-    /// Returns the text of a built-in prompt. `path` is its name with `builtin:`.
+    /// Returns the text of the built-in prompt with this name. `path` is the name as the prompt
+    /// includes it: `builtin:review` for `review`.
     fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if !self.takes_builtin {
             let message = "a prompt of a pack includes only files of the pack";
@@ -103,22 +105,24 @@ impl Includes<'_> {
         Ok((file, text.as_bytes().to_vec()))
     }
 
-    /// Returns the whole path of what `from` includes as `path`: without its suffix, from the
-    /// folder of `from`, or from the prompts folder with `/` before it.
+    /// Returns the whole path of the file that the file `from` includes as `path`.
+    ///
+    /// A `path` such as `part` is relative to the folder of `from`, and `/part` to the prompts
+    /// folder. The suffix `.md` may be left out.
     ///
     /// # Errors
-    /// It is a file without the suffix `.md`.
+    /// There is such a file, but it does not end in `.md`.
     fn whole_path(&self, path: &str, from: &IncludedFile) -> Result<PathBuf, Diagnostic> {
         let folder = if path.starts_with('/') {
             &self.root.path
         } else {
             from.path.parent().unwrap_or(&self.root.path)
         };
-        let as_written = folder.join(path.trim_start_matches('/'));
+        let below = path.trim_start_matches('/');
+        let as_written = folder.join(below);
         if path.to_ascii_lowercase().ends_with(".md") {
             return Ok(as_written);
         }
-        let below = path.trim_start_matches('/');
         let with_suffix = folder.join(format!("{below}.md"));
         // A caller with a prefix does not learn which other files exist.
         if self.prefix.is_none() && !with_suffix.exists() && as_written.is_file() {
@@ -129,7 +133,10 @@ impl Includes<'_> {
         Ok(with_suffix)
     }
 
-    /// Reads an included file from the disk. A hidden file is an error.
+    /// Reads an included file from the disk, and adds it to the trace.
+    ///
+    /// # Errors
+    /// Those of [`read_neighbor`]; or the file, or a folder in its path, is hidden.
     fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         self.trace.record(path);
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
@@ -147,8 +154,10 @@ impl Includes<'_> {
         Ok((IncludedFile { name, path }, file.bytes))
     }
 
-    /// Reads an included file from the rows of a database. To a caller with a prefix, other rows do
-    /// not exist.
+    /// Returns an included file that is in memory, and adds it to the trace.
+    ///
+    /// # Errors
+    /// There is no such file, or it is not in the folder of the prefix.
     fn read_row(
         &mut self,
         rows: &Arc<Rows>,
@@ -168,8 +177,8 @@ impl Includes<'_> {
     }
 }
 
-/// Returns a path below a folder without `.` and `..`, `/`-separated: `a/c` for `a/b/../c`. `None`
-/// if it leads out of the folder.
+/// Returns a path below a folder without `.` and `..`, `/`-separated: `a/c` for `a/b/../c`. Returns
+/// `None` if the path leads out of the folder, as `a/../../c` does.
 fn normalized(below: &Path) -> Option<String> {
     let mut steps = Vec::new();
     for component in below.components() {
@@ -184,23 +193,22 @@ fn normalized(below: &Path) -> Option<String> {
     Some(steps.join("/"))
 }
 
-/// Reads a file that a prompt includes or attaches, of at most `limit` bytes. All symlinks are
-/// resolved. If there is a prefix, no other file of the folder may be read.
+/// Reads a file of the prompts folder that a prompt includes or attaches. All symlinks in its path
+/// are resolved first.
+///
+/// With the prefix `team/`, for example, only a file in the folder `team` can be read, and the
+/// error does not tell whether any other file exists.
 ///
 /// # Errors
-/// It is outside of the folder, or in the history; in a pack, it is another file than when the pack
-/// was added; it cannot be read, or is longer.
+/// The file is missing, cannot be read, or is longer than `limit` bytes; it is outside of the
+/// folder, or in the history; or it has a text that may not be served.
 pub(super) fn read_neighbor(
     root: &Root,
     path: &Path,
     limit: usize,
     prefix: Option<&Prefix>,
 ) -> Result<NeighborFile, Diagnostic> {
-    let target = match fs::canonicalize(path) {
-        Ok(target) if prefix.is_none_or(|prefix| prefix.has_file(&root.path, &target)) => target,
-        Err(error) if prefix.is_none() => return Err(unreadable(path, &error)),
-        _ => return Err(missing(prefix)),
-    };
+    let target = real_path(root, path, prefix)?;
     let real_root = fs::canonicalize(&root.path).map_err(|error| unreadable(&root.path, &error))?;
     let Ok(below) = target.strip_prefix(&real_root) else {
         return Err(outside(root));
@@ -213,8 +221,10 @@ pub(super) fn read_neighbor(
     }
     let file = open(&target)?;
     root.reach.check_open_file(&file)?;
-    // A folder of the path may have been replaced with a link since.
-    if path_of_open_file(&file).is_some_and(|opened| !opened.starts_with(&real_root)) {
+    // A folder of the path may have been replaced with a symlink since.
+    if let Some(opened_path) = path_of_open_file(&file)
+        && !opened_path.starts_with(&real_root)
+    {
         return Err(outside(root));
     }
     let bytes = read_opened(file, &target, limit)?;
@@ -222,14 +232,29 @@ pub(super) fn read_neighbor(
     Ok(NeighborFile { path, bytes })
 }
 
+/// Returns the path of a file without symlinks.
+///
+/// # Errors
+/// There is no such file. For a caller with a prefix, a file outside of its folder does not exist.
+fn real_path(root: &Root, path: &Path, prefix: Option<&Prefix>) -> Result<PathBuf, Diagnostic> {
+    let Some(prefix) = prefix else {
+        return fs::canonicalize(path).map_err(|error| unreadable(path, &error));
+    };
+    match fs::canonicalize(path) {
+        Ok(target) if prefix.has_file(&root.path, &target) => Ok(target),
+        _ => Err(missing(Some(prefix))),
+    }
+}
+
+/// Returns the error for a file that is outside of the prompts folder.
 fn outside(root: &Root) -> Diagnostic {
     let folder = quoted(&root.path.display().to_string());
     let fix = format!("copy the file into {folder}");
     Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
 }
 
-/// Returns the error for a file that does not exist for a caller. It does not say whether there is
-/// such a file elsewhere.
+/// Returns the error for a file that does not exist. A caller with a prefix gets the same error for
+/// a file outside of the folder of the prefix, and so does not learn whether it exists.
 fn missing(prefix: Option<&Prefix>) -> Diagnostic {
     let message = match prefix {
         Some(prefix) => format!("there is no such file in {}", quoted(&prefix.to_string())),

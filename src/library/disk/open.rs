@@ -16,29 +16,31 @@ pub(crate) const BROKEN_LINK: &str = "the link is broken";
 /// The fix for a symlink to a file that does not exist.
 pub(super) const BROKEN_LINK_FIX: &str = "point it at a file that exists, or delete it";
 
-/// Returns the bytes of a regular file, which are at most `limit`.
+/// Returns the bytes of a regular file.
 ///
 /// # Errors
-/// The file cannot be read, is not a regular file, or is longer. The message calls it "the file",
-/// so the caller adds its path.
+/// The file cannot be read, is not a regular file, or is longer than `limit` bytes. The message
+/// calls it "the file", so the caller adds its path.
 pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
     read_opened(open(path)?, path, limit)
 }
 
-/// Returns the bytes of a file that a folder of prompts or a command names.
+/// Returns the bytes of a regular file of at most [`MAX_FILE`] bytes, which is in a folder of
+/// prompts, or which a person has named.
 ///
 /// # Errors
-/// Those of [`read`]; or a link leads out of what may be read.
+/// Those of [`read`]; or a symlink in the path leads out of the folders of `reach`.
 pub(crate) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
     let file = open(path)?;
     reach.check_open_file(&file)?;
     read_opened(file, path, MAX_FILE)
 }
 
-/// Returns the bytes of a regular file, like [`read`], but refuses a symlink.
+/// Returns the bytes of a regular file, like [`read`], but does not follow a symlink.
 ///
 /// # Errors
-/// There is no such file (`NotFound`), or it cannot be read, is not a regular file, or is longer.
+/// There is no such file (`NotFound`); or it cannot be read, is a symlink or no regular file, or is
+/// longer than `limit` bytes.
 pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -49,17 +51,21 @@ pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Opens a regular file. Anything else is not even opened, as that may block or have effects.
+/// Opens a regular file. A FIFO or a device is not even opened, because that may block or have
+/// effects.
 pub(super) fn open(path: &Path) -> Result<File, Diagnostic> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     check_regular(&metadata)?;
     let file = open_without_blocking(path).map_err(|error| unreadable(path, &error))?;
-    // It may have been replaced a moment ago.
+    // Another file may have taken its place after the first check.
     check_regular(&metadata_of(&file, path)?)?;
     Ok(file)
 }
 
-/// Returns the bytes of an open file, which are at most `limit`. Errors are about its path.
+/// Returns the bytes of an open file. `path` is only for the message of an error.
+///
+/// # Errors
+/// The file cannot be read, or is longer than `limit` bytes.
 pub(super) fn read_opened(file: File, path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
     let length = metadata_of(&file, path)?.len() as usize;
     check_length(length, limit)?;
@@ -76,7 +82,8 @@ fn metadata_of(file: &File, path: &Path) -> Result<Metadata, Diagnostic> {
     file.metadata().map_err(|error| unreadable(path, &error))
 }
 
-/// Returns the diagnostic for a file that the system does not open or read.
+/// Returns the diagnostic for a file that cannot be opened or read because of `error`. Its fix fits
+/// the reason: a broken symlink, a missing file, or missing permissions.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     if is_broken_link(error) && path.is_symlink() {
         return Diagnostic::new(Kind::Missing, BROKEN_LINK, BROKEN_LINK_FIX);
@@ -100,8 +107,8 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// Returns whether the system could not follow a path because its end does not exist. If the path
-/// is a symlink, the link is broken.
+/// Returns whether an error means that nothing is at the end of a path. If the path is a symlink,
+/// it is broken.
 pub(super) fn is_broken_link(error: &io::Error) -> bool {
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
@@ -110,7 +117,7 @@ pub(super) fn is_broken_link(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Refuses what is not a regular file.
+/// Refuses a folder, a device, and anything else that is not a regular file.
 fn check_regular(metadata: &Metadata) -> Result<(), Diagnostic> {
     if metadata.is_file() {
         return Ok(());
@@ -122,7 +129,7 @@ fn check_regular(metadata: &Metadata) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Refuses a file that is longer than it may be.
+/// Refuses a file whose length is more than `limit` bytes.
 fn check_length(length: usize, limit: usize) -> Result<(), Diagnostic> {
     if length <= limit {
         return Ok(());

@@ -16,18 +16,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// How many bytes of texts are kept as parsed prompts, in each folder.
+/// How many bytes of parsed prompts are kept in memory, for each folder.
 const MAX_PROMPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// What a parsed prompt takes in memory besides its text, roughly, in bytes.
+const PROMPT_OVERHEAD: usize = 1024;
 
 type ParsedPrompt = Result<Arc<Prompt>, Diagnostic>;
 
-/// The files of a folder of prompts, and what is kept of them.
+/// The files of a folder of prompts, and a cache of what was read from them.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) root: Root,
     pub(crate) about: About,
-    /// What holds the files instead of the disk. The path of the folder is the address of a
-    /// database then.
+    /// The files, if they are in memory, not on the disk. The path of the folder is the address of
+    /// a database then.
     pub(crate) rows: Option<Arc<Rows>>,
     infos: Cache<Info>,
     prompts: Cache<ParsedPrompt>,
@@ -44,27 +47,26 @@ impl Files {
         }
     }
 
-    /// Returns the files of the folder in which a file is, or would be, a prompt, although the
-    /// folder is in no library.
+    /// Returns the files of the folder that a prompt file seems to belong to, although that folder
+    /// is in no library.
     pub(crate) fn around(file: &Path) -> Arc<Files> {
         let root = Root::around(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         Arc::new(Files::new(root, about))
     }
 
-    /// Returns whether its prompts were written for a project or a pack, so that they are no Jinja
-    /// templates.
-    pub(crate) fn is_of_others(&self) -> bool {
+    /// Returns whether the prompts come from a project or a pack, so somebody else may have written
+    /// them. They cannot be Jinja templates.
+    pub(crate) fn is_untrusted(&self) -> bool {
         self.about.layer.is_project() || self.about.layer == Layer::PACK
     }
 
-    /// Returns the prompt of a name in a file of the folder.
+    /// Returns the prompt with this name, in a file of the folder. The file is not read yet.
     pub(crate) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
         self.with_draft(name, file, None)
     }
 
-    /// Returns the prompt in a file whose path a person has given. It counts as linked, so that it
-    /// is checked how far the path may lead.
+    /// Returns the prompt in a file whose path a person has typed.
     ///
     /// # Errors
     /// There is no such file, or it is not a prompt.
@@ -73,13 +75,16 @@ impl Files {
         let file = PromptFile {
             path: path.into(),
             kind: named.kind,
-            is_linked: true,
+            is_linked: true, // the path may have a symlink, so its target is checked
         };
         Ok(self.found(named.name, file))
     }
 
-    /// Returns a text that is not saved as the prompt of this name. With a prefix, it can include
-    /// and attach only what a caller with that prefix may see.
+    /// Returns a prompt with this name whose text is not saved: `text` counts instead of what the
+    /// file holds. The file need not exist.
+    ///
+    /// With a prefix, the text can include and attach only the files that a caller with that prefix
+    /// may see.
     pub(crate) fn draft(
         self: &Arc<Self>,
         name: Name,
@@ -91,7 +96,7 @@ impl Files {
         self.with_draft(name, file, Some(Box::new(UnsavedText { text, prefix })))
     }
 
-    /// Returns a prompt in a file, with a text that is read instead of the file, if there is one.
+    /// Returns a prompt in a file. If there is a draft, its text is read instead of the file.
     fn with_draft(
         self: &Arc<Self>,
         name: Name,
@@ -107,8 +112,8 @@ impl Files {
         Found::new(name, &self.about, handle)
     }
 
-    /// Returns the file of the prompt with exactly this name. In a folder in memory, whose files are
-    /// rows of a database, the path of the file is looked up; on the disk, the root resolves it.
+    /// Finds the file of the prompt with exactly this name: for `git/commit`, the file
+    /// `git/commit.md` or else `git/commit/SKILL.md`. The file may be in memory or on the disk.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         let Some(rows) = &self.rows else {
             return self.root.resolve(name, trace);
@@ -135,18 +140,20 @@ impl Files {
         ends.map(|end| format!("{name}{}", end.text)).collect()
     }
 
-    /// Records the state of a file, and returns when it was modified.
-    fn look(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
+    /// Adds the state of a file to the trace, and returns when the file was modified.
+    fn record(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
         match &self.rows {
             Some(rows) => trace.record_row(rows, &self.root.below(path)),
             None => trace.record(path)?.modified,
         }
     }
 
-    /// Returns the bytes of a file.
+    /// Returns the bytes of a file. `is_linked` says whether its path has a symlink, whose target
+    /// is checked then.
     ///
     /// # Errors
-    /// It cannot be read, is outside of what may be read, or is not to be served.
+    /// The file cannot be read, is outside of the folders that may be read, or has a text that may
+    /// not be served.
     pub(crate) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         let bytes = match &self.rows {
             Some(rows) => self.read_row(rows, path),
@@ -155,6 +162,7 @@ impl Files {
         bytes.map_err(|diagnostic| diagnostic.in_file(path))
     }
 
+    /// Returns the bytes of a file in memory.
     fn read_row(&self, rows: &Rows, path: &Path) -> Result<Vec<u8>, Diagnostic> {
         match rows.get(&self.root.below(path)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
@@ -162,6 +170,7 @@ impl Files {
         }
     }
 
+    /// Returns the bytes of a file on the disk, after the checks of [`Files::read`].
     fn read_from_disk(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         if is_linked {
             self.root.reach.check(path)?;
@@ -172,9 +181,9 @@ impl Files {
     }
 }
 
-/// Returns how many bytes of memory a prompt takes, roughly.
+/// Returns how many bytes of memory a parsed prompt, or the error about it, takes, roughly.
 fn weight(parsed: &ParsedPrompt) -> usize {
-    let mut bytes = 1024;
+    let mut bytes = PROMPT_OVERHEAD;
     if let Ok(prompt) = parsed {
         for message in &prompt.messages {
             bytes += message.body().len();
@@ -200,25 +209,25 @@ struct FileHandle {
     draft: Option<Box<UnsavedText>>,
 }
 
-/// A text that is not saved.
+/// The text of a prompt that is not saved.
 #[derive(Debug)]
 struct UnsavedText {
     text: Arc<str>,
-    /// The prefix of the caller who has written it, if no other prompts exist for them.
+    /// How the names of the prompts begin that the author of the text may see; `None` for all.
     prefix: Option<Prefix>,
 }
 
 impl FileHandle {
-    /// Reads and parses the file or the draft.
+    /// Reads and parses the file of the prompt, or its draft.
     ///
     /// # Errors
-    /// The file cannot be read. What is wrong with its text is in the contents.
+    /// The file cannot be read. An error in its text is in [`FileContents::prompt`].
     fn read(&self, trace: &mut Trace) -> Result<FileContents, Diagnostic> {
         let mut modified = None;
         let bytes = match &self.draft {
             Some(draft) => draft.text.as_bytes().to_vec(),
             None => {
-                modified = self.files.look(&self.file.path, trace);
+                modified = self.files.record(&self.file.path, trace);
                 self.read_saved(trace)?
             }
         };
@@ -230,19 +239,23 @@ impl FileHandle {
         })
     }
 
-    /// Reads the file. What cannot be read, or may lead elsewhere later, is not kept.
+    /// Returns the bytes of the file.
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
         if self.file.is_linked && self.files.root.reach.is_confined() {
-            trace.distrust();
+            trace.distrust(); // no stamp shows whether the target may still be read
         }
         let bytes = self.files.read(&self.file.path, self.file.is_linked);
         if bytes.is_err() {
-            trace.distrust();
+            trace.distrust(); // no stamp shows when the file can be read again
         }
         bytes
     }
 
     /// Parses the text of the prompt, and reads the files that it includes.
+    ///
+    /// # Errors
+    /// The text is not a prompt, a file cannot be included, or the prompt is a Jinja template and
+    /// comes from a project or a pack.
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
         let mut includes = Includes {
@@ -253,14 +266,14 @@ impl FileHandle {
             prefix: self.prefix(),
             trace,
         };
-        // Other programs' files include nothing.
+        // Files in the formats of other programs include nothing.
         let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() {
             None
         } else {
             Some(&mut includes)
         };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
-        if prompt.is_jinja() && self.files.is_of_others() {
+        if prompt.is_jinja() && self.files.is_untrusted() {
             let message = "`engine: jinja` is not used in the prompts of a project or a pack";
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
@@ -269,15 +282,19 @@ impl FileHandle {
         Ok(prompt.with_base_directory(&folder.to_string_lossy()))
     }
 
+    /// Adds the path of the file to a diagnostic about it.
     fn with_path(&self, diagnostic: Diagnostic) -> Diagnostic {
         diagnostic.in_file(Arc::clone(&self.file.path))
     }
 
-    /// Returns the prefix outside of which the prompt may include and attach nothing.
+    /// Returns the prefix of the author of a draft. The draft can include and attach only files
+    /// that have this prefix: only those in the folder `team`, for `team/`.
     fn prefix(&self) -> Option<&Prefix> {
         self.draft.as_ref()?.prefix.as_ref()
     }
 
+    /// Reads the attachments of the prompt, one after the other. Returns an error in the place of
+    /// an attachment that cannot be read.
     fn attachments<'p>(
         &'p self,
         prompt: &'p Prompt,
@@ -287,11 +304,12 @@ impl FileHandle {
         attachments(root, prompt, &self.file.path, self.prefix())
     }
 
+    /// Reads and parses the prompt, without the cache.
     fn make_prompt(&self, trace: &mut Trace) -> ParsedPrompt {
         self.read(trace)?.prompt.map(Arc::new)
     }
 
-    /// Reads what lists show of the prompt.
+    /// Reads what lists show of the prompt, without the cache.
     fn make_info(&self, trace: &mut Trace) -> Info {
         match self.read(trace) {
             Ok(contents) => {
@@ -302,8 +320,8 @@ impl FileHandle {
         }
     }
 
-    /// Returns whether a person may change the file: it is no copy, and not outside of what may be
-    /// read.
+    /// Returns whether a person may change the file. The file of a pack is only a copy, and a
+    /// symlink may lead out of the folders that may be read.
     fn is_editable(&self) -> bool {
         if self.files.about.layer == Layer::PACK {
             return false;

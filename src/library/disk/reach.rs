@@ -74,8 +74,8 @@ impl Reach {
     }
 
     /// Refuses a path, all links resolved, that may not be read from a confined folder: a file of
-    /// the system, or one outside of the folder. If the folder itself is a symlink that leads out of
-    /// its repository, no path is in it.
+    /// the system, or one outside of the folder. If the folder itself is a symlink that leads out
+    /// of its repository, no path is in it.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());

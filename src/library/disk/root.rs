@@ -125,8 +125,8 @@ impl FolderChain {
         }
     }
 
-    /// Removes the folders that are deeper than `depth` folders below the prompts folder. A depth of
-    /// 0 leaves only the prompts folder.
+    /// Removes the folders that are deeper than `depth` folders below the prompts folder. A depth
+    /// of 0 leaves only the prompts folder.
     pub(crate) fn back_to(&mut self, depth: usize) {
         self.folders.truncate(depth + 1);
     }
@@ -150,7 +150,8 @@ impl FolderChain {
     /// Returns the folder above a symlink that the symlink points back to: the folder `a` for a
     /// symlink `a/b/loop` to `a`. Returns `None` if the symlink points elsewhere.
     ///
-    /// The symlink is in the last folder of the chain. A scan that followed a cycle would never end.
+    /// The symlink is in the last folder of the chain. A scan that followed a cycle would never
+    /// end.
     pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.folders[0];
@@ -439,8 +440,8 @@ impl Root {
         }
     }
 
-    /// Refuses the text of a file that the guard of the folder does not allow. Without a guard, every
-    /// text is allowed.
+    /// Refuses the text of a file that the guard of the folder does not allow. Without a guard,
+    /// every text is allowed.
     pub(crate) fn check_text(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         match &self.guard {
             Some(guard) => guard.check(path, bytes),
@@ -517,8 +518,8 @@ impl Root {
             .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))
     }
 
-    /// Returns the error for a file below the folder that is not a prompt file. It says how the file
-    /// can become one.
+    /// Returns the error for a file below the folder that is not a prompt file. It says how the
+    /// file can become one.
     fn not_a_prompt(&self, path: &Path) -> Diagnostic {
         if self.is_includable(path) && is_partial(&self.below(path)) {
             return Diagnostic::new(

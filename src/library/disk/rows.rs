@@ -15,13 +15,14 @@ pub(crate) const LIST: &str = "";
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) text: Arc<str>,
-    /// The number of the write that made it. Later writes have greater numbers.
+    /// The number of the write that wrote this text. Later writes have greater numbers.
     pub(crate) number: i64,
-    /// When it was written.
+    /// When the text was written.
     pub(crate) at: SystemTime,
 }
 
-/// All files of a folder in memory. Each read sees all of a write, or nothing of it.
+/// All files of a folder in memory, shared by all threads. A reader sees a write as a whole, or not
+/// at all.
 #[derive(Debug, Default)]
 pub(crate) struct Rows(Mutex<Table>);
 
@@ -36,17 +37,19 @@ struct Table {
     loads: u64,
 }
 
-/// The state of a file in memory, or of the list. It is another one after each change.
+/// The state of a file in memory, or of the list of all paths. Each change leads to another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowState {
     number: i64,
-    /// A database that was created anew may use a number again.
+    /// How often all files were replaced: a database that was created anew may use the same number
+    /// again.
     loads: u64,
 }
 
 impl Table {
-    /// Returns the number of the file at a path, or 0 if nothing is there. For the [list](LIST) of
-    /// paths, it is how often the list has changed.
+    /// Returns a number that is another one after each change of the file at a path: that of its
+    /// last write, or 0 if there is no file. For the [list](LIST) of all paths, it is how often the
+    /// list has changed.
     fn number_at(&self, path: &str) -> i64 {
         if path == LIST {
             return self.lists;
@@ -59,20 +62,21 @@ impl Table {
 }
 
 impl Rows {
-    /// Returns files with these texts, by their paths, for a folder that nobody writes. They have no
-    /// meaningful number and time.
+    /// Returns files with these texts, by their paths, for a folder that nobody writes. All of them
+    /// come from one write, with the number 1, at no meaningful time.
     pub(crate) fn of_texts(texts: BTreeMap<Arc<str>, Arc<str>>) -> Rows {
+        let number = 1;
         let mut files = BTreeMap::new();
         for (path, text) in texts {
             let row = Row {
                 text,
-                number: 1,
+                number,
                 at: SystemTime::UNIX_EPOCH,
             };
             files.insert(path, row);
         }
         let rows = Rows::default();
-        rows.replace(files, 1);
+        rows.replace(files, number);
         rows
     }
 
@@ -86,7 +90,8 @@ impl Rows {
         lock(&self.0).files.contains_key(path)
     }
 
-    /// Returns the state of the file at a path, or of the [list](LIST) of paths.
+    /// Returns the state of the file at a path, or of the [list](LIST) of all paths. It is another
+    /// one after each change.
     pub(crate) fn state(&self, path: &str) -> RowState {
         let table = lock(&self.0);
         RowState {
@@ -105,7 +110,7 @@ impl Rows {
         lock(&self.0).number
     }
 
-    /// Replaces all files. `number` is that of the last write.
+    /// Replaces all files. `number` is the number of the last write that they contain.
     pub(crate) fn replace(&self, files: BTreeMap<Arc<str>, Row>, number: i64) {
         let mut table = lock(&self.0);
         let old_files = std::mem::replace(&mut table.files, files);
@@ -116,28 +121,30 @@ impl Rows {
         drop(old_files);
     }
 
-    /// Carries out writes in the order of their numbers, and returns their paths. A write that was
-    /// carried out before is left out. Each has a path, a number and the file, or `None` if the
-    /// file was deleted.
+    /// Carries out writes, and returns the paths of the files that they have changed.
+    ///
+    /// A write has the path of the file, the number of the write, and the new file; `None` deletes
+    /// the file. The writes are in the order of their numbers. If a number is not greater than that
+    /// of the last write, that write was carried out before, and is left out.
     pub(crate) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<Row>)>) -> Vec<Arc<str>> {
         let mut table = lock(&self.0);
-        let mut changed = Vec::new();
+        let mut changed_paths = Vec::new();
         for (path, number, row) in writes {
             if number <= table.number {
                 continue;
             }
             table.number = number;
-            let count = table.files.len();
+            let count_before = table.files.len();
             match row {
                 Some(row) => _ = table.files.insert(Arc::clone(&path), row),
                 None => _ = table.files.remove(&path),
             }
-            if table.files.len() != count {
+            if table.files.len() != count_before {
                 table.lists += 1;
             }
-            changed.push(path);
+            changed_paths.push(path);
         }
-        changed
+        changed_paths
     }
 }
 

@@ -21,7 +21,8 @@ use walkdir::{DirEntry, WalkDir};
 /// than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// Returns the prompts of a folder. Folders and symlinks are looked at, files are not.
+/// Returns the prompts and the test files of a folder, with what is wrong with their paths. Folders
+/// and symlinks are read, files are not.
 pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     if let Some(rows) = &files.rows {
         return scan_rows(files, rows, trace);
@@ -29,15 +30,14 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     let root = &files.root;
     trace.record(&root.path);
     if let Some(problem) = root.problem() {
-        // Too many open files, for example: no stamp shows when that ends.
-        trace.distrust();
+        trace.distrust(); // no stamp shows when too many open files, for example, are closed
         return Listing {
             problems: vec![problem],
             ..Listing::default()
         };
     }
     let mut scan = Scan::new(files, trace);
-    scan.refuse_prompt();
+    scan.report_if_prompt();
     scan.enter(&root.path, 0);
     scan.add_entries();
     scan.into_listing()
@@ -61,19 +61,19 @@ fn scan_rows(files: &Arc<Files>, rows: &Arc<Rows>, trace: &mut Trace) -> Listing
 struct Scan<'f> {
     files: &'f Arc<Files>,
     trace: &'f mut Trace,
-    /// Of several files with one name, the first in byte order.
+    /// The prompts. Of several files with one name, this is the first in byte order.
     found: BTreeMap<Name, PromptFile>,
     test_paths: Vec<PathBuf>,
     listing: Listing,
-    /// The prompts folder, and the linked folders that are being read.
+    /// The prompts folder, and the linked folders that are being read, the innermost last.
     stack: Vec<OpenFolder>,
-    /// The folders down to the one with the entry that was found last.
+    /// The folders from the prompts folder down to that of the entry that was read last.
     chain: FolderChain,
     /// How many symlinks to folders were found.
     linked_folders: usize,
 }
 
-/// A folder that is being read with the folders in it.
+/// The prompts folder or a linked folder, which is being read with the folders in it.
 struct OpenFolder {
     entries: walkdir::IntoIter,
     /// How many folders below the prompts folder it is.
@@ -91,7 +91,7 @@ struct ScannedEntry {
 enum LinkTarget {
     Folder,
     File,
-    /// It leads to nothing, back, or out of what may be read. The listing says so.
+    /// The symlink is broken, is a cycle, or leads out of what may be read. That was reported.
     NotFollowed,
 }
 
@@ -109,7 +109,7 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Returns what was found, sorted: walkdir yields the order of the file system.
+    /// Returns what was found, sorted. Until then, it has the order of the file system.
     fn into_listing(self) -> Listing {
         let mut listing = self.listing;
         for (name, file) in self.found {
@@ -126,9 +126,9 @@ impl<'f> Scan<'f> {
         listing
     }
 
-    /// Reports an error if the folder that the user named is itself a prompt, such as a skill,
-    /// because a prompt gets its name from the folder above.
-    fn refuse_prompt(&mut self) {
+    /// Reports an error if the folder that the user has named is itself a prompt, such as a skill.
+    /// Such a prompt gets its name from the folder above, which is not read.
+    fn report_if_prompt(&mut self) {
         let root = &self.files.root;
         for file in root.files_of_prompt(&root.path, self.trace) {
             if root.name_of(&file.path).is_none() {
@@ -144,7 +144,9 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Adds everything that is in the folder, up to the limits.
+    /// Adds everything that is in the prompts folder, at any depth. Reports if it has more than
+    /// [`MAX_ENTRIES`] files and folders, or [`MAX_LINKED_FOLDERS`] symlinks to folders, and leaves
+    /// out the rest.
     fn add_entries(&mut self) {
         let root = self.files.root.path.clone();
         let mut count = 0;
@@ -166,14 +168,14 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Begins to read a folder. The rest of the folder above is read after it.
+    /// Begins to read a folder. The rest of the folder that was being read follows after it.
     fn enter(&mut self, folder: &Path, depth: usize) {
         let entries = WalkDir::new(folder).min_depth(1).into_iter();
         self.stack.push(OpenFolder { entries, depth });
     }
 
-    /// Returns the next entry of the folder that was entered last, or, if that has no more, of the
-    /// one entered before. `None`: everything is read.
+    /// Returns the next entry of the folder that was entered last. If that has no more, it goes on
+    /// with the folder that was entered before. Returns `None` if all folders are read.
     fn next_entry(&mut self) -> Option<ScannedEntry> {
         while let Some(folder) = self.stack.last_mut() {
             let Some(entry) = folder.entries.next() else {
@@ -190,19 +192,20 @@ impl<'f> Scan<'f> {
         None
     }
 
-    /// Returns whether the path of the entry that was found last has a symlink.
+    /// Returns whether the path of the entry that was read last has a symlink above it.
     fn is_in_linked_folder(&self) -> bool {
         self.stack.len() > 1
     }
 
-    /// Does not descend into the folder that was found last.
+    /// Leaves out what is in the folder that was read last.
     fn skip_folder(&mut self) {
         if let Some(folder) = self.stack.last_mut() {
             folder.entries.skip_current_dir();
         }
     }
 
-    /// Adds a file or a folder, or what a symlink points to. Hidden entries are left out.
+    /// Adds a file or a folder, or what a symlink points to. Hidden files and folders are left out.
+    /// `depth` says how many folders below the prompts folder the entry is; 1 is directly in it.
     fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
         let path = entry.path();
         if is_hidden(path) {
@@ -227,7 +230,7 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Returns what a symlink points to, and reports why it is not followed.
+    /// Returns what a symlink points to. If the symlink is not followed, this reports why.
     fn follow(&mut self, link: &Path) -> LinkTarget {
         let root = &self.files.root;
         root.record_link(link, self.trace);
@@ -240,7 +243,7 @@ impl<'f> Scan<'f> {
             }
         }
         if self.linked_folders > MAX_LINKED_FOLDERS {
-            return LinkTarget::Folder; // it is only counted
+            return LinkTarget::Folder; // beyond the limit, it is not read
         }
         if let Err(escape) = root.reach.check(&self.chain.resolve(link)) {
             self.listing.problems.push(escape.in_file(link));
@@ -256,20 +259,22 @@ impl<'f> Scan<'f> {
         LinkTarget::Folder
     }
 
-    /// Adds a folder that is no symlink. walkdir descends into it, unless it is told not to.
+    /// Adds a folder that is no symlink. walkdir reads its entries next, unless it is skipped.
     fn add_folder(&mut self, path: &Path, depth: usize) {
         if !self.may_enter(path, depth) {
             self.skip_folder();
             return;
         }
-        self.trace.record(path); // before it is read
+        self.trace.record(path);
         self.chain.enter(path, false);
-        if self.add_prompt(path, self.is_in_linked_folder()) {
+        let is_prompt = self.add_files_of_prompt(path, self.is_in_linked_folder());
+        if is_prompt {
             self.skip_folder();
         }
     }
 
-    /// Adds a folder that a symlink points to. walkdir does not descend into it.
+    /// Adds a folder that a symlink points to, and begins to read it. Beyond
+    /// [`MAX_LINKED_FOLDERS`], such folders are only counted.
     fn add_linked_folder(&mut self, path: &Path, depth: usize) {
         if !self.may_enter(path, depth) {
             return;
@@ -278,14 +283,16 @@ impl<'f> Scan<'f> {
         if self.linked_folders > MAX_LINKED_FOLDERS {
             return;
         }
-        self.trace.record(path); // before it is read
+        self.trace.record(path);
         self.chain.enter(path, true);
-        if !self.add_prompt(path, true) {
+        let is_prompt = self.add_files_of_prompt(path, true);
+        if !is_prompt {
             self.enter(path, depth);
         }
     }
 
-    /// Returns whether the files in a folder can be prompts. Reports a folder that is too deep.
+    /// Returns whether a folder is to be read. It is not if the format of the prompts has no
+    /// subfolders, or if the folder is too deep, which is reported.
     fn may_enter(&mut self, folder: &Path, depth: usize) -> bool {
         if depth > MAX_DEPTH {
             let limit = format!("more than {MAX_DEPTH} folders inside each other");
@@ -294,9 +301,9 @@ impl<'f> Scan<'f> {
         self.files.root.format.is_recursive && depth <= MAX_DEPTH
     }
 
-    /// Adds the files that make a folder itself a prompt, and returns whether there are any. If so,
-    /// nothing else in it is a prompt.
-    fn add_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
+    /// Adds the files that make a folder itself a prompt, such as its `SKILL.md`, and returns
+    /// whether there are any. If so, nothing else in the folder is a prompt.
+    fn add_files_of_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
         let files = self.files.root.files_of_prompt(folder, self.trace);
         for file in &files {
             self.add_file(&file.path, is_linked || file.is_link);
@@ -304,23 +311,24 @@ impl<'f> Scan<'f> {
         !files.is_empty()
     }
 
-    /// Adds a file, if its name is that of a prompt, of tests, or of a prompt without a suffix.
+    /// Adds a file to the prompts, the test files, or the files without a suffix, as its name says.
+    /// Any other file is left out.
     fn add_file(&mut self, path: &Path, is_linked: bool) {
         match self.files.root.name_of(path) {
             Some(Ok(named)) => return self.add_prompt_file(named, path, is_linked),
             Some(Err(diagnostic)) => return self.listing.problems.push(diagnostic),
             None => {}
         }
-        let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
+        let has_no_suffix = path.extension().is_none();
         if is_test_file(path) {
-            self.test_paths.push(path.to_owned()); // where it leads is checked when it is read
-        } else if is_bare && !is_linked {
+            self.test_paths.push(path.to_owned()); // a symlink is checked when it is read
+        } else if has_no_suffix && !self.files.root.is_read_only() && !is_linked {
             self.listing.bare.push(path.to_owned());
         }
     }
 
-    /// Adds a prompt file under its name. Of two files with one name, the first in byte order has
-    /// it, and the other is a problem.
+    /// Adds a prompt file. If two files have the same name, the one whose path is first in byte
+    /// order gets the name, and the other one is reported.
     fn add_prompt_file(&mut self, named: NamedFile, path: &Path, is_linked: bool) {
         let mut file = PromptFile {
             path: path.into(),
@@ -333,7 +341,7 @@ impl<'f> Scan<'f> {
             }
             Entry::Occupied(mut entry) => {
                 if bytes_of(path) < bytes_of(&entry.get().path) {
-                    file = entry.insert(file); // the one that was there
+                    file = entry.insert(file); // `file` is the old one now
                 }
                 let first = full_path(&entry.get().path);
                 let message = format!("{first} has the same name, and comes first");
@@ -342,8 +350,8 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Reports what cannot be read, unless reading the prompt will say so, or it has just been
-    /// deleted.
+    /// Reports a file or folder that cannot be read. It is left out if it was just deleted, or is
+    /// hidden. A prompt whose symlink is broken is added instead, and reports the error itself.
     fn add_error(&mut self, path: &Path, error: Option<&io::Error>) {
         if is_hidden(path) && path != self.files.root.path {
             return; // such as the lock files of Emacs, which are broken links
@@ -379,19 +387,20 @@ impl<'f> Scan<'f> {
         self.report(path, Kind::Unreadable, message, fix);
     }
 
+    /// Adds a problem with a file or folder to the listing.
     fn report(&mut self, path: &Path, kind: Kind, message: impl Into<String>, fix: &str) {
         let problem = Diagnostic::new(kind, message, fix);
         self.listing.problems.push(problem.in_file(path));
     }
 
-    /// Reports that the rest of a folder is beyond a limit.
+    /// Reports that a folder has more than `limit` allows, so that the rest of it is left out.
     fn report_skipped(&mut self, path: &Path, limit: &str, fix: &str) {
         let message = format!("{limit}; the rest is skipped");
         self.report(path, Kind::Unreadable, message, fix);
     }
 }
 
-/// Returns the bytes of a path, by which files of one name are ordered.
+/// Returns the bytes of a path. Files with the same name are ordered by them.
 fn bytes_of(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
