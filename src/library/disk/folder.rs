@@ -34,8 +34,8 @@ impl Folder {
         Folder::of(Files::new(root, about))
     }
 
-    /// Returns the source of a pack's prompts. `version` is the one that they were copied from, such
-    /// as `acme@0123456789ab`.
+    /// Returns the source of a pack's prompts. `version` is the one that they were copied from,
+    /// such as `acme@0123456789ab`.
     pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
         let about = About {
             pack_version: Some(version.into()),

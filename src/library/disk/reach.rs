@@ -27,8 +27,11 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Returns the reach of a file or folder that a person has named: its repository or, outside of
-    /// a repository, its folder. The folders of agents in the home directory are the user's own.
+    /// Returns the reach of a file or folder whose path a person has typed. Symlinks may lead
+    /// within its repository or, outside of a repository, within its folder.
+    ///
+    /// The folders of agents in the home directory, such as `~/.claude/commands`, are the user's
+    /// own, so symlinks in them may lead everywhere.
     pub(crate) fn of_named(path: &Path) -> Reach {
         if is_of_agent_at_home(path) {
             return Reach::Own;
@@ -38,10 +41,10 @@ impl Reach {
         } else {
             path.parent().unwrap_or(path)
         };
-        let bound = bound_of(folder, std::env::home_dir().as_deref());
+        let outermost = outermost_folder(folder, std::env::home_dir().as_deref());
         Reach::Confined {
-            folder: bound.clone(),
-            repository: bound,
+            folder: outermost.clone(),
+            repository: outermost,
         }
     }
 
@@ -49,8 +52,8 @@ impl Reach {
         *self != Reach::Own
     }
 
-    /// Refuses a path that leads out of what may be read. A missing file is not an error here: the
-    /// caller that reads it reports it.
+    /// Refuses a path that leads out of the folders that may be read. A missing file is not
+    /// refused, because it is reported when it is read.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Diagnostic> {
         if !self.is_confined() {
             return Ok(());
@@ -61,8 +64,10 @@ impl Reach {
         }
     }
 
-    /// Refuses an open file that is outside of what may be read: a path that was checked before it
-    /// was opened may have been swapped since. Only Linux is asked.
+    /// Refuses an open file that is outside of the folders that may be read. Even if its path was
+    /// checked before, a symlink may have taken its place since.
+    ///
+    /// Only Linux says where an open file is. On other systems, no open file is refused.
     pub(crate) fn check_open_file(&self, file: &File) -> Result<(), Diagnostic> {
         if !self.is_confined() {
             return Ok(());
@@ -73,17 +78,19 @@ impl Reach {
         }
     }
 
-    /// Refuses a path, all links resolved, that may not be read from a confined folder: a file of
-    /// the system, or one outside of the folder. If the folder itself is a symlink that leads out
-    /// of its repository, no path is in it.
+    /// Refuses the target of a symlink, which is a path without symlinks, if it may not be read
+    /// from a confined folder: a file of the system, or one outside of the folder.
+    ///
+    /// If the folder itself is a symlink that leads out of its repository, every target is refused.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());
         };
-        let shown = full_path(target);
         if is_of_system(target) {
-            let message =
-                format!("the symlink points to {shown}, a file of the system, and is not followed");
+            let message = format!(
+                "the symlink points to {}, a file of the system, and is not followed",
+                full_path(target)
+            );
             return Err(Diagnostic::new(Kind::Escapes, message, "delete it"));
         }
         if let Ok(real_folder) = fs::canonicalize(folder)
@@ -92,20 +99,26 @@ impl Reach {
         {
             return Ok(());
         }
-        // What a person has named is confined to one folder, which is both.
-        if folder == repository {
-            let bound = path_in_backticks(folder);
-            let message =
-                format!("the symlink points outside {bound}, to {shown}, and is not followed");
-            let fix = "delete it, or replace it with a copy";
-            return Err(Diagnostic::new(Kind::Escapes, message, fix));
-        }
-        let message = format!(
-            "the symlink points outside the project's prompts, to {shown}, and is not followed"
-        );
-        let fix = "delete it, replace it with a copy, or name the folder that it points to in `prompts` of config.toml";
-        Err(Diagnostic::new(Kind::Escapes, message, fix))
+        Err(outside_error(folder, repository, target))
     }
+}
+
+/// Returns the error for a symlink whose target is outside of a confined folder.
+fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic {
+    let target = full_path(target);
+    // A path that a person has typed is confined to its whole repository, a project to its prompts.
+    if folder == repository {
+        let folder = path_in_backticks(folder);
+        let message =
+            format!("the symlink points outside {folder}, to {target}, and is not followed");
+        let fix = "delete it, or replace it with a copy";
+        return Diagnostic::new(Kind::Escapes, message, fix);
+    }
+    let message = format!(
+        "the symlink points outside the project's prompts, to {target}, and is not followed"
+    );
+    let fix = "delete it, replace it with a copy, or name the folder that it points to in `prompts` of config.toml";
+    Diagnostic::new(Kind::Escapes, message, fix)
 }
 
 /// Returns a path below a folder, `/`-separated.
@@ -118,7 +131,7 @@ pub(crate) fn below(folder: &Path, path: &Path) -> String {
     }
 }
 
-/// The path of an open file; `None` where the system does not say.
+/// Returns the path of an open file. Returns `None` on systems that do not say it.
 pub(crate) fn path_of_open_file(file: &File) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -133,9 +146,12 @@ pub(crate) fn path_of_open_file(file: &File) -> Option<PathBuf> {
     }
 }
 
-/// Returns what an absolute path is confined to. A symlink that is in a repository may be somebody
-/// else's, so the path is confined to that repository; other symlinks are the user's, and followed.
-fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
+/// Returns the folder in which all files must be that are read from an absolute path: its
+/// repository or, outside of a repository, the path itself.
+///
+/// A symlink in a repository may have been made by somebody else, so it is not followed out of the
+/// repository. Other symlinks were made by the user, and are followed.
+fn outermost_folder(path: &Path, home: Option<&Path>) -> PathBuf {
     let mut real = PathBuf::new();
     for step in path.components() {
         let next = real.join(step);
@@ -152,8 +168,11 @@ fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     repository_of(&real, home).unwrap_or(real)
 }
 
-/// Returns whether an absolute path, resolved step by step, passes through a folder, whose own path
-/// is resolved already. The end of the path may be missing.
+/// Returns whether an absolute path passes through a folder, also if it does so by a symlink or
+/// `..`:
+/// `/home/me/link/x` passes through `/clone` if `link` points to `/clone/prompts`.
+///
+/// `folder` has no symlinks in its path. The end of `path` may be missing.
 pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     let mut real = PathBuf::new();
     for step in path.components() {
@@ -168,9 +187,11 @@ pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     false
 }
 
-/// Returns the root of the repository that a folder is in, all links resolved. The home directory
-/// is nobody's repository, even if it has a `.git`, and neither is a folder in which everybody may
-/// create one.
+/// Returns the root of the repository that a folder is in: the nearest folder with a `.git`,
+/// without symlinks in its path.
+///
+/// The home directory is not taken for a repository, even if it has a `.git`, and neither is a
+/// folder such as `/tmp`, where anybody may create a `.git`.
 pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let home = home.and_then(|home| fs::canonicalize(home).ok());
@@ -182,7 +203,7 @@ pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBu
 }
 
 /// Returns whether a path is in a folder that an agent has in the home directory, such as
-/// `~/.claude/commands`. A path with `..` may lead elsewhere, so it is not.
+/// `~/.claude/commands`. Returns false for a path with `..`, because it may lead elsewhere.
 fn is_of_agent_at_home(path: &Path) -> bool {
     let Some(home) = std::env::home_dir() else {
         return false;
@@ -202,8 +223,8 @@ fn is_of_agent_at_home(path: &Path) -> bool {
     false
 }
 
-/// Returns whether a file belongs to the system: it may hold the environment of the program, with
-/// secrets. `/dev/shm` has ordinary files.
+/// Returns whether a file belongs to the system, such as `/proc/self/environ`, which may have the
+/// secrets of this program. The files in `/dev/shm` are ordinary ones.
 fn is_of_system(path: &Path) -> bool {
     if !cfg!(unix) || path.starts_with("/dev/shm") {
         return false;
@@ -212,8 +233,7 @@ fn is_of_system(path: &Path) -> bool {
     folders.any(|folder| path.starts_with(folder))
 }
 
-/// Returns whether a folder is one such as `/tmp`, in which everybody may create files, and delete
-/// only their own.
+/// Returns whether everybody may create files in a folder, as in `/tmp`, and delete only their own.
 pub(crate) fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -260,12 +280,15 @@ mod tests {
         }
         // A home directory under version control is not one repository with what is unpacked in it.
         fs::create_dir(outer.join(".git")).unwrap();
-        assert_eq!(bound_of(&archive, None), outer);
-        assert_eq!(bound_of(&archive, Some(&outer)), archive);
+        assert_eq!(outermost_folder(&archive, None), outer);
+        assert_eq!(outermost_folder(&archive, Some(&outer)), archive);
         // A link in a clone is the clone's, wherever it leads; one outside of it is the user's.
         symlink(&archive, clone.join("linked")).unwrap();
         symlink(&archive, outer.join("linked")).unwrap();
-        assert_eq!(bound_of(&clone.join("linked"), Some(&outer)), clone);
-        assert_eq!(bound_of(&outer.join("linked"), Some(&outer)), archive);
+        assert_eq!(outermost_folder(&clone.join("linked"), Some(&outer)), clone);
+        assert_eq!(
+            outermost_folder(&outer.join("linked"), Some(&outer)),
+            archive
+        );
     }
 }

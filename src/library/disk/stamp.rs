@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The state of a file or a folder. Symlinks are followed.
+/// The state of a file or a folder, as the file system shows it. Symlinks are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     /// In bytes.
@@ -18,7 +18,8 @@ pub(crate) struct Stamp {
     unix: UnixState,
 }
 
-/// What only Unix says of a file. The last change is that of its content or its metadata.
+/// The part of the state that only Unix shows. The last change (ctime) is one of the content or of
+/// the metadata.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct UnixState {
@@ -31,6 +32,9 @@ struct UnixState {
 
 impl Stamp {
     /// Returns the stamp of the file or folder at a path; `None` if nothing is there.
+    ///
+    /// # Errors
+    /// The system cannot say it, such as without a permission for a folder in the path.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Stamp>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
@@ -61,9 +65,10 @@ impl Stamp {
         }
     }
 
-    /// Returns whether the next change of the file at this path is sure to show another stamp: the
-    /// last change was at least `settling` ago, and the file system is known to be local. A time in
-    /// the future is not reliable.
+    /// Returns whether the next change of the file at this path is sure to show another stamp.
+    ///
+    /// It is if the last change was at least `settling` ago, and the file system is known to be
+    /// local. If the time of the last change is in the future, it is not.
     pub(crate) fn is_reliable(&self, path: &Path, settling: Duration) -> bool {
         let Some(changed) = self.changed() else {
             return false;
@@ -87,28 +92,29 @@ impl Stamp {
     }
 }
 
-/// Returns the type of the file system at a path, as in statfs(2) and the kernel's linux/magic.h.
+/// Returns the number of the type of the file system at a path, as in statfs(2) and in the kernel's
+/// linux/magic.h.
 #[cfg(target_os = "linux")]
 fn file_system(path: &Path) -> Option<u32> {
     // Wider on some platforms; the numbers have 32 bits.
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Returns whether the file at a path is on a file system that shows each change in the stamp at
+/// Returns whether a path is on a file system that shows each change of a file in its stamp at
 /// once.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)
 }
 
-/// Returns false, as other systems are not asked: there, every file is read at each request.
+/// Returns false: on systems other than Linux, every file is read at each request.
 #[cfg(not(target_os = "linux"))]
 fn is_local(_: &Path) -> bool {
     false
 }
 
-/// Returns whether a type of file system is known to show each change at once. FAT does not: it
-/// stores no times of its root, and no time that programs cannot set.
+/// Returns whether a type of file system is known to show each change of a file at once. FAT does
+/// not: it stores no time of its root folder, and programs can set all other times.
 #[cfg(target_os = "linux")]
 fn is_local_type(number: u32) -> bool {
     matches!(
@@ -129,14 +135,14 @@ fn is_local_type(number: u32) -> bool {
     )
 }
 
-/// Returns whether other machines may change the files of this folder without an event on this one.
+/// Returns whether other machines may change the files of a folder, so that this one gets no event.
 /// If the type of the file system is not known, they may.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_on_network(path: &Path) -> bool {
     file_system(path).is_some_and(|number| !is_local_type(number))
 }
 
-/// Returns false, as other systems are not asked.
+/// Returns false: only Linux is asked for the type of a file system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_on_network(_: &Path) -> bool {
     false

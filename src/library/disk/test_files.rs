@@ -22,7 +22,10 @@ pub struct LoadedTests {
     pub bytes: Vec<u8>,
 }
 
-/// Returns the test file at a path in a folder with these prompts, which are sorted by name.
+/// Returns the test file at a path, with the prompt that it tests: `git/x.test.txt` tests `git/x`.
+///
+/// `prompts` are all prompts of the folder, sorted by name. If the tested prompt is not among them,
+/// the test file has a warning instead.
 pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> TestFile {
     let root = &files.root;
     let below = root.below(&path);
@@ -41,7 +44,8 @@ pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> Test
     }
 }
 
-/// Returns the warning about tests that belong to no prompt. No prompt is broken because of them.
+/// Returns the warning about a test file that belongs to no prompt. `name` is the prompt that it
+/// should belong to; the warning proposes a similar one.
 fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
     let message = format!(
         "these tests belong to no prompt: there is no {} in this folder of prompts",
@@ -62,13 +66,13 @@ fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
 }
 
 impl TestFile {
-    /// Returns the folder of prompts that it is in.
+    /// Returns the folder of prompts that the test file is in.
     pub fn folder(&self) -> &Path {
         let depth = self.below.split('/').count();
         self.path.ancestors().nth(depth).unwrap_or(&self.path)
     }
 
-    /// Reads and parses the tests, and the prompt to which they belong.
+    /// Reads and parses the tests, and the prompt that they belong to.
     ///
     /// # Errors
     /// There is no such prompt, its file is broken, or the tests cannot be read or parsed.
@@ -88,7 +92,10 @@ impl TestFile {
         })
     }
 
-    /// Reads the file: from the rows of a database, or from the disk if its path may lead there.
+    /// Returns the bytes of the file, from memory or from the disk.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is a symlink that leads out of the folders that may be read.
     fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         if let Some(rows) = &self.rows
             && let Some(row) = rows.get(&self.below)
@@ -106,22 +113,24 @@ pub fn is_test_file(path: &Path) -> bool {
     name.ends_with(TEST_SUFFIX.as_bytes()) && !is_hidden(path)
 }
 
-/// Returns the path of the tests of the prompt with this name. They are next to its file or, if the
-/// prompt is a folder, next to that folder.
+/// Returns the path of the tests of a prompt: `git/x.test.txt` for the file `git/x.md`. If the
+/// prompt is a folder, `prompt` is the path of that folder.
 pub(crate) fn tests_next_to(prompt: &Path, name: &Name) -> PathBuf {
     prompt.with_file_name(format!("{}{TEST_SUFFIX}", last_part(name)))
 }
 
 impl Found {
-    /// Returns its test file, which may be missing; `None` if the prompt has no file of its own.
+    /// Returns the test file of the prompt, which may be missing. Returns `None` if the prompt
+    /// itself has no file.
     pub fn test_file(&self) -> Option<TestFile> {
         if self.layer == Layer::SERVICE {
             return None;
         }
         let mut prompt = self.place().file?;
         let file_name = prompt.file_name()?.to_string_lossy();
-        let is_in_folder = !file_name.starts_with(&format!("{}.", last_part(&self.name)));
-        if is_in_folder {
+        let is_named_after_prompt = file_name.starts_with(&format!("{}.", last_part(&self.name)));
+        if !is_named_after_prompt {
+            // The prompt is a folder, with a file such as `SKILL.md`.
             prompt = prompt.parent()?.to_owned();
         }
         Some(TestFile {

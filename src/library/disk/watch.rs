@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_millis(600);
 /// How often the folders are registered again because others were added meanwhile.
 const MAX_ROUNDS: usize = 5;
 
-/// What is known of one change, or of a burst of changes.
+/// One change, or a burst of changes, of the files of a library.
 #[derive(Debug)]
 struct Signal {
     /// The prompts that may have changed.
@@ -38,7 +38,7 @@ struct Signal {
 }
 
 impl Signal {
-    /// Returns the signal for when events may be missing: anything may have changed.
+    /// Returns the signal that anything may have changed, for when events may be missing.
     fn anything() -> Signal {
         Signal {
             change: Change::anything(),
@@ -46,38 +46,42 @@ impl Signal {
         }
     }
 
+    /// Adds another change to the burst.
     fn add(&mut self, other: Signal) {
         self.change.add(other.change);
         self.moves |= other.moves;
     }
 }
 
-/// The watches of a library, which are told of changes that the program makes itself.
+/// The watches of a library, which are told of the changes that the program makes itself.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(Mutex<Vec<Sender<Signal>>>);
+pub(crate) struct Changes {
+    /// One sender for each watch.
+    senders: Mutex<Vec<Sender<Signal>>>,
+}
 
 impl Changes {
     pub(crate) fn are_watched(&self) -> bool {
-        !lock(&self.0).is_empty()
+        !lock(&self.senders).is_empty()
     }
 
-    /// Tells all watches of a change.
+    /// Tells all watches of a change. A watch that was dropped is removed.
     pub(crate) fn tell(&self, change: &Change) {
-        lock(&self.0).retain(|sender| {
+        lock(&self.senders).retain(|sender| {
             let signal = Signal {
                 change: change.clone(),
                 moves: false,
             };
-            sender.send(signal).is_ok() // a watch that was dropped is forgotten
+            sender.send(signal).is_ok()
         });
     }
 }
 
 /// Waits for changes of a library.
 pub struct Watch {
-    /// Adds the files and folders that the library is made from now.
-    look: Box<dyn Fn(&mut Watched) + Send>,
-    /// Receives, once, why the system sends no events.
+    /// Adds the files and folders to watch, as the library has them now.
+    add_paths: Box<dyn Fn(&mut Watched) + Send>,
+    /// Gets the warning that files have to be polled, at most once.
     warn: fn(&str),
     has_warned: bool,
     sender: Sender<Signal>,
@@ -97,18 +101,19 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Starts to watch: no change after the return is missed. `look` adds the files and folders to
-    /// watch, `changes` will tell this watch of changes that the program makes itself, and `warn`
-    /// is called at most once, if files have to be polled.
+    /// Starts to watch the files of a library. No change after the return is missed.
+    ///
+    /// `add_paths` adds the files and folders to watch. `changes` tells this watch of changes that
+    /// the program makes itself. `warn` gets a warning, at most once, if files have to be polled.
     pub(crate) fn start(
-        look: Box<dyn Fn(&mut Watched) + Send>,
+        add_paths: Box<dyn Fn(&mut Watched) + Send>,
         changes: &Changes,
         warn: fn(&str),
     ) -> Watch {
         let (sender, receiver) = channel();
-        lock(&changes.0).push(sender.clone());
+        lock(&changes.senders).push(sender.clone());
         let mut watch = Watch {
-            look,
+            add_paths,
             warn,
             has_warned: false,
             sender,
@@ -121,19 +126,22 @@ impl Watch {
     }
 
     /// Waits for a burst of changes and its end, and returns what may have changed.
+    ///
+    /// If the changes have added or removed paths, the paths of the library are watched anew before
+    /// this returns.
     pub fn wait(&mut self) -> Change {
+        let first_signal = self.receiver.recv();
         // It cannot fail, because `self.sender` is one of the senders.
-        let first = self.receiver.recv();
-        let mut burst = first.unwrap_or_else(|_| Signal::anything());
+        let mut burst = first_signal.unwrap_or_else(|_| Signal::anything());
         let started = Instant::now();
         // The old watcher is kept until the burst is over: it still reports events from before the
         // new one was started.
         let mut _old_watcher = None;
         loop {
             while started.elapsed() < LONGEST
-                && let Ok(more) = self.receiver.recv_timeout(QUIET)
+                && let Ok(signal) = self.receiver.recv_timeout(QUIET)
             {
-                burst.add(more);
+                burst.add(signal);
             }
             if !self.is_outdated_after(&burst) {
                 return burst.change;
@@ -144,33 +152,40 @@ impl Watch {
         }
     }
 
-    /// Returns whether other paths may have to be watched after these changes. A path that was
-    /// watched may be another folder now.
+    /// Returns whether the watcher may have to watch other paths after these changes. If a folder
+    /// has changed, another one may have taken its path, which has to be watched anew.
     fn is_outdated_after(&self, burst: &Signal) -> bool {
-        burst.moves && (!burst.change.folders.is_empty() || *self.watched != self.look())
+        if !burst.moves {
+            return false;
+        }
+        !burst.change.folders.is_empty() || *self.watched != self.paths_to_watch()
     }
 
-    fn look(&self) -> Watched {
+    /// Returns the files and folders to watch, as the library has them now.
+    fn paths_to_watch(&self) -> Watched {
         let mut watched = Watched::default();
-        (self.look)(&mut watched);
+        (self.add_paths)(&mut watched);
         watched
     }
 
-    /// Starts a watcher of every path of the library. While that takes place, paths may be added,
-    /// so it is repeated until all are watched.
+    /// Starts a watcher of every path of the library. Meanwhile, paths may have been added, so this
+    /// is repeated until all are watched, up to [`MAX_ROUNDS`] times.
     fn register(&mut self) {
         for _ in 0..MAX_ROUNDS {
-            self.watched = Arc::new(self.look());
+            self.watched = Arc::new(self.paths_to_watch());
             self.watcher = self.start_watcher();
-            if *self.watched == self.look() {
+            if *self.watched == self.paths_to_watch() {
                 return;
             }
         }
-        // Paths are added faster than they can be watched. Try again at once.
+        // Paths are added faster than they can be watched. This signal makes `wait` register again.
+        // It cannot fail, because `self` has the receiver.
         _ = self.sender.send(Signal::anything());
     }
 
-    /// Returns a watcher by events of the system, or else, after a warning, one that polls.
+    /// Starts a watcher of every path that gets events of the system. If there are no such events,
+    /// it warns, once, and starts a watcher that polls the paths. Returns `None` if that fails,
+    /// too.
     fn start_watcher(&mut self) -> Option<Box<dyn Watcher + Send>> {
         let reason = if self.watched.is_on_network {
             "some are on a network file system, or on one that is not known".to_owned()
@@ -191,10 +206,10 @@ impl Watch {
             .ok()
     }
 
-    /// Starts a watcher of every path.
+    /// Starts a watcher of the type `W` of every path. It sends a signal for each change.
     ///
     /// # Errors
-    /// The reason why the system cannot watch them.
+    /// The system cannot watch a path. The error is the reason, as a clause for a message.
     fn watch_with<W: Watcher + Send + 'static>(
         &self,
         config: Config,
@@ -205,13 +220,13 @@ impl Watch {
         let started = W::new(
             move |event: notify::Result<Event>| {
                 let signal = match event {
-                    Ok(event) => signal(&event, &watched),
-                    // The next poll looks again at what could not be polled.
+                    Ok(event) => signal_of(&event, &watched),
+                    // The next poll tries again to read what could not be read.
                     Err(_) if W::kind() == WatcherKind::PollWatcher => None,
                     Err(_) => Some(Signal::anything()), // events may be missing
                 };
                 if let Some(signal) = signal {
-                    _ = sender.send(signal);
+                    _ = sender.send(signal); // fails if the watch was dropped
                 }
             },
             config,
@@ -229,6 +244,9 @@ impl Watch {
 }
 
 /// Checks that a thread can be started, because notify 8 panics if it cannot start its own.
+///
+/// # Errors
+/// The reason, as a clause for a message.
 fn check_that_threads_start() -> Result<(), String> {
     let thread = thread::Builder::new()
         .spawn(|| {})
@@ -236,8 +254,9 @@ fn check_that_threads_start() -> Result<(), String> {
     thread.join().map_err(|_| "a thread failed".to_owned())
 }
 
-/// Returns what an event may mean, or `None` if nothing has changed.
-fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
+/// Returns what may have changed after an event of the system; `None` if nothing has changed. An
+/// event without a path may concern anything.
+fn signal_of(event: &Event, watched: &Watched) -> Option<Signal> {
     if is_read(event.kind) {
         return None;
     }
@@ -263,14 +282,14 @@ fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
     })
 }
 
-/// Returns whether a file was opened or read. This program does so itself when it looks for
-/// changes, and would never stop if that counted as a change.
+/// Returns whether an event means that a file was only opened or read. If that counted as a change,
+/// this program, which reads the files after each change, would cause one change after the other.
 fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-/// Returns whether only the content of a file changed. Other permissions are more than that: a
-/// folder that could not be read may have to be watched now.
+/// Returns whether an event means that only the content of a file has changed. A change of
+/// permissions is more than that: a folder that could not be read may have to be watched now.
 fn is_change_of_content(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -278,7 +297,7 @@ fn is_change_of_content(kind: EventKind) -> bool {
     )
 }
 
-/// Returns whether an event is about a file, not about a folder.
+/// Returns whether an event is certainly about a file, and not about a folder.
 fn is_about_file(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -289,8 +308,8 @@ fn is_about_file(kind: EventKind) -> bool {
     )
 }
 
-/// Returns whether a path cannot be watched because it was removed, or may not be read. Its prompts
-/// cannot be read either then.
+/// Returns whether a path cannot be watched because it was removed, or may not be read. Such a path
+/// can be left out, because its prompts cannot be read either.
 fn is_missing_or_forbidden(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,

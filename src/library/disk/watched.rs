@@ -12,23 +12,23 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What may have changed.
+/// The prompts that may have changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Prompts of these names, or that there are any.
+    /// The names of prompts that may have been changed, added or removed.
     pub prompts: BTreeSet<Name>,
-    /// Anything in these folders, such as `team-a/`, and in what includes their files. The empty
-    /// one is the whole library.
+    /// Folders, such as `team-a/`, in which any prompt may have changed, and any prompt that
+    /// includes their files. The empty text is the whole library.
     pub folders: BTreeSet<String>,
 }
 
 impl Change {
-    /// Returns the change that may be of anything.
+    /// Returns a change after which any prompt of the library may be another one.
     pub fn anything() -> Change {
         Change::of_folder(String::new())
     }
 
-    /// Returns a change of these prompts only.
+    /// Returns a change of the prompts with these names only.
     pub fn of_prompts(prompts: BTreeSet<Name>) -> Change {
         Change {
             prompts,
@@ -36,7 +36,7 @@ impl Change {
         }
     }
 
-    /// Returns a change of anything in a folder, which is written with a slash at its end: `git/`.
+    /// Returns a change of anything in a folder. The folder has a slash at its end: `git/`.
     pub fn of_folder(folder: String) -> Change {
         Change {
             folders: BTreeSet::from([folder]),
@@ -44,7 +44,8 @@ impl Change {
         }
     }
 
-    /// Returns the change of a file or folder in a folder of prompts.
+    /// Returns the prompts that may change with a file or folder at a path in a folder of prompts:
+    /// the prompt `git/x` with the file `git/x.md`.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
             Some(Ok(file)) => Change::of_prompts(BTreeSet::from([file.name])),
@@ -58,28 +59,31 @@ impl Change {
         self.folders.extend(other.folders);
     }
 
+    /// Returns how many prompts and folders may have changed.
     fn len(&self) -> usize {
         self.prompts.len() + self.folders.len()
     }
 
-    /// Returns whether the change may concern a caller for whom only the prompts with this prefix
-    /// exist.
+    /// Returns whether the change may concern a caller who sees only the prompts with this prefix.
+    /// Any change concerns a caller without a prefix.
     pub fn concerns(&self, prefix: Option<&Prefix>) -> bool {
         let Some(prefix) = prefix else {
             return true;
         };
-        self.is_of_folder(Some(prefix)) || self.prompts.iter().any(|name| prefix.contains(name))
+        self.has_folder_for(Some(prefix)) || self.prompts.iter().any(|name| prefix.contains(name))
     }
 
-    /// Returns whether the prompt of this name exists for a caller with this prefix, and may have
-    /// changed.
+    /// Returns whether the prompt with this name may have changed. Returns false if a caller with
+    /// this prefix does not see the prompt.
     pub fn may_be_of(&self, name: &str, prefix: Option<&Prefix>) -> bool {
-        prefix.is_none_or(|prefix| prefix.contains(name))
-            && (self.is_of_folder(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
+        let is_visible = prefix.is_none_or(|prefix| prefix.contains(name));
+        is_visible
+            && (self.has_folder_for(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
     }
 
-    /// Returns whether anything that exists for a caller with this prefix may have changed.
-    fn is_of_folder(&self, prefix: Option<&Prefix>) -> bool {
+    /// Returns whether a folder may have changed that has prompts which a caller with this prefix
+    /// sees.
+    fn has_folder_for(&self, prefix: Option<&Prefix>) -> bool {
         let mut folders = self.folders.iter();
         folders.any(|folder| prefix.is_none_or(|prefix| prefix.overlaps(folder)))
     }
@@ -98,18 +102,19 @@ pub(crate) struct PathEvent<'p> {
 /// The paths to watch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// Folders of prompts, of which every entry that is not hidden matters; each with its root, and
-    /// its path there.
+    /// Folders with prompts, in which every file that is not hidden may matter. A folder has one or
+    /// more roots by which it is reached, each with the path of the folder there.
     folders: BTreeMap<PathBuf, Vec<(Root, PathBuf)>>,
-    /// Other folders, of which only these entries matter; each with what it may change.
+    /// Other folders, in which only the entries with these names matter, each with what may change
+    /// with it.
     entries: BTreeMap<PathBuf, BTreeMap<OsString, Change>>,
-    /// Whether other machines may change some of it without an event on this one.
+    /// Whether other machines may change some of the files without an event on this one.
     pub(crate) is_on_network: bool,
 }
 
 impl Watched {
-    /// Watches everything that was looked at when the prompts of a folder were listed: each folder,
-    /// and each symlink on the way to it.
+    /// Adds every path that was read when the prompts of a folder were listed: each folder, the
+    /// target of each symlink, and the folders above them.
     pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
         self.watch_way_to(&root.path, &Change::of_folder(root.prefix.clone()));
         for path in trace.paths() {
@@ -135,14 +140,14 @@ impl Watched {
         }
     }
 
-    /// Adds the folders above a path, each with the entry on the way to it. Any of them may be
-    /// replaced, and change anything.
+    /// Adds a path that decides where the prompts of the library come from, and the folders above
+    /// it. If one of them is replaced, any prompt may have changed.
     pub(crate) fn add_path(&mut self, path: &Path) {
         self.watch_way_to(path, &Change::anything());
     }
 
-    /// Watches each folder on the way to a path, and the path itself: if one of them is replaced,
-    /// that means `change`. If one is a symlink, the way to its target is watched, too.
+    /// Adds a path, and each folder above it. If one of them is replaced, that means `change`. If
+    /// one is a symlink, the way to its target is added, too.
     fn watch_way_to(&mut self, path: &Path, change: &Change) {
         for step in path.ancestors() {
             let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
@@ -163,7 +168,7 @@ impl Watched {
         }
     }
 
-    /// Returns every path to watch.
+    /// Returns each folder to watch, once.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.folders.keys().chain(
             self.entries
@@ -172,7 +177,7 @@ impl Watched {
         )
     }
 
-    /// Returns what an event may have changed; `None` if nothing.
+    /// Returns the prompts that may have changed after an event; `None` if none have.
     pub(crate) fn change(&self, event: PathEvent<'_>) -> Option<Change> {
         let (Some(folder), Some(name)) = (event.path.parent(), event.path.file_name()) else {
             return Some(Change::anything());
@@ -193,8 +198,8 @@ impl Watched {
         (change.len() > 0).then_some(change)
     }
 
-    /// Returns which prompts an event at this name in a folder of prompts may have changed. The
-    /// same folder may be reached by several paths.
+    /// Returns the prompts that may have changed after an event at the entry `name` of a folder of
+    /// prompts. Prompts may be at several paths if symlinks lead to the folder.
     fn change_of_prompts(&self, folder: &Path, name: &OsStr, event: PathEvent<'_>) -> Change {
         let mut change = Change::default();
         for (root, path) in self.folders.get(folder).into_iter().flatten() {
@@ -208,7 +213,8 @@ impl Watched {
         self.folders.contains_key(path) || self.entries.contains_key(path)
     }
 
-    /// Returns what may have changed if something has happened to a folder that is watched.
+    /// Returns the prompts that may have changed after an event at a watched folder itself: all
+    /// those in it, and all those to which one of its entries leads.
     fn change_of_folder(&self, folder: &Path) -> Change {
         let mut change = Change::default();
         for (root, path) in self.folders.get(folder).into_iter().flatten() {
@@ -226,16 +232,17 @@ impl Watched {
     }
 }
 
-/// Returns the target of a path, if it is a symlink.
+/// Returns the target of a symlink; `None` if the path is not a symlink.
 fn target_of(link: &Path) -> Option<PathBuf> {
     let target = fs::read_link(link).ok()?;
     Some(link.parent()?.join(target))
 }
 
-/// Returns what an event at a path in a folder of prompts may have changed.
+/// Returns the prompts that may have changed after an event at `path`, which is in a folder of
+/// prompts. An event at a file that is no prompt, and that none can include, changes nothing.
 fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
     match root.name_of(path) {
-        // `SKILL.md` came or went, so the folder became a prompt, or ceased to be one.
+        // A `SKILL.md` was added or removed, so the folder became a prompt, or is none any more.
         Some(Ok(file)) if event.moves && file.kind.is_in_folder() => {
             Change::of_folder(root.names_around(folder))
         }
