@@ -121,7 +121,8 @@ fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic 
     Diagnostic::new(Kind::Escapes, message, fix)
 }
 
-/// Returns a path below a folder, `/`-separated.
+/// Returns the part of a path that is below a folder, `/`-separated: `git/x.md`. Returns the whole
+/// path if it is not below the folder.
 pub(crate) fn below(folder: &Path, path: &Path) -> String {
     let below = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
     if cfg!(windows) {

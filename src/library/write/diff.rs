@@ -3,56 +3,64 @@
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 
-/// How many equal lines are shown before and after different ones.
+/// How many equal lines a hunk has before and after the different ones.
 const CONTEXT: usize = 3;
 
-/// Of parts that differ in more lines, or more bytes, all lines are shown as different: a search
-/// for equal ones would take minutes.
+/// How many lines a part that differs may have, so that equal lines in it are searched for. In
+/// longer parts, the search would take minutes.
 const MAX_LINES: usize = 2_000;
+
+/// How many bytes such a part may have.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// A line of one of two texts, or of both, with its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "lowercase")]
 pub enum DiffLine<'t> {
-    /// In both.
+    /// The line is in both texts.
     Context(&'t str),
-    /// In the first.
+    /// The line is only in the old text.
     Delete(&'t str),
-    /// In the second.
+    /// The line is only in the new text.
     Insert(&'t str),
 }
 
 /// A part of two texts that differs, with the equal lines around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk<'t> {
-    /// The number of its first line in each of the texts; 0 if the text is empty.
+    /// The number of the first line in the old and in the new text; 0 if that text is empty.
     #[serde(skip)]
     starts: [usize; 2],
-    /// Its lines.
+    /// The lines of both texts, in the order of a unified diff.
     pub lines: Vec<DiffLine<'t>>,
 }
 
 impl Hunk<'_> {
-    /// Returns its range of lines in the old and in the new text, as in the head of a hunk.
+    /// Returns the lines of the old text and those of the new text that the hunk shows, such as
+    /// `2,4` and `2,5` in the head `@@ -2,4 +2,5 @@`.
     fn ranges(&self) -> [String; 2] {
-        let mut counts = [0; 2];
+        let mut old_count = 0;
+        let mut new_count = 0;
         for line in &self.lines {
-            if !matches!(line, DiffLine::Insert(_)) {
-                counts[0] += 1;
-            }
-            if !matches!(line, DiffLine::Delete(_)) {
-                counts[1] += 1;
+            match line {
+                DiffLine::Context(_) => {
+                    old_count += 1;
+                    new_count += 1;
+                }
+                DiffLine::Delete(_) => old_count += 1,
+                DiffLine::Insert(_) => new_count += 1,
             }
         }
+        let [old_start, new_start] = self.starts;
         [
-            range_of(self.starts[0], counts[0]),
-            range_of(self.starts[1], counts[1]),
+            range_of(old_start, old_count),
+            range_of(new_start, new_count),
         ]
     }
 }
 
-/// Returns a range of lines as a unified diff shows it: `START,COUNT`, or `START` for one line.
+/// Returns a range of lines as a unified diff shows it: `2,5` for five lines from line 2, and `2`
+/// for one line.
 fn range_of(start: usize, count: usize) -> String {
     if count == 1 {
         start.to_string()
@@ -61,17 +69,22 @@ fn range_of(start: usize, count: usize) -> String {
     }
 }
 
-/// Two texts as lines, with their equal beginning and end.
+/// Two texts, divided into lines, whose equal lines at the beginning and at the end are known.
 struct Compared<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
     /// How many lines at the beginning are equal.
     equal_start: usize,
-    /// How many of the other lines at the end are equal.
+    /// How many lines at the end are equal. Lines that are part of the equal beginning do not
+    /// count.
     equal_end: usize,
 }
 
-/// Returns the parts of two texts that differ; none if the texts are equal.
+/// Returns the parts of two texts that differ, each with a few equal lines around it. Equal texts
+/// have none.
+///
+/// If the part between the equal beginning and the equal end is long, it is one hunk, in which
+/// every line is different: a search for equal lines in it would take minutes.
 pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
     if old == new {
         return Vec::new();
@@ -93,9 +106,9 @@ impl<'t> Compared<'t> {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
         let equal_start = count_equal(old.iter().zip(&new));
-        let old_rest = &old[equal_start..];
-        let new_rest = &new[equal_start..];
-        let equal_end = count_equal(old_rest.iter().rev().zip(new_rest.iter().rev()));
+        let old_from_end = old[equal_start..].iter().rev();
+        let new_from_end = new[equal_start..].iter().rev();
+        let equal_end = count_equal(old_from_end.zip(new_from_end));
         Compared {
             old,
             new,
@@ -104,43 +117,35 @@ impl<'t> Compared<'t> {
         }
     }
 
-    /// Returns the old lines between the equal ones.
+    /// Returns the lines of the old text between the equal beginning and the equal end.
     fn removed(&self) -> &[&'t str] {
         &self.old[self.equal_start..self.old.len() - self.equal_end]
     }
 
-    /// Returns the new lines between the equal ones.
+    /// Returns the lines of the new text between the equal beginning and the equal end.
     fn added(&self) -> &[&'t str] {
         &self.new[self.equal_start..self.new.len() - self.equal_end]
     }
 
-    /// Returns one hunk that replaces everything between the common beginning and the common end.
+    /// Returns one hunk that replaces everything between the equal beginning and the equal end.
     fn whole_difference(&self) -> Hunk<'t> {
-        let before = self.equal_start.min(CONTEXT);
-        let after = self.equal_end.min(CONTEXT);
-        let first = self.equal_start - before;
-        let end = self.old.len() - self.equal_end;
+        let first = self.equal_start.saturating_sub(CONTEXT);
+        let context_before = &self.old[first..self.equal_start];
+        let equal_end = &self.old[self.old.len() - self.equal_end..];
+        let context_after = &equal_end[..equal_end.len().min(CONTEXT)];
         let mut lines = Vec::new();
-        lines.extend(
-            self.old[first..self.equal_start]
-                .iter()
-                .map(|line| DiffLine::Context(line)),
-        );
+        lines.extend(context_before.iter().map(|line| DiffLine::Context(line)));
         lines.extend(self.removed().iter().map(|line| DiffLine::Delete(line)));
         lines.extend(self.added().iter().map(|line| DiffLine::Insert(line)));
-        lines.extend(
-            self.old[end..end + after]
-                .iter()
-                .map(|line| DiffLine::Context(line)),
-        );
+        lines.extend(context_after.iter().map(|line| DiffLine::Context(line)));
         Hunk {
             starts: [&self.old, &self.new].map(|all| if all.is_empty() { 0 } else { first + 1 }),
             lines,
         }
     }
 
-    /// Converts a hunk of diffy. Its lines are those of the texts that are compared, which live
-    /// longer than the patch.
+    /// Converts a hunk of diffy. The lines of the result are borrowed from the two texts, because
+    /// the patch with the hunk is dropped before the result.
     fn hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
         let starts = [hunk.old_range().start(), hunk.new_range().start()];
         let mut old = self.old.iter().skip(starts[0].saturating_sub(1));
@@ -161,12 +166,22 @@ impl<'t> Compared<'t> {
     }
 }
 
-/// Returns how many pairs of lines are equal, up to the first that is not.
+/// Returns how many pairs of lines are equal, up to the first pair that is not.
 fn count_equal<'l, 't: 'l>(pairs: impl Iterator<Item = (&'l &'t str, &'l &'t str)>) -> usize {
     pairs.take_while(|(old, new)| old == new).count()
 }
 
-/// A unified diff of two texts, with these labels; empty if they are equal.
+/// Returns a unified diff of two texts, each of which has a label. It is empty if the texts are
+/// equal.
+///
+/// ```diff
+/// --- old label
+/// +++ new label
+/// @@ -1,2 +1,2 @@
+///  first line
+/// -old line
+/// +new line
+/// ```
 pub fn difference((old_label, old): (&str, &str), (new_label, new): (&str, &str)) -> String {
     let hunks = hunks(old, new);
     if hunks.is_empty() {
@@ -192,6 +207,7 @@ pub fn difference((old_label, old): (&str, &str), (new_label, new): (&str, &str)
     text
 }
 
+/// Returns whether a search for equal lines in these lines would take too long.
 fn is_long(lines: &[&str]) -> bool {
     lines.len() > MAX_LINES || lines.iter().map(|line| line.len()).sum::<usize>() > MAX_BYTES
 }

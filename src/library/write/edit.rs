@@ -57,7 +57,7 @@ pub struct VersionText {
     pub text: String,
 }
 
-/// Changes prompts for one caller. It is made for one message.
+/// Changes the prompts of one layer for one caller. An editor lives as long as a request.
 #[derive(Debug)]
 pub struct Editor<'l> {
     /// The library, whose watchers are told of each change.
@@ -73,8 +73,8 @@ pub struct Editor<'l> {
 }
 
 impl Library {
-    /// Returns an editor of the user's own prompts, in their first folder that is not another
-    /// program's.
+    /// Returns an editor of the user's own prompts. It writes to the first folder of the user that
+    /// is not one of another program.
     ///
     /// # Errors
     /// There is no such folder.
@@ -85,7 +85,7 @@ impl Library {
     /// Returns an editor of the prompts of a layer: the user's, the project's or the team's.
     ///
     /// # Errors
-    /// There is no folder for them, or no team.
+    /// The layer has no folder to write to, or there is no team.
     pub fn editor_of(&self, layer: Layer, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
         let store = self.store(layer).ok_or_else(|| no_store(layer))??;
         Ok(Editor {
@@ -98,7 +98,7 @@ impl Library {
     }
 }
 
-/// Returns the error for a layer whose prompts are written nowhere.
+/// Returns the error for a layer without a folder or a server to which its prompts can be written.
 fn no_store(layer: Layer) -> Diagnostic {
     if layer == Layer::TEAM {
         let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
@@ -123,9 +123,10 @@ impl Editor<'_> {
         let name = Name::for_new_file(name)
             .map_err(|message| Diagnostic::new(Kind::BadName, message, ""))?;
         self.check_prefix(&name)?;
-        let stored = self.view.stored_spelling(name.clone());
-        if stored != name && self.in_store(&stored).is_some() {
-            return Err(name_is_taken(&stored));
+        // The name may be that of a prompt in another spelling.
+        let existing_name = self.view.stored_spelling(name.clone());
+        if existing_name != name && self.in_store(&existing_name).is_some() {
+            return Err(name_is_taken(&existing_name));
         }
         let warnings = self.check(&name, text)?;
         self.write_text(&name, None, WriteAction::SetText(text), by, warnings)
@@ -169,15 +170,16 @@ impl Editor<'_> {
         })
     }
 
-    /// Writes the text of an earlier version again: of the version with the revision `to` or,
-    /// without one, of the version before the current one. If the prompt was deleted, that is its
-    /// last version.
+    /// Writes the text of an earlier version again: the version with the revision `to`; or, without
+    /// it, the version before the current one. The last version of a deleted prompt is the one from
+    /// before the deletion.
     ///
-    /// `expected` is the prompt's revision; `None` if it was deleted. If the text is broken, the
-    /// warnings say so, and it is written; but for a caller with a prefix that is an error.
+    /// `expected` is the revision that the prompt must still have; `None` if it was deleted. A text
+    /// that is not a valid prompt is written with a warning, except for a caller with a prefix.
     ///
     /// # Errors
-    /// There is no such version, the prompt has changed, or the file cannot be written.
+    /// There is no such version, the prompt has changed, the file cannot be written; or the caller
+    /// has a prefix, and the text is not a valid prompt.
     pub fn restore(
         &self,
         name: &str,
@@ -189,14 +191,17 @@ impl Editor<'_> {
         let text = match to {
             Some(revision) => self.version(&name, revision)?,
             None => {
-                let current = expected.or_else(|| self.in_store(&name)?.info().revision);
+                let current = match expected {
+                    Some(expected) => Some(expected),
+                    None => self.current_revision(&name),
+                };
                 self.version_before(&name, current)?.text
             }
         };
         let warnings = match self.check(&name, &text) {
             Ok(warnings) => warnings,
             Err(error) if self.caller.prefix.is_none() => vec![error],
-            // The text may be broken because it reaches files that are not the caller's.
+            // The text may attach or include files that the caller may not read.
             Err(error) => return Err(error),
         };
         self.write_text(&name, expected, WriteAction::Restore(&text), by, warnings)
@@ -219,14 +224,19 @@ impl Editor<'_> {
         })
     }
 
-    /// Returns the prompt of this name, if the store has one.
+    /// Returns the revision of the prompt with this name, if the store has one.
+    fn current_revision(&self, name: &Name) -> Option<Revision> {
+        self.in_store(name)?.info().revision
+    }
+
+    /// Returns the prompt with this name, if the store has one.
     pub fn in_store(&self, name: &Name) -> Option<Found> {
         let mut prompts = self.view.all(name).into_iter();
         prompts.find(|found| self.is_in_store(found))
     }
 
-    /// Returns whether a prompt is one that this editor writes: the same layer may have several
-    /// folders, and only one is written to.
+    /// Returns whether this editor can write a prompt. A layer may have several folders, but only
+    /// the prompts in one of them are written.
     fn is_in_store(&self, found: &Found) -> bool {
         if found.layer != self.layer {
             return false;
@@ -237,8 +247,8 @@ impl Editor<'_> {
         }
     }
 
-    /// Returns the versions of a prompt, which may have been deleted. The newest comes first; it is
-    /// the current one, unless the prompt was deleted.
+    /// Returns the versions of a prompt, the newest first. The first one is the current one, unless
+    /// the prompt was deleted.
     ///
     /// # Errors
     /// Neither the store nor its history has such a prompt, or they cannot be read.
@@ -246,7 +256,8 @@ impl Editor<'_> {
         self.store.history(&self.resolve(name)?)
     }
 
-    /// Returns the text of a version, which may be the current one.
+    /// Returns the text of the version of a prompt that has this revision. It may be the current
+    /// one.
     ///
     /// # Errors
     /// There is no such version, or it cannot be read.
@@ -261,10 +272,10 @@ impl Editor<'_> {
         })
     }
 
-    /// Returns the newest version with another text than the `current` one. Without a current
-    /// revision, that is the version that was deleted.
+    /// Returns the newest version whose revision is not `current`. If there is no current revision,
+    /// because the prompt was deleted, this is the version from before the deletion.
     ///
-    /// A version whose text was changed in the history is skipped.
+    /// A version whose text cannot be read, or was changed in the history, is skipped.
     ///
     /// # Errors
     /// There is no such prompt or no such version, or they cannot be read.
@@ -291,25 +302,27 @@ impl Editor<'_> {
         Err(Diagnostic::new(Kind::NoVersion, message, fix))
     }
 
-    /// Adds the text of a prompt to its history, before a person changes the file.
+    /// Adds the current text of a prompt to its history, unless it is there already. Call this
+    /// before a person changes the file.
     ///
     /// # Errors
     /// It cannot be read, or the history cannot be written.
     pub fn record_current(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
-        // A store that gets the text that it has only adds it to the history.
+        // A store that is given the same text again only adds it to the history.
         let action = WriteAction::SetText(&text);
         self.write(&found.name, Some(revision), action, &Authorship::default())?;
         Ok(())
     }
 
-    /// Renames a prompt, with its versions and its test file, and returns it.
+    /// Renames a prompt, with its versions and its test file, and returns the renamed prompt.
     ///
-    /// The versions of a prompt of the team stay with the old name, which `restore` brings back.
+    /// The versions of a prompt of the team keep the old name. `restore` can bring the prompt back
+    /// under that name.
     ///
     /// # Errors
-    /// There is a prompt of that name, or the prompt cannot be renamed.
+    /// There is a prompt with the new name already, or the prompt cannot be renamed.
     pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
         let by = Authorship {
             author: None,
@@ -330,11 +343,12 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Checks that a text may become the file of this name, and returns its warnings.
+    /// Checks that a text may become the file of the prompt with this name, and returns its
+    /// warnings.
     ///
     /// # Errors
-    /// The text is not a prompt; or the caller has a prefix, and a file that the text attaches
-    /// cannot be read by them.
+    /// The text is not a prompt; or the caller has a prefix, and the text attaches a file that the
+    /// caller may not read.
     fn check(&self, name: &Name, text: &str) -> Result<Vec<Diagnostic>, Diagnostic> {
         let draft = self.store.draft(name, text, &self.caller);
         draft.prompt()?;
@@ -348,7 +362,8 @@ impl Editor<'_> {
         Ok(problems)
     }
 
-    /// Writes the text of a prompt. `warnings` are those of the text.
+    /// Writes the text of a prompt. The result has the `warnings` about the text, and another one
+    /// if a prompt with the same name is used instead of this one.
     fn write_text(
         &self,
         name: &Name,
@@ -360,7 +375,7 @@ impl Editor<'_> {
         let revision = self.write(name, expected, action, by)?;
         let prompt = self.in_store(name);
         if self.layer == Layer::TEAM {
-            // Only the team's server can check it, and has done so now.
+            // Only the team's server can check the text, and it has done so now.
             warnings = prompt.as_ref().map_or(Vec::new(), |prompt| prompt.check());
         }
         warnings.extend(prompt.and_then(|prompt| self.overridden_warning(&prompt)));
@@ -371,8 +386,11 @@ impl Editor<'_> {
         })
     }
 
-    /// Writes a prompt, tells the watchers, and returns the revision that the prompt has now or,
-    /// after a deletion, had.
+    /// Writes a prompt, and tells the watches of the library. Returns the revision that the prompt
+    /// has now or, after a deletion, the one that it had.
+    ///
+    /// # Errors
+    /// The prompt does not have the `expected` revision, or it cannot be written.
     fn write(
         &self,
         name: &Name,
@@ -396,7 +414,7 @@ impl Editor<'_> {
         Ok(revision)
     }
 
-    /// Refuses a name that does not exist for the caller, who sees only those with their prefix.
+    /// Refuses a name that does not begin with the prefix of the caller, if the caller has one.
     fn check_prefix(&self, name: &Name) -> Result<(), Diagnostic> {
         let Some(prefix) = &self.caller.prefix else {
             return Ok(());
@@ -413,8 +431,8 @@ impl Editor<'_> {
         ))
     }
 
-    /// Returns the name, as the store spells it, of the prompt that a user has typed. The prompt
-    /// may have been deleted.
+    /// Returns the name of the prompt that a user has typed, as the store spells it. The prompt may
+    /// have been deleted, if its history is left.
     ///
     /// # Errors
     /// Neither the store nor its history has such a prompt.
@@ -441,7 +459,8 @@ impl Editor<'_> {
         }
     }
 
-    /// Returns the error for a name that no prompt has exactly as it was typed.
+    /// Returns the error for a name that no prompt has exactly as it was typed. The error proposes
+    /// a similar name.
     fn no_such_prompt(&self, typed: &str) -> Diagnostic {
         let similar = match self.view.find(typed) {
             Ok(found) => found.name.clone(),
@@ -453,7 +472,8 @@ impl Editor<'_> {
         Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
     }
 
-    /// Returns the error of a store, in which a conflict says what the caller can do about it.
+    /// Returns the error of a store. If it is a conflict, the message says what has happened to the
+    /// prompt, and what the caller can do.
     fn explain_conflict(&self, request: &WriteRequest<'_>, error: Diagnostic) -> Diagnostic {
         let Kind::Conflict { current, .. } = error.kind else {
             return error;
@@ -466,7 +486,8 @@ impl Editor<'_> {
         }
     }
 
-    /// Returns the error for a prompt that has the revision `current`, and not the expected one.
+    /// Returns the error for a prompt that was changed after the caller had read it. The fix has a
+    /// diff of the change.
     fn changed_meanwhile(
         &self,
         request: &WriteRequest<'_>,
@@ -489,14 +510,15 @@ impl Editor<'_> {
         Diagnostic::new(kind, message, fix)
     }
 
-    /// Returns a diff of what has changed since the caller read the prompt. If that text is no
-    /// longer known, the diff shows what the write would change now.
+    /// Returns a diff from the text that the caller has read to the current one. If the history no
+    /// longer has the text that the caller has read, the diff is from the current text to the one
+    /// that the caller would write.
     fn conflict_diff(&self, request: &WriteRequest<'_>, expected: Revision) -> String {
         let prompt = self.in_store(request.name);
         let current = prompt.and_then(|found| found.text().ok());
         let current = current.unwrap_or_default();
-        if let Ok(Some(read)) = self.store.version(request.name, expected) {
-            return difference(("as you read it", &read), ("as it is now", &current));
+        if let Ok(Some(original)) = self.store.version(request.name, expected) {
+            return difference(("as you read it", &original), ("as it is now", &current));
         }
         match request.action.text() {
             Some(text) => difference(("as it is now", &current), ("as you would write it", text)),
@@ -525,7 +547,7 @@ impl Editor<'_> {
     }
 }
 
-/// Returns the error for a new prompt whose name another one has.
+/// Returns the error for a new prompt whose name another prompt already has.
 fn name_is_taken(name: &Name) -> Diagnostic {
     let message = format!("there is already a prompt named {}", in_backticks(name));
     let fix = "choose another name, or read that prompt and update it";
@@ -542,7 +564,8 @@ fn deleted_meanwhile(name: &Name) -> Diagnostic {
     Diagnostic::new(kind, message, "restore it, or create it again")
 }
 
-/// Returns the error for a prompt that is not in the store of the editor.
+/// Returns the error for a prompt that the editor cannot write, because it is in another layer or
+/// folder. The fix says where it can be changed.
 fn not_writable(found: &Found) -> Diagnostic {
     let name = in_backticks(&found.name);
     let message = match found.place().file {
@@ -569,15 +592,16 @@ fn not_writable(found: &Found) -> Diagnostic {
     Diagnostic::new(Kind::NotWritable, message, fix)
 }
 
-/// Returns the first lines of a diff, with the number of lines that are left out.
+/// Returns the first [`MAX_DIFF_LINES`] lines of a diff. If it has more, a line such as
+/// `… 12 more lines` follows.
 fn shortened(diff: String) -> String {
-    let left_out = diff.lines().count().saturating_sub(MAX_DIFF_LINES);
-    if left_out == 0 {
+    let excess = diff.lines().count().saturating_sub(MAX_DIFF_LINES);
+    if excess == 0 {
         return diff;
     }
-    let mut shown: String = diff.split_inclusive('\n').take(MAX_DIFF_LINES).collect();
-    shown += &format!("… {left_out} more lines\n");
-    shown
+    let mut start: String = diff.split_inclusive('\n').take(MAX_DIFF_LINES).collect();
+    start += &format!("… {excess} more lines\n");
+    start
 }
 
 #[cfg(test)]

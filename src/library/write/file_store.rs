@@ -51,7 +51,7 @@ impl FileStore {
         &self.files.root
     }
 
-    /// Reads the file of a prompt, if there is one.
+    /// Reads the file of a prompt. Returns `None` if there is no such prompt.
     fn read(&self, name: &Name) -> Result<Option<StoredFile>, Diagnostic> {
         let Some(file) = self.root().resolve(name, &mut Trace::default()) else {
             return Ok(None);
@@ -64,26 +64,31 @@ impl FileStore {
         }))
     }
 
-    /// Sets the text of a prompt, or deletes its file, and adds that to its history.
+    /// Sets the text of a prompt, or deletes its file, and adds the change to its history. Returns
+    /// the revision of the new text or, after a deletion, of the old one.
+    ///
+    /// If the same change was made before, only the history is completed.
     fn change(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let _lock = self.history.lock()?;
         let state = PromptState {
             file: self.read(request.name)?,
             versions: self.history.versions(request.name)?,
         };
-        let done = match request.action.text() {
+        let repeated_revision = match request.action.text() {
             Some(text) => self.repeat_text(request, &state, text)?,
             None => repeated_deletion(request, &state),
         };
-        if let Some(revision) = done {
+        if let Some(revision) = repeated_revision {
             return Ok(revision);
         }
         let plan = self.plan(request, state)?;
         self.carry_out(&plan)
     }
 
-    /// Returns the revision of a prompt that already has the text that is to be written, such as
-    /// when the same write comes once more. Only its history is completed.
+    /// Completes the history of a prompt whose file already has the text to write, and returns the
+    /// revision of that text. Returns `None`, and does nothing, if the file has another text.
+    ///
+    /// A client may send the same write again because it did not get the response.
     fn repeat_text(
         &self,
         request: &WriteRequest<'_>,
@@ -99,23 +104,24 @@ impl FileStore {
         }
         let metadata = fs::metadata(&file.path).ok();
         if request.expected == Some(revision) {
-            self.keep_text(request.name, state, metadata.as_ref())?;
-        } else if let Some(last) = state.versions.first()
-            && last.revision == revision
-            && last.operation == Operation::ByHand
+            self.add_current_text(request.name, state, metadata.as_ref())?;
+        } else if let Some(newest) = state.versions.first()
+            && newest.revision == revision
+            && newest.operation == Operation::ByHand
         {
-            // A process that was killed has written the text, and not the record.
-            let version = self.version_of(request, revision, last.at, &file.path);
+            // A process that was killed has written the text, but not the record.
+            let version = self.version_of(request, revision, newest.at, &file.path);
             let access = FileAccess::same_as(metadata.as_ref());
             self.history.add_record(request.name, &version, access)?;
         }
         Ok(Some(revision))
     }
 
-    /// Decides what a write does to which file.
+    /// Decides which file a write changes, and who may read that file afterwards. If the folder of
+    /// the file is missing, it is created.
     ///
     /// # Errors
-    /// The prompt is not as expected, or its file may not be written.
+    /// The prompt does not have the expected revision, or its file may not be written.
     fn plan<'w>(
         &self,
         request: &'w WriteRequest<'w>,
@@ -131,10 +137,10 @@ impl FileStore {
             None => current.ok_or_else(|| conflict(name, None))?,
         };
         let path = self.path_of(request, &state)?;
-        let mut target = path.clone();
-        if state.file.is_some() {
-            target = fs::canonicalize(&path).map_err(|error| failed(&path, &error))?;
-        }
+        let target = match &state.file {
+            Some(_) => fs::canonicalize(&path).map_err(|error| failed(&path, &error))?,
+            None => path.clone(),
+        };
         self.check_target(&target, request.caller)?;
         let metadata = if state.file.is_some() {
             Some(writable_metadata(&target).map_err(|error| failed(&path, &error))?)
@@ -153,8 +159,8 @@ impl FileStore {
         })
     }
 
-    /// Returns the path that a write is for: the prompt's file, the file that a deleted prompt had,
-    /// or a new one.
+    /// Returns the path of the file to write: that of the prompt's file; if a deleted prompt is
+    /// restored, the path that it had; or else that of a new file.
     fn path_of(
         &self,
         request: &WriteRequest<'_>,
@@ -171,8 +177,10 @@ impl FileStore {
         self.root().path_for_new(request.name)
     }
 
-    /// Returns the path that the history of a deleted prompt records. Somebody may have changed the
-    /// history, so the path counts only if a file there would have the name of the prompt.
+    /// Returns the path that a deleted prompt had, as its history records it.
+    ///
+    /// Somebody may have changed the history. So the path is left out if a file there would not
+    /// have the name of the prompt.
     fn recorded_path(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
         let below = versions.iter().find_map(|version| version.path.as_ref())?;
         let path = self.root().path.join(below);
@@ -182,9 +190,10 @@ impl FileStore {
         }
     }
 
-    /// Checks that a caller may write the file that a path leads to: a caller with a prefix in the
-    /// folder of that prefix, any other caller with a token in the folder of the store, and the
-    /// user of this machine everywhere.
+    /// Checks that a caller may write a file, whose path has no symlinks.
+    ///
+    /// A caller with a prefix may write in the folder of the prefix, any other caller with a token
+    /// in the folder of prompts, and the user of this machine everywhere.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
         let root = &self.root().path;
         let folder = match &caller.prefix {
@@ -206,8 +215,8 @@ impl FileStore {
         Err(Diagnostic::new(Kind::Escapes, message, fix))
     }
 
-    /// Returns the metadata of the text that is restored, so that the file becomes as private as it
-    /// was. Returns `None` for any other write.
+    /// Returns the metadata of the version to restore, so that the new file becomes as private as
+    /// the old one was. Returns `None` for any other write.
     fn restored_metadata(
         &self,
         request: &WriteRequest<'_>,
@@ -222,20 +231,20 @@ impl FileStore {
         self.history.text_metadata(request.name, restored)
     }
 
-    /// Carries out a write, in the order that the table at the top of this file shows.
+    /// Carries out a write: the old and the new text are added to the history, then the file is
+    /// replaced, then the author and the note are added. Returns the revision of the new text or,
+    /// after a deletion, of the old one.
     fn carry_out(&self, plan: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
         let name = plan.request.name;
-        let last_time = self.keep_text(name, &plan.state, plan.metadata.as_ref())?;
+        let last_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
         let version = Version::by_hand(plan.revision, time_after(last_time, None));
         if let Some(text) = plan.request.action.text() {
-            // The history comes first, so that an acknowledged text is never in the file alone.
+            // The history comes first, so that no text is ever in the file alone.
             self.history
                 .add_text(name, &version, text.as_bytes(), plan.access())?;
         }
         if let Err(error) = plan.replace_file() {
-            if plan.request.action.text().is_some() {
-                self.history.remove(name, &version);
-            }
+            self.history.remove(name, &version);
             return Err(match error.kind() {
                 ErrorKind::AlreadyExists => conflict(name, plan.state.revision()),
                 _ => failed(&plan.path, &error),
@@ -243,7 +252,7 @@ impl FileStore {
         }
         let version = self.version_of(plan.request, plan.revision, version.at, &plan.path);
         if let Err(error) = self.history.add_record(name, &version, plan.access()) {
-            // Only its author and note are lost.
+            // The text is written. Only its author and note are lost.
             tracing::warn!(%name, %error, "a version is not recorded in the history");
         }
         self.remove_oldest_versions(plan.request);
@@ -251,29 +260,29 @@ impl FileStore {
     }
 
     /// Adds the current text of a prompt to its history, unless it is the newest version there.
-    /// Returns the time of the newest version.
-    fn keep_text(
+    /// Returns the time of the newest version, if there is one.
+    fn add_current_text(
         &self,
         name: &Name,
         state: &PromptState,
         metadata: Option<&Metadata>,
     ) -> Result<Option<Timestamp>, Diagnostic> {
-        let last = state.versions.first();
-        let last_time = last.map(|last| last.at);
+        let newest = state.versions.first();
+        let newest_time = newest.map(|newest| newest.at);
         let Some(file) = &state.file else {
-            return Ok(last_time);
+            return Ok(newest_time);
         };
-        if last.and_then(Version::revision_after) == Some(file.revision) {
-            return Ok(last_time);
+        if newest.and_then(Version::revision_after) == Some(file.revision) {
+            return Ok(newest_time);
         }
-        let time = time_after(last_time, metadata.and_then(modified));
+        let time = time_after(newest_time, metadata.and_then(modified));
         let version = Version::by_hand(file.revision, time);
         let access = FileAccess::same_as(metadata);
         self.history.add_text(name, &version, &file.bytes, access)?;
         Ok(Some(time))
     }
 
-    /// Returns the version that a write makes. `path` is that of the prompt's file.
+    /// Returns the version that a write adds to the history. `path` is that of the prompt's file.
     fn version_of(
         &self,
         request: &WriteRequest<'_>,
@@ -298,17 +307,17 @@ impl FileStore {
         }
     }
 
-    /// Removes the oldest versions of a prompt that was written. Besides the current version, the
-    /// history keeps as many as the request says.
+    /// Removes the oldest versions of a prompt after a write. The history keeps as many as the
+    /// request says, and the current version.
     fn remove_oldest_versions(&self, request: &WriteRequest<'_>) {
         let Ok(versions) = self.history.versions(request.name) else {
-            return;
+            return; // the next write removes them
         };
-        let mut kept = request.versions.get();
+        let mut limit = request.versions.get();
         if request.action.text().is_some() {
-            kept = kept.saturating_add(1); // the current version
+            limit = limit.saturating_add(1); // the current version
         }
-        for old in versions.iter().skip(kept) {
+        for old in versions.iter().skip(limit) {
             self.history.remove(request.name, old);
         }
     }
@@ -321,7 +330,7 @@ struct StoredFile {
     revision: Revision,
 }
 
-/// What there is of a prompt before a write.
+/// The file and the history of a prompt before a write.
 struct PromptState {
     /// Its file, unless it was deleted or never written.
     file: Option<StoredFile>,
@@ -330,7 +339,7 @@ struct PromptState {
 }
 
 impl PromptState {
-    /// Returns the revision of the prompt, if there is a file of it.
+    /// Returns the revision of the prompt, if it has a file.
     fn revision(&self) -> Option<Revision> {
         self.file.as_ref().map(|file| file.revision)
     }
@@ -339,15 +348,16 @@ impl PromptState {
 /// A write that may be carried out.
 struct PlannedWrite<'w> {
     request: &'w WriteRequest<'w>,
-    /// What there was before the write.
+    /// The file and the history before the write.
     state: PromptState,
-    /// The revision of the new text or, of a file that is deleted, of the old one.
+    /// The revision of the new text or, if the file is deleted, of the old one.
     revision: Revision,
     /// The prompt's file.
     path: PathBuf,
     /// The file that `path` leads to, if it is a symlink; else the same path.
     target: PathBuf,
-    /// The metadata with the owner and the mode that the file gets, if there is a model for them.
+    /// The metadata whose owner and permissions the file gets: those of the old file, or of the
+    /// version to restore.
     metadata: Option<Metadata>,
 }
 
@@ -360,7 +370,7 @@ impl PlannedWrite<'_> {
     /// Replaces, creates or deletes the file, in one step.
     ///
     /// # Errors
-    /// It is no longer as it was read (`AlreadyExists`), or cannot be written.
+    /// The file has changed since it was read (`AlreadyExists`), or cannot be written.
     fn replace_file(&self) -> io::Result<()> {
         let Some(text) = self.request.action.text() else {
             self.check_unchanged()?;
@@ -376,10 +386,11 @@ impl PlannedWrite<'_> {
         }
     }
 
-    /// Compares the file with what was read of it: an editor knows nothing of the lock.
+    /// Checks that the file still has the bytes that were read, or is still missing. A person's
+    /// text editor may have saved it, because it knows nothing of the lock.
     ///
     /// # Errors
-    /// It has changed (`AlreadyExists`).
+    /// The file has changed (`AlreadyExists`).
     fn check_unchanged(&self) -> io::Result<()> {
         let is_unchanged = match (&self.state.file, read_regular(&self.target, MAX_FILE)) {
             (Some(file), Ok(bytes)) => bytes == file.bytes,
@@ -415,6 +426,7 @@ impl Store for FileStore {
                 fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?;
             }
         }
+        // The text of the prompt, and so its revision, stays.
         Ok(request.expected.unwrap_or_default())
     }
 
@@ -424,8 +436,9 @@ impl Store for FileStore {
         let Some(file) = self.read(name)? else {
             return Ok(versions);
         };
-        let last = versions.first();
-        if last.and_then(Version::revision_after) != Some(file.revision) {
+        let newest = versions.first();
+        if newest.and_then(Version::revision_after) != Some(file.revision) {
+            // A person has changed the file since the newest version was written.
             let metadata = fs::metadata(&file.path).ok();
             let time = metadata.as_ref().and_then(modified);
             let time = time.unwrap_or_else(Timestamp::now);
@@ -448,7 +461,7 @@ impl Store for FileStore {
     }
 }
 
-/// Returns the file that a new prompt of this name would get. If no file can be created there, the
+/// Returns the file that a new prompt with this name would get. If no such file can be created, the
 /// path is only for messages.
 fn new_file(root: &Root, name: &Name) -> PromptFile {
     let path = match root.path_for_new(name) {
@@ -462,18 +475,24 @@ fn new_file(root: &Root, name: &Name) -> PromptFile {
     }
 }
 
-/// Returns the revision that a prompt had before the same deletion was carried out earlier; `None`
-/// if it was not.
+/// Returns the revision that a prompt had before it was deleted, if the newest version in its
+/// history is the deletion that is requested again. Otherwise, returns `None`.
+///
+/// A client may send the same request again because it did not get the response.
 fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
     if state.file.is_some() {
         return None;
     }
-    let last = state.versions.first()?;
-    let is_same = last.operation == Operation::Delete && Some(last.revision) == request.expected;
-    is_same.then_some(last.revision)
+    let newest = state.versions.first()?;
+    let is_deletion = newest.operation == Operation::Delete;
+    if is_deletion && request.expected == Some(newest.revision) {
+        Some(newest.revision)
+    } else {
+        None
+    }
 }
 
-/// Returns the error for a file that is not overwritten.
+/// Returns the error for a new file whose path is taken by another file.
 pub(crate) fn exists(path: &Path) -> Diagnostic {
     let message = format!(
         "{} already exists, and is not changed",
@@ -482,8 +501,8 @@ pub(crate) fn exists(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
-/// Returns the error for a prompt that is not as a write expects it. `current` is its revision, if
-/// there is such a prompt.
+/// Returns the error for a prompt that has changed since the caller read it. `current` is the
+/// revision that it has now; `None` if there is no such prompt any more.
 pub(crate) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
     let kind = Kind::Conflict {
         current,
@@ -493,13 +512,14 @@ pub(crate) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
     Diagnostic::new(kind, message, "read it again")
 }
 
-/// Returns a path, or the nearest folder above it that exists, without symlinks.
+/// Returns a path without symlinks or, if nothing is there, the nearest folder above it that
+/// exists.
 fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     let mut ancestors = path.ancestors();
     ancestors.find_map(|path| fs::canonicalize(path).ok())
 }
 
-/// Returns the metadata of a file.
+/// Returns the metadata of a file that may be written.
 ///
 /// # Errors
 /// The file is read-only (`PermissionDenied`), or its metadata cannot be read.
@@ -512,11 +532,10 @@ fn writable_metadata(file: &Path) -> io::Result<Metadata> {
     Ok(metadata)
 }
 
-/// Returns the time of a new version, which is after that of the last one, even if the clock was
-/// set back.
+/// Returns the time of a new version: the time at which the file was modified, if that is known and
+/// between the `last` version and now; otherwise the current time.
 ///
-/// It is the time at which the file was modified or, if that is unknown, before the last version or
-/// in the future, the current time.
+/// Even if the clock was set back, the result is later than the `last` version.
 fn time_after(last: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
     let earliest = match last {
         Some(last) => last

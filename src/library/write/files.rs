@@ -13,11 +13,12 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Creates the file of a new prompt in a folder, and returns its path.
+/// Creates the file of a new prompt in a folder, and returns its path: `DIR/git/commit.md` for the
+/// name `git/commit`.
 ///
 /// # Errors
-/// Those of [`path_of_new_prompt`], or the file cannot be written. Folders may have been created
-/// then.
+/// Those of [`path_of_new_prompt`], or the file cannot be written. The folders above the file may
+/// exist then.
 pub(crate) fn create_prompt_file(
     folder: &Path,
     name: &Name,
@@ -28,11 +29,12 @@ pub(crate) fn create_prompt_file(
     Ok(path)
 }
 
-/// Returns the path that the file of a new prompt gets in a folder. Nothing is written.
+/// Returns the path for the file of a new prompt in a folder: `DIR/git/commit.md` for the name
+/// `git/commit`. Nothing is written.
 ///
 /// # Errors
-/// The folder already has a prompt of this name, in any spelling of the suffix; it has prompts for
-/// another program, which are never written; or a file at that path would not be read.
+/// The folder already has a prompt with this name, such as `git/commit.MD`; it belongs to another
+/// program, so nothing is written to it; or a file at that path would not be read.
 pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
     let root = root_of(folder);
     if root.is_read_only() {
@@ -50,8 +52,10 @@ pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, 
     }
 }
 
-/// Returns the root for a folder that the user has named. It need not be a source of the library
-/// (`new --dir` takes any folder), so its name says whether it is confined like that of a project.
+/// Returns the root for a folder that the user has named, as in `new --dir DIR`.
+///
+/// The folder need not be a source of the library. So its name decides whether its symlinks may
+/// lead out of it, as they may not in a project's folder of prompts.
 fn root_of(folder: &Path) -> Root {
     let is_project = folder
         .file_name()
@@ -64,10 +68,10 @@ fn root_of(folder: &Path) -> Root {
     Root::new(folder.to_owned(), Format::of_folder(folder), reach)
 }
 
-/// Creates a file, and the folders in its path that are missing.
+/// Creates a file with this text, and the folders in its path that are missing.
 ///
 /// # Errors
-/// There is such a file, or it cannot be written. Folders may have been created then.
+/// The file exists already, or cannot be written. The folders above the file may exist then.
 pub(crate) fn create_with_folders(
     path: &Path,
     text: &str,
@@ -83,10 +87,11 @@ pub(crate) fn create_with_folders(
     })
 }
 
-/// Replaces the text of a file in one step, so that a reader sees the old text or the new one.
+/// Replaces the text of a file that still has the bytes `original`, and returns whether it did. If
+/// the file has other bytes, nothing is written.
 ///
-/// If the path is a symlink, the file that it leads to is replaced. Its owner and permissions stay.
-/// Returns false, and writes nothing, if the file no longer has the bytes `original`.
+/// A reader of the file sees either the old text or the new one. The owner and the permissions
+/// stay. If the path is a symlink, the file that it leads to is replaced.
 ///
 /// # Errors
 /// The file cannot be written, and is unchanged.
@@ -102,14 +107,17 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
     Ok(true)
 }
 
-/// Deletes a file that still has this text, and returns whether it did.
+/// Deletes a regular file that still has this text, and returns whether it did. If the file has
+/// another text, or cannot be read, it stays.
 ///
 /// # Errors
 /// The file cannot be deleted.
 pub(crate) fn delete_unchanged(file: &Path, text: &str) -> io::Result<bool> {
-    let is_file = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
-    // Reading a FIFO would block.
-    if !is_file || fs::read(file).ok().as_deref() != Some(text.as_bytes()) {
+    let is_regular = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
+    if !is_regular {
+        return Ok(false); // reading a FIFO would block
+    }
+    if fs::read(file).ok().as_deref() != Some(text.as_bytes()) {
         return Ok(false);
     }
     fs::remove_file(file)?;

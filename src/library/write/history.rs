@@ -42,10 +42,10 @@ const LOCK: &str = ".lock";
 /// The longest record, in bytes.
 const MAX_RECORD: usize = 64 * 1024;
 
-/// How long to wait for another process that writes.
+/// How long a process waits for another one that writes.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// How often the lock is tried meanwhile.
+/// How often a process that waits tries to take the lock.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// The suffix of a file with the text of a version.
@@ -54,7 +54,7 @@ const TEXT: &str = "md";
 /// The suffix of a file with the record of a version.
 const RECORD: &str = "json";
 
-/// The time at the beginning of a file's name.
+/// The format of the time at the beginning of a file's name, such as `20261122T191012.123456789Z`.
 const TIME: &str = "%Y%m%dT%H%M%S%.9fZ";
 
 /// What a write did.
@@ -118,13 +118,14 @@ impl Version {
         (self.operation != Operation::Delete).then_some(self.revision)
     }
 
-    /// Returns the name of its file with this suffix: `20261122T191012.123456789Z-REVISION.md`.
+    /// Returns the name of the version's file with this suffix, such as
+    /// `20261122T191012.123456789Z-REVISION.md`.
     fn file(&self, suffix: &str) -> String {
         format!("{}-{}.{suffix}", self.at.strftime(TIME), self.revision)
     }
 }
 
-/// What the name of a version's files says. The order is that of the time.
+/// What the name of a version's files says. Versions are ordered by their time.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct VersionId {
     at: Timestamp,
@@ -157,10 +158,11 @@ impl History {
         self.root.join(FOLDER)
     }
 
-    /// Returns the folder of one prompt, which may be missing.
+    /// Returns the folder with the versions of a prompt: `.history/git/commit` for `git/commit`.
+    /// The folder may be missing.
     ///
     /// # Errors
-    /// It, or a folder above it in the history, is a symlink or a file.
+    /// The folder, or one above it in the history, is a symlink or a file.
     fn folder_of(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut folder = self.folder();
         check_folder(&folder)?;
@@ -171,8 +173,11 @@ impl History {
         Ok(folder)
     }
 
-    /// Waits until no other process writes, and locks the folder of prompts until the returned file
-    /// is dropped.
+    /// Waits until no other process writes, and locks the history until the returned file is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Another process writes for a long time, or the history cannot be created.
     pub(crate) fn lock(&self) -> Result<File, Diagnostic> {
         let history = self.folder();
         check_folder(&history)?;
@@ -184,10 +189,10 @@ impl History {
         Ok(file)
     }
 
-    /// Returns all versions of a prompt, the newest first.
+    /// Returns all versions of a prompt in the history, the newest first.
     ///
-    /// Only regular files count: a folder with the name of a version may belong to a prompt below
-    /// this one, and a symlink may lead anywhere.
+    /// A version counts only if its text is a regular file, or if it is a deletion, which has no
+    /// text. A symlink may lead anywhere, and a folder may belong to another prompt.
     pub(crate) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let folder = self.folder_of(name)?;
         let ids = version_ids(&folder).map_err(|error| failed(&folder, &error))?;
@@ -208,10 +213,11 @@ impl History {
         fs::symlink_metadata(folder.join(version.file(TEXT))).ok()
     }
 
-    /// Returns the text of a version; `None` if it is not in the history.
+    /// Returns the text of the version of a prompt that has this revision; `None` if the history
+    /// has no such version.
     ///
     /// # Errors
-    /// It cannot be read, or was changed there.
+    /// The text cannot be read, or somebody has changed it in the history.
     pub(crate) fn text(
         &self,
         name: &Name,
@@ -236,7 +242,8 @@ impl History {
         Ok(Some(text))
     }
 
-    /// Adds the text of a version. Until it gets a record, it counts as made by hand.
+    /// Adds the text of a version. Until the version gets a record, it counts as one that a person
+    /// made by hand.
     pub(crate) fn add_text(
         &self,
         name: &Name,
@@ -248,7 +255,8 @@ impl History {
         write_file(&path, text, access)
     }
 
-    /// Adds the record of a version, whose text is there unless it is a deletion.
+    /// Adds the record of a version. Its text must be in the history already, unless it is a
+    /// deletion.
     pub(crate) fn add_record(
         &self,
         name: &Name,
@@ -265,47 +273,55 @@ impl History {
         write_file(&path, format!("{record:#}\n").as_bytes(), access)
     }
 
-    /// Removes a version. If that is interrupted, the version counts as made by hand.
+    /// Removes a version, as far as that is possible.
+    ///
+    /// The record is removed first. After a crash, the version counts as one that was made by hand.
     pub(crate) fn remove(&self, name: &Name, version: &Version) {
         let Ok(folder) = self.folder_of(name) else {
             return;
         };
+        // A file may be missing. One that cannot be removed is an old version too many.
         _ = fs::remove_file(folder.join(version.file(RECORD)));
         _ = fs::remove_file(folder.join(version.file(TEXT)));
     }
 
-    /// Moves all versions of one prompt to another, which keeps its own.
+    /// Moves all versions of the prompt `from` to the prompt `to`, which keeps those that it has.
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         let old = self.folder_of(from)?;
         let new = self.folder_of(to)?;
         create_folders(&new).map_err(|error| failed(&new, &error))?;
         for version in self.versions(from)? {
             for file in [version.file(TEXT), version.file(RECORD)] {
-                let moved = fs::rename(old.join(&file), new.join(&file));
-                if let Err(error) = moved
-                    && error.kind() != ErrorKind::NotFound
-                {
-                    return Err(failed(&old.join(file), &error));
+                match fs::rename(old.join(&file), new.join(&file)) {
+                    Ok(()) => {}
+                    // A version may have no record, and a deletion has no text.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(failed(&old.join(file), &error)),
                 }
             }
         }
-        _ = fs::remove_dir(old); // unless it has the versions of prompts below this one
+        // The folder stays if it has the versions of other prompts, such as `a/b` for `a`.
+        _ = fs::remove_dir(old);
         sync_folder(&new).map_err(|error| failed(&new, &error))
     }
 }
 
-/// Makes git ignore the history, unless a person has decided otherwise.
+/// Makes git ignore the history, unless a person has written another `.gitignore` there. If that
+/// fails, the history shows in git, but is complete.
 fn hide_from_git(history: &Path) {
-    let ignored = history.join(".gitignore");
-    if ignored.exists() {
+    let gitignore = history.join(".gitignore");
+    if gitignore.exists() {
         return;
     }
-    if let Ok(pending) = PendingFile::write(&ignored, b"*\n", FileAccess::Shared) {
-        _ = pending.create();
+    if let Ok(pending) = PendingFile::write(&gitignore, b"*\n", FileAccess::Shared) {
+        _ = pending.create(); // fails if another process has created it meanwhile
     }
 }
 
-/// Opens the file that is locked, and creates it if it is missing.
+/// Opens the file for the lock, and creates it if it is missing.
+///
+/// # Errors
+/// Something else, such as a symlink, is at the path, or the file cannot be opened.
 fn open_lock(path: &Path) -> Result<File, Diagnostic> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(obstacle(path));
@@ -315,10 +331,10 @@ fn open_lock(path: &Path) -> Result<File, Diagnostic> {
     options.open(path).map_err(|error| failed(path, &error))
 }
 
-/// Locks a file as soon as no other process holds it.
+/// Locks a file as soon as no other process holds the lock. `path` is for the message of an error.
 ///
 /// # Errors
-/// Another process holds it for a long time, or it cannot be locked.
+/// Another process holds the lock for longer than [`MAX_WAIT`], or the file cannot be locked.
 fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     let started = Instant::now();
     loop {
@@ -337,8 +353,8 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the ids of the versions in a folder, read from the names of the files, the oldest first;
-/// none if the folder is missing.
+/// Returns the ids of the versions in a folder, the oldest first. They are read from the names of
+/// the files. A folder that is missing has none.
 fn version_ids(folder: &Path) -> io::Result<BTreeSet<VersionId>> {
     let mut ids = BTreeSet::new();
     let files = match fs::read_dir(folder) {
@@ -355,7 +371,8 @@ fn version_ids(folder: &Path) -> io::Result<BTreeSet<VersionId>> {
     Ok(ids)
 }
 
-/// Reads the record of a version. Without one, or with a damaged one, it was made by hand.
+/// Reads a version from its record. If the record is missing or damaged, the version counts as one
+/// that was made by hand.
 fn read_version(folder: &Path, id: VersionId) -> Version {
     let by_hand = Version::by_hand(id.revision, id.at);
     let Ok(json) = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD) else {
@@ -372,26 +389,27 @@ fn read_version(folder: &Path, id: VersionId) -> Version {
     }
 }
 
-/// Returns whether there is a regular file, and no symlink, at a path.
+/// Returns whether there is a regular file at a path. A symlink is none, wherever it leads.
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Writes a file of the history, which is complete or missing.
+/// Writes a file of the history. After a crash, the file is complete or missing.
 fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, access)
         .and_then(PendingFile::replace)
         .map_err(|error| failed(path, &error))
 }
 
-/// Returns the diagnostic for an error of the system.
+/// Returns the diagnostic for an error of the system about the file or folder at a path.
 pub(crate) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", path_in_backticks(path));
     let fix = "correct that, or the permissions, and try again";
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 
-/// Returns the error for something that is where the history needs a folder or a file of its own.
+/// Returns the error for a symlink or a file that is at the path of a folder or a file of the
+/// history.
 fn obstacle(path: &Path) -> Diagnostic {
     let path = path_in_backticks(path);
     let message = format!(
@@ -400,8 +418,8 @@ fn obstacle(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Checks that a path is a folder, or missing. A symlink is refused, since writing through it would
-/// change what is not part of the prompts.
+/// Checks that there is a folder at a path, or nothing. A symlink is refused: a write through it
+/// would change files outside of the history.
 fn check_folder(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),

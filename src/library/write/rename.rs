@@ -24,8 +24,9 @@ const RECORD: &str = ".prompt-expander-rename";
 /// The longest record that is read, in bytes.
 const MAX_RECORD: u64 = 64 * 1024;
 
-/// What a record holds. Like every file of a project, it may come from somebody else, so it holds
-/// names, and its path is never written to.
+/// A rename that has begun, as the record stores it. Like every file of a project, the record may
+/// come from somebody else. So it has names instead of paths to write to, and its path is only
+/// read.
 #[derive(Debug, Serialize, Deserialize)]
 struct RenameRecord {
     /// The old name.
@@ -34,16 +35,17 @@ struct RenameRecord {
     /// The new name.
     #[serde(deserialize_with = "read_name")]
     to: Name,
-    /// The path below the folder that the prompt had. It is gone as soon as the rename has begun.
+    /// The old path of the prompt's file, below the folder. If the file is no longer there, it has
+    /// been renamed.
     file: String,
 }
 
 impl FileStore {
-    /// Renames a prompt.
+    /// Renames a prompt, with its versions and its test file.
     ///
     /// # Errors
-    /// There is no such prompt, or there is one with the new name; or its file is a symlink, or in
-    /// a folder of its own.
+    /// There is no such prompt, or there is one with the new name already; or the prompt is a
+    /// folder, or its file a symlink.
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         self.finish_rename()?;
         let _lock = self.lock_history_of(from)?;
@@ -51,25 +53,27 @@ impl FileStore {
         let new = self.path_after_rename(&old, from, to)?;
         let folder = new.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| failed(folder, &error))?;
-        let record = self.record_rename(&old, from, to)?;
-        rename_file(&old.path, &new).inspect_err(|_| self.forget_rename())?;
-        let moved = self.move_history_and_tests(from, to);
-        self.forget_rename();
-        drop(record);
-        moved
+        let _locked_record = self.write_record(&old, from, to)?;
+        let mut outcome = rename_file(&old.path, &new);
+        if outcome.is_ok() {
+            outcome = self.move_history_and_tests(from, to);
+        }
+        self.delete_record();
+        outcome
     }
 
-    /// Finishes a rename whose process was killed, unless nothing was renamed yet.
+    /// Finishes a rename whose process was killed. If that process had not renamed the file yet,
+    /// only the record is deleted.
     ///
     /// # Errors
     /// Another process writes for a long time.
     pub(crate) fn finish_rename(&self) -> Result<(), Diagnostic> {
         let path = self.files.root.path.join(RECORD);
         let Ok(file) = whole_file::open_regular(&path) else {
-            return Ok(()); // as nearly always
+            return Ok(()); // there is nothing to finish
         };
         if file.try_lock().is_err() {
-            return Ok(()); // its process still runs
+            return Ok(()); // the process that renames the prompt still runs
         }
         if let Some(record) = read_record(&file)
             && self.has_renamed_file(&record)
@@ -80,18 +84,20 @@ impl FileStore {
                 tracing::warn!(%from, %to, %error, "a rename is not finished");
             }
         }
-        self.forget_rename();
+        self.delete_record();
         Ok(())
     }
 
-    /// Returns whether the first step of a rename was done: the file has its new name.
+    /// Returns whether the first step of a rename was done: the file of the prompt has its new
+    /// name, and nothing has the old one.
     fn has_renamed_file(&self, record: &RenameRecord) -> bool {
         let root = &self.files.root;
-        let is_old_gone = fs::symlink_metadata(root.path.join(&record.file)).is_err();
-        is_old_gone && root.resolve(&record.to, &mut Trace::default()).is_some()
+        let has_old_file = has_entry(&root.path.join(&record.file));
+        !has_old_file && root.resolve(&record.to, &mut Trace::default()).is_some()
     }
 
-    /// Locks the history if the prompt has one. Otherwise, no history is created for the lock.
+    /// Locks the history until the returned file is dropped. Returns `None`, and locks nothing, if
+    /// the prompt has no versions, because the lock would create a history.
     fn lock_history_of(&self, name: &Name) -> Result<Option<File>, Diagnostic> {
         if self.history.versions(name)?.is_empty() {
             return Ok(None);
@@ -99,7 +105,10 @@ impl FileStore {
         self.history.lock().map(Some)
     }
 
-    /// Returns the file of a prompt that can be renamed.
+    /// Returns the file of the prompt to rename.
+    ///
+    /// # Errors
+    /// There is no such prompt; or the prompt is a folder, or its file a symlink.
     fn file_to_rename(&self, from: &Name) -> Result<PromptFile, Diagnostic> {
         let Some(file) = self.files.root.resolve(from, &mut Trace::default()) else {
             let message = format!("{} was deleted", in_backticks(from));
@@ -116,10 +125,10 @@ impl FileStore {
         Ok(file)
     }
 
-    /// Returns the new path of a file that is renamed.
+    /// Returns the path that the file of a prompt gets with its new name: `b.MD` for `a.MD`.
     ///
     /// # Errors
-    /// There is a prompt or a test file of the new name already.
+    /// There is a prompt with the new name already, or a test file for it.
     fn path_after_rename(
         &self,
         old: &PromptFile,
@@ -140,13 +149,14 @@ impl FileStore {
         Ok(new)
     }
 
-    /// Moves what belongs to a prompt whose file was renamed. What was moved already stays.
+    /// Moves the versions and the test file of a prompt whose file was renamed. If a killed process
+    /// has moved some of them, the others are moved.
     fn move_history_and_tests(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         let root = &self.files.root;
         if !self.history.versions(from)?.is_empty() {
             self.history.rename(from, to)?;
         }
-        // The tests belong to another prompt now if one is left that has the name.
+        // Another file, such as `a.MD`, may still have the old name. The tests stay with it.
         if root.resolve(from, &mut Trace::default()).is_some() {
             return Ok(());
         }
@@ -159,7 +169,10 @@ impl FileStore {
     }
 
     /// Writes the record of a rename. It stays locked until the returned file is dropped.
-    fn record_rename(&self, old: &PromptFile, from: &Name, to: &Name) -> Result<File, Diagnostic> {
+    ///
+    /// # Errors
+    /// Another process is renaming a prompt in the folder, or the record cannot be written.
+    fn write_record(&self, old: &PromptFile, from: &Name, to: &Name) -> Result<File, Diagnostic> {
         let root = &self.files.root;
         let record = RenameRecord {
             from: from.clone(),
@@ -179,30 +192,33 @@ impl FileStore {
             })
     }
 
-    /// Deletes the record of a rename.
-    fn forget_rename(&self) {
+    /// Deletes the record of a rename. If that fails, the next write in the folder tries it again.
+    fn delete_record(&self) {
         _ = fs::remove_file(self.files.root.path.join(RECORD));
     }
 }
 
-/// Reads a record; `None` if this program has not written it.
+/// Reads the record of a rename. Returns `None` if it is not one that this program writes.
 fn read_record(file: &File) -> Option<RenameRecord> {
     let mut json = Vec::new();
     file.take(MAX_RECORD).read_to_end(&mut json).ok()?;
     serde_json::from_slice(&json).ok()
 }
 
-/// Reads a name of a record.
+/// Reads the name of a prompt in a record, and checks it.
 fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
     Name::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// Returns whether there is a file, or anything else, at a path.
+/// Returns whether there is a file, a folder or a symlink at a path.
 fn has_entry(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Renames a file, and overwrites none.
+/// Renames a file.
+///
+/// # Errors
+/// There is a file at the new path, which is not overwritten; or the file cannot be renamed.
 fn rename_file(from: &Path, to: &Path) -> Result<(), Diagnostic> {
     whole_file::rename(from, to).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(to),

@@ -7,10 +7,11 @@ use std::fs;
 use std::path::Path;
 
 impl Editor<'_> {
-    /// Returns what a rename of a prompt would break: paths in the prompt itself, which are
-    /// relative to its file, and paths in other prompts that lead to its file.
+    /// Returns the errors that a rename of a prompt would cause: in the prompt itself, whose paths
+    /// are relative to its file, and in other prompts that include or attach its file.
     ///
-    /// For a prompt of the team nothing is returned, as only its server knows the other prompts.
+    /// For a prompt of the team, the result is empty, because only its server knows the other
+    /// prompts.
     pub fn broken_by_rename(&self, from: &Found, to: &Name) -> Vec<Diagnostic> {
         if self.layer == Layer::TEAM {
             return Vec::new();
@@ -35,7 +36,7 @@ impl Editor<'_> {
         broken
     }
 
-    /// Returns the errors that a prompt would have with another name, and does not have now.
+    /// Returns the errors that a prompt would have with the name `to`, and does not have now.
     fn broken_in_itself(&self, from: &Found, file: &Path, to: &Name) -> Vec<Diagnostic> {
         let is_markdown = file
             .extension()
@@ -50,8 +51,8 @@ impl Editor<'_> {
         Editor::new_errors(&from.check(), draft.check())
     }
 
-    /// Returns the errors that are among the problems of a prompt after a change, and were not
-    /// before.
+    /// Returns the errors that a prompt has after a change, and did not have before. `before` and
+    /// `after` are all its problems, of which the warnings are left out.
     pub fn new_errors(before: &[Diagnostic], after: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut errors = after;
         errors.retain(|problem| {
@@ -62,8 +63,8 @@ impl Editor<'_> {
     }
 }
 
-/// Returns the warning that a prompt, whose path is `path`, includes or attaches a file that gets
-/// another name.
+/// Returns the error that the prompt at `path` includes or attaches the `renamed` file; `None` if
+/// it does neither.
 fn broken_in_other(prompt: &Prompt, path: &Path, renamed: &Path) -> Option<Diagnostic> {
     let verb = if includes(prompt, renamed) {
         "includes"
@@ -82,14 +83,14 @@ fn includes(prompt: &Prompt, file: &Path) -> bool {
     included.any(|included| is_same_file(&included.file.path, file))
 }
 
-/// Returns whether a prompt, whose path is `path`, attaches a file.
+/// Returns whether the prompt at `path` attaches a file.
 fn attaches(prompt: &Prompt, path: &Path, file: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     let mut attachments = prompt.attachments.iter();
     attachments.any(|attachment| is_same_file(&folder.join(&attachment.path), file))
 }
 
-/// Returns whether two paths lead to the same file.
+/// Returns whether two paths lead to the same file, also through symlinks.
 fn is_same_file(path: &Path, other: &Path) -> bool {
     if path == other {
         return true;
