@@ -2,7 +2,7 @@
 
 use super::unrepeated::Unrepeated;
 use crate::sources::Address;
-use crate::transport::http::secret_file;
+use crate::transport::http::secret_file::GuardedFile;
 use anyhow::Context;
 use clap::Args;
 use std::env;
@@ -89,7 +89,12 @@ impl StoreOptions {
 
 /// Reads a file that only the user may read. `title` is its name in errors.
 fn read_text(path: &Path, title: &str) -> Result<String, String> {
-    let bytes = secret_file::read(path, title, "it must be a text", |_| true)?;
+    let file = GuardedFile {
+        path,
+        title,
+        repair: "it must be a text",
+    };
+    let bytes = file.read_secret()?;
     String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 

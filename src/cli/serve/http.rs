@@ -12,9 +12,10 @@ use crate::transport::http::auth::Access;
 use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
 use crate::transport::http::proxy::parse_proxy;
+use crate::transport::http::secret_file::GuardedFile;
 use crate::transport::http::tls::Tls;
 use crate::transport::http::tokens::Entry;
-use crate::transport::http::{self, Keys, Options, secret_file};
+use crate::transport::http::{self, Keys, Options};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::{in_backticks, path_in_backticks};
 use anyhow::{Context, anyhow, bail};
@@ -230,9 +231,13 @@ impl Http {
     /// else the stored ones.
     fn keys(&self, warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
         if let Some(path) = &self.key {
-            let needs = "--key needs a file with a key, or with two in two lines";
-            let key = secret_file::read(path, "key", needs, |_| true);
-            return parse_keys(key.map_err(anyhow::Error::msg)?, &path_in_backticks(path));
+            let key_file = GuardedFile {
+                path,
+                title: "key",
+                repair: "--key needs a file with a key, or with two in two lines",
+            };
+            let keys = key_file.read_secret().map_err(anyhow::Error::msg)?;
+            return parse_keys(keys, &path_in_backticks(path));
         }
         match env::var_os(KEY_VARIABLE) {
             Some(key) if !key.is_empty() => parse_keys(key.into_encoded_bytes(), KEY_VARIABLE),
@@ -332,8 +337,12 @@ fn stored_in(
 }
 
 fn read_stored(path: PathBuf) -> io::Result<StoredSecret> {
-    let bytes = secret_file::read(&path, "file", "remove it to get a new one", |_| true)
-        .map_err(io::Error::other)?;
+    let file = GuardedFile {
+        path: &path,
+        title: "file",
+        repair: "remove it to get a new one",
+    };
+    let bytes = file.read_secret().map_err(io::Error::other)?;
     let text = String::from_utf8(bytes).map_err(io::Error::other)?;
     Ok(StoredSecret { path, text })
 }

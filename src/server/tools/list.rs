@@ -27,6 +27,11 @@ struct ListArguments<'l> {
     part: Option<&'l str>,
 }
 
+/// Calls `list_prompts`: returns the prompts and problems that match the arguments, or the
+/// requested part of them if the agent shows its model only short results.
+///
+/// # Errors
+/// An argument has the wrong type; the list has no such part.
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: ListArguments<'_> = read(arguments).map_err(|mismatch| {
         Failure::for_model(format!(
@@ -51,8 +56,10 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     Ok(Outcome::Now(json))
 }
 
-/// Returns the selected prompts, without drafts that nobody has edited. The broken ones become
-/// problems of the selection.
+/// Returns at most `limit` of the selected prompts as JSON objects, such as
+/// `{"name":"git/fix","description":"Fixes a bug","usage":"<issue>"}`, and counts the others. Drafts
+/// that nobody has edited are neither returned nor counted. Broken prompts become problems of the
+/// selection.
 fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
     let mut items = Items::default();
     for (found, summary, _) in selection.read() {
@@ -78,8 +85,9 @@ fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
     items
 }
 
-/// Returns the problems with their files, whose paths begin below the folder of prompts; the errors
-/// of `expand_prompt` have the whole paths.
+/// Returns at most `limit` problems as JSON objects, such as
+/// `{"file":"git/fix.md","message":"line 3: …"}`, and counts the others. The paths begin below the
+/// folder of prompts; the errors of `expand_prompt` have the whole paths.
 fn problem_items(problems: &[Diagnostic], view: &View, limit: usize) -> Items {
     let mut items = Items::default();
     for problem in problems {
@@ -106,7 +114,7 @@ struct PromptList {
     problems: Items,
 }
 
-/// Which prompts and problems a result leaves out.
+/// How much a result leaves out, and how to get it.
 #[derive(Default, Serialize)]
 struct Omissions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,13 +134,13 @@ impl PromptList {
     fn whole(&self) -> serde_json::Result<Json> {
         let prompts = self.prompts.slice(0..self.prompts.count());
         let problems = self.problems.slice(0..self.problems.count());
-        result(prompts, problems, &self.omissions())
+        result_json(prompts, problems, &self.omissions())
     }
 
     /// Returns the requested part of the list as JSON, or the whole list if it is within the limit.
     ///
     /// # Errors
-    /// It has no such part.
+    /// The list has no such part.
     fn part(&self, limit: PartLimit, requested: &str) -> Result<Json, Failure> {
         let whole = self.whole()?;
         let items: Vec<&str> = self.prompts.each().chain(self.problems.each()).collect();
@@ -144,17 +152,20 @@ impl PromptList {
         if part.label.is_none() {
             return Ok(whole);
         }
-        // The problems come after the prompts.
-        let count = self.prompts.count();
+        // The problems come after the prompts: with 3 prompts, the items 2 to 4 are the last prompt
+        // and the first two problems.
+        let prompt_count = self.prompts.count();
         let Range { start, end } = part.items;
-        let prompts = self.prompts.slice(start.min(count)..end.min(count));
-        let problems = start.saturating_sub(count)..end.saturating_sub(count);
+        let prompts = start.min(prompt_count)..end.min(prompt_count);
+        let problems = start.saturating_sub(prompt_count)..end.saturating_sub(prompt_count);
         let omissions = Omissions {
             part: part.label,
             next: part.next,
             ..self.omissions()
         };
-        Ok(result(prompts, self.problems.slice(problems), &omissions)?)
+        let prompts = self.prompts.slice(prompts);
+        let problems = self.problems.slice(problems);
+        Ok(result_json(prompts, problems, &omissions)?)
     }
 
     /// Returns how much the limit of the call left out.
@@ -167,14 +178,23 @@ impl PromptList {
     }
 }
 
-/// Returns the result of the tool. Prompts and problems are JSON objects with commas between them.
-fn result(prompts: &str, problems: &str, omissions: &Omissions) -> serde_json::Result<Json> {
-    let mut json = format!(r#"{{"prompts":[{prompts}]"#);
+/// Returns the result of `list_prompts` as JSON:
+/// `{"prompts":[{"name":"a"}],"problems":[{"file":"b.md"}],"omitted":3,"next":"2-0a1b2c3d"}`.
+///
+/// `prompts` and `problems` are JSON objects with commas between them. Without problems, the result
+/// has no member `problems`. The last members are those of `omissions`, if there are any.
+fn result_json(prompts: &str, problems: &str, omissions: &Omissions) -> serde_json::Result<Json> {
+    let mut lists = String::from("{\"prompts\":[");
+    lists += prompts;
+    lists.push(']');
     if !problems.is_empty() {
-        json += &format!(r#","problems":[{problems}]"#);
+        lists += ",\"problems\":[";
+        lists += problems;
+        lists.push(']');
     }
-    json.push('}');
-    Ok(Json::written(json).with_members(Json::of(omissions)?.members()))
+    lists.push('}');
+    let omissions = Json::of(omissions)?;
+    Ok(Json::written(lists).with_members(omissions.members()))
 }
 
 /// Objects as JSON, in one text: very many small ones would leave holes in the memory of a server.
@@ -189,6 +209,7 @@ struct Items {
 }
 
 impl Items {
+    /// Appends an object with these members, which are names and texts.
     fn add(&mut self, members: &[(&str, &str)]) {
         write_object(&mut self.json, members);
         self.ends.push(self.json.len());
@@ -199,7 +220,9 @@ impl Items {
         self.ends.len()
     }
 
-    /// Returns some of the objects, with commas between them.
+    /// Returns the objects with these indexes, with commas between them: of `{…},{…},{…},`, the
+    /// range
+    /// `1..3` selects the second and the third, `{…},{…}`.
     fn slice(&self, objects: Range<usize>) -> &str {
         if objects.is_empty() {
             return "";
@@ -211,6 +234,7 @@ impl Items {
         &self.json[start..self.ends[objects.end - 1]]
     }
 
+    /// Returns each object by itself, without commas.
     fn each(&self) -> impl Iterator<Item = &str> {
         (0..self.count()).map(|index| self.slice(index..index + 1))
     }

@@ -6,6 +6,7 @@
 use super::app::{App, Exchange};
 use super::auth::require;
 use super::headers;
+use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
 use crate::api::{self, CallRequest, History, Me};
@@ -208,8 +209,12 @@ async fn answer(
     exchange.take(&[route.purpose.counted_as()])?;
     let started = Instant::now();
     let result = run(route, request).await;
-    app.metrics
-        .answered("http", route.name, result.is_err(), started.elapsed());
+    app.metrics.count_message(&HandledMessage {
+        transport: "http",
+        method: route.name,
+        is_error: result.is_err(),
+        duration: started.elapsed(),
+    });
     let answer = app.requests.memory.count(result?)?;
     if head.method == Method::GET {
         Ok(response_with_tag(client, &head.headers, answer))

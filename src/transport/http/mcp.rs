@@ -3,9 +3,10 @@
 
 use super::app::Exchange;
 use super::headers::{self, EVENT_STREAM};
+use super::limits;
+use super::metrics::{self, HandledMessage};
 use super::refusal::{HttpResult, JSON, Refusal};
 use super::sessions::{self, SessionId};
-use super::{limits, metrics};
 use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Era, Reply, Session};
@@ -112,8 +113,12 @@ impl McpRequest<'_> {
             Ok(response) => response.extensions().get::<IsError>().is_some(),
             Err(_) => true,
         };
-        let metrics = &self.exchange.app.metrics;
-        metrics.answered("http", method, is_error, started.elapsed());
+        self.exchange.app.metrics.count_message(&HandledMessage {
+            transport: "http",
+            method,
+            is_error,
+            duration: started.elapsed(),
+        });
         result.map_err(|refusal| Refusal { id, ..refusal })
     }
 

@@ -44,6 +44,18 @@ pub(super) struct Metrics {
 /// Names of labels with their values.
 type Labels<const N: usize, V = &'static str> = [(&'static str, V); N];
 
+/// A message that the server has handled.
+pub(super) struct HandledMessage {
+    /// `http` or `websocket`.
+    pub(super) transport: &'static str,
+    /// The [`label`] of the message, or the name of a route.
+    pub(super) method: &'static str,
+    /// Whether the answer is an error. A notification has no answer, and no error.
+    pub(super) is_error: bool,
+    /// The time from the message to its answer.
+    pub(super) duration: Duration,
+}
+
 /// Something that is open, and counted until this is dropped.
 pub(super) struct Open(Gauge);
 
@@ -54,6 +66,7 @@ impl Drop for Open {
 }
 
 impl Metrics {
+    /// Registers all metrics, with their descriptions.
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("prompt_expander");
         let times: Family<_, _, fn() -> Histogram> =
@@ -107,25 +120,19 @@ impl Metrics {
         }
     }
 
-    /// Counts a message that came over this transport, and the time of its answer. A notification
-    /// has no answer, and no error. `method` is a [`label`].
-    pub(super) fn answered(
-        &self,
-        transport: &'static str,
-        method: &'static str,
-        is_error: bool,
-        took: Duration,
-    ) {
-        let outcome = if is_error { "error" } else { "ok" };
+    /// Counts a message of a client, by transport, method and outcome, and the time of its answer.
+    pub(super) fn count_message(&self, message: &HandledMessage) {
+        let method = ("method", message.method);
+        let outcome = if message.is_error { "error" } else { "ok" };
         let labels = [
-            ("transport", transport),
-            ("method", method),
+            ("transport", message.transport),
+            method,
             ("outcome", outcome),
         ];
         self.requests.get_or_create(&labels).inc();
         self.times
-            .get_or_create(&[("method", method)])
-            .observe(took.as_secs_f64());
+            .get_or_create(&[method])
+            .observe(message.duration.as_secs_f64());
     }
 
     /// Counts an HTTP response with this status.
@@ -133,7 +140,11 @@ impl Metrics {
         self.responses.get_or_create(&[("status", status)]).inc();
     }
 
-    /// Returns all metrics, in the text format of OpenMetrics.
+    /// Returns all metrics, in the text format of OpenMetrics. `event_streams` streams are open,
+    /// and the database of the prompts last answered `store_age` ago.
+    ///
+    /// # Errors
+    /// The metrics cannot be written as text.
     pub(super) fn encode(
         &self,
         event_streams: usize,
@@ -149,7 +160,8 @@ impl Metrics {
     }
 }
 
-/// Returns the method as which a message is counted.
+/// Returns the label of a message in metrics: its method, such as `prompts/get`, or `response`,
+/// `batch`, or `other` for a method that the server does not know.
 pub(super) fn label(message: &Message) -> &'static str {
     let method = match message {
         Message::Request(request) => &request.method,
@@ -163,14 +175,15 @@ pub(super) fn label(message: &Message) -> &'static str {
         .unwrap_or("other")
 }
 
-/// Returns a new metric, which is registered under this name.
+/// Returns a new metric, which is registered under this name. `help` is its description for
+/// operators.
 fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
 }
 
-/// Counts something that has opened, until the result is dropped.
+/// Counts something that has opened, such as a connection, until the result is dropped.
 pub(super) fn open(gauge: &Gauge) -> Open {
     gauge.inc();
     Open(gauge.clone())

@@ -12,41 +12,65 @@ use std::sync::{Arc, Mutex};
 /// The longest file, in bytes.
 const MAX_FILE: usize = 1024 * 1024;
 
-/// Reads a file that other users of this machine can neither change nor, if it `is_secret`, read.
-/// In errors, `what` names the file, and `needs` says what must be in it.
-///
-/// # Errors
-/// The path, why the file cannot be used, and what to do.
-pub fn read(
-    path: &Path,
-    what: &str,
-    needs: &str,
-    is_secret: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    let metadata = match read_regular(path, &mut bytes) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            return Err(format!("{shown} is not a file; {needs}"));
-        }
-        Err(error) => return Err(format!("cannot read the {what} {shown}: {error}; {needs}")),
-    };
-    if bytes.len() > MAX_FILE {
-        let max = in_bytes(MAX_FILE);
-        return Err(format!("the {what} {shown} is longer than {max}; {needs}"));
-    }
-    if others_have_access(&metadata, is_secret(&bytes)) {
-        let command = shlex::try_join(["chmod", "600", &shown.to_string()])
-            .unwrap_or_else(|_| "chmod 600".to_owned());
-        return Err(format!(
-            "others can read or change the {what} {shown}: run `{command}`"
-        ));
-    }
-    Ok(bytes)
+/// A file to read, with the words for it in errors: `cannot read the TITLE PATH: …; REPAIR`.
+pub struct GuardedFile<'f> {
+    pub path: &'f Path,
+    /// What the file is, such as `token file`.
+    pub title: &'f str,
+    /// What must be in the file, or what to do: `--key needs a file with a key`.
+    pub repair: &'f str,
 }
 
-/// Reads at most [`MAX_FILE`] bytes of a file, and one more.
+impl GuardedFile<'_> {
+    /// Reads a secret, which other users of this machine can neither read nor change.
+    ///
+    /// # Errors
+    /// The path, why the file cannot be used, and what to do.
+    pub fn read_secret(&self) -> Result<Vec<u8>, String> {
+        self.read_with(|_| true)
+    }
+
+    /// Reads a public file, which other users of this machine cannot change.
+    ///
+    /// # Errors
+    /// The path, why the file cannot be used, and what to do.
+    pub(super) fn read_public(&self) -> Result<Vec<u8>, String> {
+        self.read_with(|_| false)
+    }
+
+    /// Reads a file that other users of this machine cannot change. If `has_secrets` returns `true`
+    /// for its bytes, they cannot read it either.
+    ///
+    /// # Errors
+    /// The path, why the file cannot be used, and what to do.
+    pub(super) fn read_with(&self, has_secrets: fn(&[u8]) -> bool) -> Result<Vec<u8>, String> {
+        let GuardedFile { title, repair, .. } = self;
+        let path = self.path.display();
+        let mut bytes = Vec::new();
+        let metadata = match read_regular(self.path, &mut bytes) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(format!("{path} is not a file; {repair}"));
+            }
+            Err(error) => return Err(format!("cannot read the {title} {path}: {error}; {repair}")),
+        };
+        if bytes.len() > MAX_FILE {
+            let max = in_bytes(MAX_FILE);
+            return Err(format!("the {title} {path} is longer than {max}; {repair}"));
+        }
+        if others_have_access(&metadata, has_secrets(&bytes)) {
+            let command = shlex::try_join(["chmod", "600", &path.to_string()])
+                .unwrap_or_else(|_| "chmod 600".to_owned());
+            return Err(format!(
+                "others can read or change the {title} {path}: run `{command}`"
+            ));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Reads a file into `bytes`, at most [`MAX_FILE`] bytes and one more, by which the caller notices
+/// that the file is too long.
 ///
 /// # Errors
 /// `InvalidInput`: the path is not that of a file.
@@ -64,25 +88,26 @@ fn others_have_access(metadata: &Metadata, has_secrets: bool) -> bool {
     // Only root can have given a file of root to a group, such as that of this service. systemd's
     // credentials look the same.
     let is_given_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
-    let forbidden = if !has_secrets {
-        0o002
+    let forbidden_bits = if !has_secrets {
+        0o002 // others may not write
     } else if is_given_by_root {
-        0o006
+        0o006 // others may not read or write
     } else {
-        0o046
+        0o046 // others may not read or write, and the group may not read
     };
-    metadata.permissions().mode() & forbidden != 0
+    metadata.permissions().mode() & forbidden_bits != 0
 }
 
+/// Outside of Unix, the rights of a file are not checked.
 #[cfg(not(unix))]
 fn others_have_access(_: &Metadata, _: bool) -> bool {
     false
 }
 
-/// Returns random bytes of the system.
+/// Returns `N` random bytes, which nobody can predict.
 ///
 /// # Errors
-/// The system has none.
+/// The system gives no random bytes.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
@@ -97,11 +122,14 @@ pub(super) struct Watched<T> {
     current: Mutex<Arc<T>>,
     /// Why the files cannot be used now; empty if they can.
     failure: Mutex<String>,
-    /// Receives each failure once.
+    /// Receives the message of each failure once, however often it is repeated.
     warn: fn(&str),
 }
 
 impl<T> Watched<T> {
+    /// Returns the value that `load` makes from the files now. `warn` receives why they cannot be
+    /// used later, after [`Watched::refresh`].
+    ///
     /// # Errors
     /// The error of `load`, which says what to do.
     pub(super) fn new(
@@ -122,7 +150,8 @@ impl<T> Watched<T> {
         Arc::clone(&lock(&self.current))
     }
 
-    /// Reads the files again. To be called each second, on a thread that may wait.
+    /// Reads the files again. If they cannot be used, the value stays as it was. Call this each
+    /// second, on a thread that may wait.
     pub(super) fn refresh(&self) {
         let mut last_failure = lock(&self.failure);
         match (self.load)() {

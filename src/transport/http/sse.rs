@@ -21,7 +21,6 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as HttpBody, Frame};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
-use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -44,7 +43,7 @@ const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
 /// All streams that are open in this process.
 pub(super) struct Streams {
     server: Arc<Server>,
-    changes: Arc<ChangeCount>,
+    change_count: Arc<ChangeCount>,
     open: Mutex<Vec<Weak<Stream>>>,
     memory: Budget,
     stopping: watch::Receiver<bool>,
@@ -56,28 +55,30 @@ struct ChangeCount {
     process: RandomState,
     /// When the process started, in seconds since 1970.
     started: u64,
-    tallies: Mutex<Tallies>,
+    folders: Mutex<FolderCounts>,
 }
 
-/// The changes by folder, such as `team-a/`; the empty one is the whole library.
+/// Counts by folder, such as `team-a/`. The folder `""` is the whole library.
 #[derive(Default)]
-struct Tallies {
-    /// Changes of something in the folder.
-    within: HashMap<String, Tally>,
-    /// Changes that may concern everything in the folder.
-    whole: HashMap<String, Tally>,
+struct FolderCounts {
+    /// The changes of all prompts and folders below a folder, and of the folder itself.
+    inside: HashMap<String, ChangeSummary>,
+    /// The changes of the folder itself. They may concern everything that is in it.
+    entire: HashMap<String, ChangeSummary>,
 }
 
+/// How many changes there were, and when the last one was.
 #[derive(Clone, Copy)]
-struct Tally {
+struct ChangeSummary {
     count: u64,
     /// The time of the last change, in seconds since 1970. Without any change, the second before
     /// the process started.
     last: u64,
 }
 
-impl Tally {
-    fn add(&mut self, other: Option<&Tally>) {
+impl ChangeSummary {
+    /// Includes the changes of another summary, if there is one.
+    fn add(&mut self, other: Option<&ChangeSummary>) {
         if let Some(other) = other {
             self.count += other.count;
             self.last = self.last.max(other.last);
@@ -90,89 +91,105 @@ impl Default for ChangeCount {
         ChangeCount {
             process: RandomState::new(),
             started: sessions::now(),
-            tallies: Mutex::default(),
+            folders: Mutex::default(),
         }
     }
 }
 
 impl ChangeCount {
-    /// Returns the tally of all changes that a caller may know of.
-    fn seen_by(&self, caller: &Caller) -> Tally {
+    /// Returns a summary of all changes that a caller may know of: those inside the folder of the
+    /// caller's prefix, and those of an entire folder above it.
+    ///
+    /// With the prefix `team-a/`, a change of the prompt `team-a/x` counts, and one of the entire
+    /// library, but not one of the prompt `team-b/x`.
+    fn seen_by(&self, caller: &Caller) -> ChangeSummary {
         let folder = match &caller.prefix {
             Some(prefix) => prefix.to_string(),
             None => String::new(),
         };
-        let mut seen = Tally {
+        let mut summary = ChangeSummary {
             count: 0,
             last: self.started - 1,
         };
-        let tallies = lock(&self.tallies);
-        for above in folders_above(&folder) {
-            seen.add(tallies.whole.get(above));
+        let counts = lock(&self.folders);
+        for parent in folders_above(&folder) {
+            summary.add(counts.entire.get(parent));
         }
-        seen.add(tallies.within.get(&folder));
-        seen
+        summary.add(counts.inside.get(&folder));
+        summary
     }
 }
 
 impl Listener for ChangeCount {
+    /// Counts a change once for each folder that it concerns: a change of the prompt `team-a/x`
+    /// for `team-a/` and for `""`, the whole library.
     fn tell(&self, change: &Change) {
-        let mut within = BTreeSet::new();
+        let mut inside = BTreeSet::new();
         for name in &change.prompts {
-            within.extend(folders_above(name));
+            inside.extend(folders_above(name));
         }
         for folder in &change.folders {
-            within.extend(folders_above(folder));
-            within.insert(folder);
+            inside.extend(folders_above(folder));
+            inside.insert(folder);
         }
-        let whole = change.folders.iter().map(String::as_str);
-        let mut tallies = lock(&self.tallies);
-        count(&mut tallies.within, within);
-        count(&mut tallies.whole, whole);
+        let entire = change.folders.iter().map(String::as_str);
+        let mut counts = lock(&self.folders);
+        count_change(&mut counts.inside, inside);
+        count_change(&mut counts.entire, entire);
     }
 }
 
-/// Adds a change to the tally of each of these folders.
-fn count<'f>(tallies: &mut HashMap<String, Tally>, folders: impl IntoIterator<Item = &'f str>) {
+/// Adds one change, at the present time, to the summary of each of these folders.
+fn count_change<'f>(
+    summaries: &mut HashMap<String, ChangeSummary>,
+    folders: impl IntoIterator<Item = &'f str>,
+) {
     let last = sessions::now();
     for folder in folders {
-        let tally = tallies.entry(folder.to_owned());
-        let tally = tally.or_insert(Tally { count: 0, last });
-        tally.count += 1;
-        tally.last = last;
+        let summary = summaries
+            .entry(folder.to_owned())
+            .or_insert(ChangeSummary { count: 0, last });
+        summary.count += 1;
+        summary.last = last;
     }
 }
 
-/// Returns the folders above a prompt or a folder, each with a slash at its end, and the empty one:
-/// `a/b/c` → `a/`, `a/b/` and the empty one. The empty folder is in no other.
+/// Returns the folders above a prompt or a folder, each with a slash at its end, and `""` for the
+/// whole library.
+///
+/// - `a/b/c` → `a/`, `a/b/` and `""`
+/// - `a/b/` → `a/` and `""`
+/// - `""` → nothing
 fn folders_above(path: &str) -> Vec<&str> {
-    let mut above = Vec::new();
-    for (start, _) in path.trim_end_matches('/').match_indices('/') {
-        above.push(&path[..=start]);
+    let mut folders = Vec::new();
+    for (slash, _) in path.trim_end_matches('/').match_indices('/') {
+        folders.push(&path[..=slash]);
     }
     if !path.is_empty() {
-        above.push("");
+        folders.push("");
     }
-    above
+    folders
 }
 
 /// A stream, between the notifier and the connection.
 pub(super) struct Stream {
-    changes: Arc<ChangeCount>,
+    change_count: Arc<ChangeCount>,
     client: Arc<Client>,
     pub(super) caller: Caller,
-    /// The random bits of the legacy session that the stream belongs to.
+    /// The random bits of the id of the legacy session that the stream belongs to. `None` for the
+    /// stream of a `subscriptions/listen`.
     pub(super) legacy_session: Option<u128>,
     session: Mutex<Session>,
     memory: Budget,
     /// `None` once the stream has ended.
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// Sent when the server ends the stream.
-    farewell: Bytes,
+    /// The event that is sent when the server ends the stream; empty for none.
+    final_event: Bytes,
 }
 
 impl Stream {
-    /// Sends events. If the client has left too many unread, the stream ends.
+    /// Sends the text of events, such as `data: {}\n\n`. If the client has left too many unread,
+    /// the stream ends. Nothing is sent once it has ended.
     fn send(&self, events: Bytes) {
         let mut sender = lock(&self.events);
         let Some(channel) = &*sender else { return };
@@ -182,7 +199,8 @@ impl Stream {
         }
     }
 
-    /// Sends an event for each notification; the last one of a legacy stream has an id.
+    /// Sends an event for each notification, such as `data: {"jsonrpc":"2.0",…}\n\n`. On a legacy
+    /// stream, the last event has an id. If the events do not fit into memory, the stream ends.
     fn send_notifications(&self, notifications: &[Notification]) {
         let last = notifications.len().saturating_sub(1);
         let mut events = String::new();
@@ -190,9 +208,9 @@ impl Stream {
             let json = notification.to_json();
             self.client.sent(json.as_bytes());
             if index == last && self.legacy_session.is_some() {
-                let _ = writeln!(events, "id: {}", self.id());
+                events += &format!("id: {}\n", self.id());
             }
-            let _ = write!(events, "data: {json}\n\n");
+            events += &format!("data: {json}\n\n");
         }
         match self.memory.count(events) {
             Ok(events) => self.send(events),
@@ -214,7 +232,7 @@ impl Stream {
         let may_have_missed = match last_event {
             Some(last_event) => last_event != id,
             None => {
-                let last_change = self.changes.seen_by(&self.caller).last;
+                let last_change = self.change_count.seen_by(&self.caller).last;
                 // A session from the future was made before the clock was set back.
                 let is_from_future = session.made > sessions::now();
                 session.made <= last_change || is_from_future
@@ -225,21 +243,26 @@ impl Stream {
         }
     }
 
-    /// Returns the id of the next event. It differs after each change that the caller may know of,
-    /// in each process, and for each prefix.
+    /// Returns the id of the next event, such as `0123456789abcdef`. The id differs after each
+    /// change that the caller may know of, in each process, and for each prefix.
     fn id(&self) -> String {
-        let count = self.changes.seen_by(&self.caller).count;
-        let hash = self.changes.process.hash_one((&self.caller.prefix, count));
+        let count = self.change_count.seen_by(&self.caller).count;
+        let hash = self
+            .change_count
+            .process
+            .hash_one((&self.caller.prefix, count));
         format!("{hash:016x}")
     }
 
+    /// Sends the final event, and ends the stream.
     fn end(&self) {
-        self.send(self.farewell.clone());
+        self.send(self.final_event.clone());
         *lock(&self.events) = None;
     }
 }
 
 impl Listener for Stream {
+    /// Sends the notifications of a change that the client has subscribed to.
     fn tell(&self, change: &Change) {
         let notifications = lock(&self.session).notifications(change);
         self.send_notifications(&notifications);
@@ -256,6 +279,7 @@ impl HttpBody for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
+    /// Returns the next events as soon as there are any, or `None` once the stream has ended.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -266,18 +290,21 @@ impl HttpBody for EventBody {
 }
 
 impl Streams {
-    /// Returns an empty set of streams, and begins to count changes.
+    /// Returns an empty set of streams, and begins to count the changes of the server's library.
+    ///
+    /// `memory` limits the events that clients have not read. `stopping` becomes `true` when the
+    /// server is told to stop; a stream that opens later ends at once.
     pub(super) fn new(
         server: Arc<Server>,
         memory: Budget,
         stopping: watch::Receiver<bool>,
     ) -> Streams {
-        let changes = Arc::new(ChangeCount::default());
-        let listener: Arc<dyn Listener> = Arc::clone(&changes) as _;
+        let change_count = Arc::new(ChangeCount::default());
+        let listener: Arc<dyn Listener> = Arc::clone(&change_count) as _;
         server.add_listener(&listener);
         Streams {
             server,
-            changes,
+            change_count,
             open: Mutex::default(),
             memory,
             stopping,
@@ -292,21 +319,22 @@ impl Streams {
             .count()
     }
 
-    /// Ends all streams but those that `is_kept` selects.
-    pub(super) fn retain(&self, is_kept: impl Fn(&Stream) -> bool) {
+    /// Ends all streams for which `may_continue` returns `false`.
+    pub(super) fn retain(&self, may_continue: impl Fn(&Stream) -> bool) {
         lock(&self.open).retain(|stream| {
             let Some(stream) = stream.upgrade() else {
                 return false;
             };
-            let is_kept = is_kept(&stream);
-            if !is_kept {
+            let continues = may_continue(&stream);
+            if !continues {
                 stream.end();
             }
-            is_kept
+            continues
         });
     }
 
-    /// Sends a comment to every fifteenth stream, beginning at another one in each second.
+    /// Sends a comment to every fifteenth stream. If this is called each second, every stream gets
+    /// one in [`COMMENT_EVERY`] seconds: in second 2, those at the indexes 2, 17, 32 and so on.
     pub(super) fn comment(&self, second: usize) {
         let open = lock(&self.open);
         let first = second % COMMENT_EVERY;
@@ -326,8 +354,14 @@ impl Streams {
         session: &SessionId,
         last_event: Option<&str>,
     ) -> Response {
-        let notified = Session::of_notifications(caller);
-        let body = self.new_stream(notified, client, Some(session.random), Bytes::new());
+        let notified_session = Session::of_notifications(caller);
+        let no_final_event = Bytes::new();
+        let body = self.new_stream(
+            notified_session,
+            client,
+            Some(session.random),
+            no_final_event,
+        );
         // While the session is locked, no notification is sent. So the first event comes first.
         let locked = lock(&body.stream.session);
         self.register(&body.stream);
@@ -336,7 +370,8 @@ impl Streams {
         self.respond(body)
     }
 
-    /// Handles a `subscriptions/listen`.
+    /// Handles a `subscriptions/listen`: opens a stream that begins with the acknowledgement of the
+    /// subscriptions.
     ///
     /// # Errors
     /// The reply to a request that opens no stream.
@@ -346,9 +381,9 @@ impl Streams {
         client: &Arc<Client>,
         request: Request,
     ) -> Result<Response, Reply> {
-        let farewell = server::end_of_listen(&request.id);
-        let farewell = format!("data: {}\n\n", farewell.as_json()).into();
-        let body = self.new_stream(session, client, None, farewell);
+        let response = server::end_of_listen(&request.id);
+        let final_event = format!("data: {}\n\n", response.as_json()).into();
+        let body = self.new_stream(session, client, None, final_event);
         // While the session is locked, no notification is sent. So the acknowledgement comes first.
         let mut locked = lock(&body.stream.session);
         self.register(&body.stream);
@@ -360,34 +395,39 @@ impl Streams {
         Ok(self.respond(body))
     }
 
+    /// Returns the body of a new stream. No changes reach it before [`Streams::register`].
+    ///
+    /// `session` decides which notifications are sent. `legacy_session` has the random bits of the
+    /// id of a legacy session; `None` is for the stream of a `subscriptions/listen`. `final_event`
+    /// is sent when the server ends the stream, unless it is empty.
     fn new_stream(
         &self,
         session: Session,
         client: &Arc<Client>,
         legacy_session: Option<u128>,
-        farewell: Bytes,
+        final_event: Bytes,
     ) -> EventBody {
         let (sender, events) = mpsc::channel(MAX_UNREAD);
         let stream = Arc::new(Stream {
-            changes: Arc::clone(&self.changes),
+            change_count: Arc::clone(&self.change_count),
             client: Arc::clone(client),
             caller: (*session.caller).clone(),
             legacy_session,
             session: Mutex::new(session),
             memory: self.memory.clone(),
             events: Mutex::new(Some(sender)),
-            farewell,
+            final_event,
         });
         EventBody { events, stream }
     }
 
-    /// Lets a stream receive changes. Changes from now on are not missed.
+    /// Lets a stream receive every change from now on.
     fn register(&self, stream: &Arc<Stream>) {
         let listener: Arc<dyn Listener> = Arc::clone(stream) as _;
         self.server.add_listener(&listener);
     }
 
-    /// Returns the response with an open stream.
+    /// Adds a stream to the open ones, and returns the response that sends its events.
     fn respond(&self, body: EventBody) -> Response {
         let mut open = lock(&self.open);
         // The server sets `stopping` before it ends the streams in `open`, so none is missed.

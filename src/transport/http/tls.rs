@@ -1,6 +1,6 @@
 //! TLS: the certificate and its key, which are read again when they change.
 
-use super::secret_file::{self, Watched};
+use super::secret_file::{GuardedFile, Watched};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,9 +90,18 @@ impl fmt::Debug for Certificate {
 /// # Errors
 /// The problem of a file, and what to do. A message never has a part of the key.
 fn load(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
-    let certificate_pem =
-        secret_file::read(certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
-    let key_pem = secret_file::read(key, "key", NEEDS_KEY, |_| true)?;
+    let certificate_file = GuardedFile {
+        path: certificate,
+        title: "certificate",
+        repair: NEEDS_CERTIFICATE,
+    };
+    let key_file = GuardedFile {
+        path: key,
+        title: "key",
+        repair: NEEDS_KEY,
+    };
+    let certificate_pem = certificate_file.read_public()?;
+    let key_pem = key_file.read_secret()?;
     let (certificate, key) = (certificate.display(), key.display());
     let chain = parse_certificates(&certificate_pem);
     if chain.is_empty() {

@@ -4,7 +4,7 @@
 //! The file is read again while it is used. No error repeats any part of a line, which may be a
 //! token.
 
-use super::secret_file::{self, Watched};
+use super::secret_file::{self, GuardedFile, Watched};
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
 use crate::whole_file::FileAccess;
 use crate::wording::hex;
@@ -437,8 +437,12 @@ fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
 
 /// Reads a file, which others may read only if all its tokens are hashed.
 fn read_text(path: &Path) -> Result<String, String> {
-    let needs = "--token-file needs one with a token on each line";
-    let bytes = secret_file::read(path, "token file", needs, has_plain_token)?;
+    let token_file = GuardedFile {
+        path,
+        title: "token file",
+        repair: "--token-file needs one with a token on each line",
+    };
+    let bytes = token_file.read_with(has_plain_token)?;
     String::from_utf8(bytes).map_err(|_| {
         let file = path.display();
         format!("the token file {file} is not UTF-8 text; write it anew")

@@ -9,7 +9,7 @@
 use super::app::{Exchange, stopped};
 use super::budget::Held;
 use super::limits::{self, BODY_WITHIN};
-use super::metrics;
+use super::metrics::{self, HandledMessage};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
@@ -249,8 +249,12 @@ impl SocketConversation {
                 id.map(|id| RpcResponse::error(Some(&id), refusal.into_error()).into_json())
             }
         };
-        app.metrics
-            .answered("websocket", method, is_error, started.elapsed());
+        app.metrics.count_message(&HandledMessage {
+            transport: "websocket",
+            method,
+            is_error,
+            duration: started.elapsed(),
+        });
         match answer {
             Some(json) => self.send(json).await,
             None => Ok(()),
