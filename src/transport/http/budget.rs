@@ -6,53 +6,59 @@ use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of bodies that are in memory, of all connections together.
+/// The memory for bodies of all connections together. Each [`Reservation`] takes some of it.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
-    held: Arc<AtomicUsize>,
+    used: Arc<AtomicUsize>,
+    /// The most bytes that may be in use.
     max: usize,
 }
 
-/// Bytes that count until this is dropped.
+/// A number of bytes of a [`Budget`], which are in use until this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct Reservation {
     budget: Budget,
     bytes: usize,
 }
 
 impl Budget {
+    /// Returns a budget of `max` bytes, none of which are in use.
     pub(super) fn new(max: usize) -> Budget {
         Budget {
-            held: Arc::default(),
+            used: Arc::default(),
             max,
         }
     }
 
-    /// Returns a count of zero bytes, which [`Held::set`] can raise.
-    pub(super) fn empty(&self) -> Held {
-        Held {
+    /// Returns a reservation of zero bytes, which [`Reservation::set`] can raise.
+    pub(super) fn empty_reservation(&self) -> Reservation {
+        Reservation {
             budget: self.clone(),
             bytes: 0,
         }
     }
 
-    /// Counts bytes until they are sent or dropped.
+    /// Counts bytes, such as the body of an answer, as in use until they are sent or dropped.
     ///
     /// # Errors
     /// 503: too many bytes are in memory.
     pub(super) fn count(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Bytes, Refusal> {
-        let mut held = self.empty();
-        held.set(bytes.as_ref().len())?;
-        Ok(Bytes::from_owner(Counted { bytes, _held: held }))
+        let mut reservation = self.empty_reservation();
+        reservation.set(bytes.as_ref().len())?;
+        Ok(Bytes::from_owner(Counted {
+            bytes,
+            _reservation: reservation,
+        }))
     }
 }
 
-impl Held {
+impl Reservation {
+    /// Returns the number of reserved bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Sets the number of bytes. Fewer bytes than before are always allowed.
+    /// Sets the number of reserved bytes. Fewer bytes than before are always allowed.
     ///
     /// # Errors
     /// 503: too many bytes are in memory. The number stays as it was, so that a refused request
@@ -60,11 +66,11 @@ impl Held {
     pub(super) fn set(&mut self, bytes: usize) -> Result<(), Refusal> {
         let before = self.bytes;
         let max = self.budget.max;
-        let total = &self.budget.held;
-        let updated = total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
-            let held = held - before + bytes;
-            let is_allowed = bytes <= before || held <= max;
-            if is_allowed { Some(held) } else { None }
+        let used = &self.budget.used;
+        let updated = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            let total = used - before + bytes;
+            let is_allowed = bytes <= before || total <= max;
+            if is_allowed { Some(total) } else { None }
         });
         if updated.is_err() {
             return Err(too_busy());
@@ -74,16 +80,16 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 /// Bytes of an answer. hyper drops them when it has written them.
 struct Counted<B> {
     bytes: B,
-    _held: Held,
+    _reservation: Reservation,
 }
 
 impl<B: AsRef<[u8]>> AsRef<[u8]> for Counted<B> {
@@ -92,6 +98,7 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Counted<B> {
     }
 }
 
+/// Returns the refusal, with the status 503, of a request for which there is no memory or permit.
 pub(super) fn too_busy() -> Refusal {
     let message = "too many requests are being handled; try again in a second";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1)
@@ -116,7 +123,7 @@ mod tests {
     #[test]
     fn a_body_counts_as_far_as_it_has_come() {
         let budget = Budget::new(10);
-        let mut body = budget.empty();
+        let mut body = budget.empty_reservation();
         body.set(4).unwrap();
         body.set(8).unwrap();
         assert!(budget.count("123").is_err());

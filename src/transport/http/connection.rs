@@ -2,7 +2,7 @@
 
 use super::app::{App, stopped};
 use super::metrics;
-use super::proxy::{Peer, is_trusted};
+use super::proxy::{NewConnection, Peer, is_trusted};
 use super::routes::Stack;
 use axum::body::Body;
 use axum::http::Request;
@@ -67,13 +67,15 @@ pub(super) async fn serve(
     drop(listener);
     tracing::info!("told to stop");
     stopping.send_replace(true);
-    stack.app.streams.retain(|_| false);
+    stack.app.streams.end_all();
     drop(stack);
     // Each connection has a receiver, so `closed` waits until all connections have ended.
+    // Requests that still run after that time get no answer.
     let _ = timeout(END_WITHIN, stopping.closed()).await;
 }
 
-/// Accepts connections for ever.
+/// Accepts connections for ever, and serves each on a task of its own. A connection that is one too
+/// many gets the status 503; with TLS, which would need a handshake first, it only ends.
 async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
     let permits = Arc::new(Semaphore::new(max_connections()));
     let mut connection = 0;
@@ -89,18 +91,20 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
         };
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             if stack.app.options.tls.is_none() {
+                // A client that does not get this sees that its connection ends.
                 let _ = stream.try_write(TOO_MANY_CONNECTIONS);
             }
             continue;
         };
-        let _ = stream.set_nodelay(true);
+        let _ = stream.set_nodelay(true); // without it, answers are only slower
         connection += 1;
         let peer = new_peer(&stack.app, address.ip(), connection, permit);
         tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
     }
 }
 
-/// Returns the peer of a new connection, which keeps the permit and counts as open until it ends.
+/// Returns the peer of a new connection. The connection keeps the permit, and counts as open in the
+/// metrics, until it ends. `connection` is its number, from 1.
 fn new_peer(
     app: &App,
     address: IpAddr,
@@ -114,16 +118,22 @@ fn new_peer(
     } else {
         Some(Arc::clone(&app.requests.half))
     };
-    let held = (metrics::open(&app.metrics.connections), permit);
-    let is_tls = options.tls.is_some();
-    let peer = Peer::new(address, is_tls, connection, half_requests, held);
+    let new_connection = NewConnection {
+        address,
+        is_tls: options.tls.is_some(),
+        number: connection,
+        half_requests,
+    };
+    let open_connection = metrics::open(&app.metrics.connections);
+    let peer = Peer::new(new_connection, (open_connection, permit));
     peer.request_begins();
     peer
 }
 
 /// Serves one connection until it ends, or until it must make room for others.
 async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
-    let (address, end) = (peer.address, Arc::clone(&peer.end));
+    let address = peer.address;
+    let end = Arc::clone(&peer.end);
     let ended = tokio::select! {
         served = serve_transport(stream, peer, stack) => served,
         () = end.notified() => Err("its address has too many incomplete requests".into()),
@@ -133,6 +143,7 @@ async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
     }
 }
 
+/// How the service of a connection ended: by either side, or with an error.
 type Served = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Serves one connection, with the handshake of TLS if the server has a certificate.
@@ -193,6 +204,7 @@ struct CountedReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for CountedReader<R> {
+    /// Reads into the buffer, and counts the bytes that are new in it.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,6 +1,6 @@
 //! How much each client may ask for, and all of them together.
 
-use super::budget::{Budget, Held, too_busy};
+use super::budget::{Budget, Reservation, too_busy};
 use super::half_requests::HalfRequests;
 use super::proxy::{Client, network};
 use super::refusal::Refusal;
@@ -55,6 +55,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
+    /// Returns a limit for all messages together, all of which may come at once.
     pub(super) fn of(per_minute: NonZeroU32) -> RateLimit {
         RateLimit {
             method: None,
@@ -69,14 +70,19 @@ const RATE_FORM: &str = "it must be like `600/minute` or `prompts/list=30/minute
 impl FromStr for RateLimit {
     type Err = String;
 
+    /// Parses a limit: `600/minute`, or `prompts/list=30/minute,burst=5` for one method. Without a
+    /// burst, all messages of a minute may come at once.
+    ///
+    /// # Errors
+    /// The form that the text must have, or the methods that exist.
     fn from_str(text: &str) -> Result<RateLimit, String> {
-        let (text, burst) = match text.split_once(",burst=") {
-            Some((text, burst)) => (text, Some(burst)),
+        let (method_and_rate, burst) = match text.split_once(",burst=") {
+            Some((before, burst)) => (before, Some(burst)),
             None => (text, None),
         };
-        let (method, rate) = match text.split_once('=') {
+        let (method, rate) = match method_and_rate.split_once('=') {
             Some((method, rate)) => (Some(known_method(method)?), rate),
-            None => (None, text),
+            None => (None, method_and_rate),
         };
         let Some(number) = rate.strip_suffix("/minute") else {
             return Err(RATE_FORM.to_owned());
@@ -94,11 +100,15 @@ impl FromStr for RateLimit {
     }
 }
 
+/// Parses a number of messages, which is at least 1.
 fn parse_rate(number: &str) -> Result<NonZeroU32, String> {
     number.parse().map_err(|_| RATE_FORM.to_owned())
 }
 
 /// Returns the method of MCP with this name.
+///
+/// # Errors
+/// The method does not exist; the error names those that do.
 fn known_method(name: &str) -> Result<&'static str, String> {
     match server::methods().find(|known| *known == name) {
         Some(method) => Ok(method),
@@ -163,6 +173,7 @@ pub(super) fn methods(message: &Message) -> Vec<&str> {
 #[derive(Debug)]
 pub struct RateLimits(Vec<Limiter>);
 
+/// One rate limit, and what it has to know about each caller.
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
@@ -175,19 +186,21 @@ pub(super) struct Limiter {
 struct Ends(HashMap<u128, Instant>);
 
 impl RateLimits {
-    /// The limits that the options of the server name.
+    /// Returns rate limits for callers who have sent nothing yet.
     pub fn new(limits: Vec<RateLimit>) -> RateLimits {
         RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
 
-    /// Forgets the callers who have sent nothing for long. To be called each second.
+    /// Forgets the callers who have sent nothing for long. Call this each second.
     pub(super) fn forget(&self) {
         for limiter in &self.0 {
             limiter.forget();
         }
     }
 
-    /// Counts messages with these methods. If a limit refuses them, no limit counts any of them.
+    /// Counts messages of a caller with these methods. If a limit refuses them, no limit counts any
+    /// of them. All limits that apply stay locked meanwhile, so that two calls cannot use the same
+    /// rest of a limit.
     ///
     /// # Errors
     /// 429: the caller has sent more than a limit allows. None of the messages may be answered.
@@ -237,6 +250,10 @@ impl RateLimit {
     /// Returns how long to wait before a number of messages is allowed. `end` is the time at which
     /// the earlier messages would end.
     ///
+    /// For example, at 60 a minute and a burst of 5, a message takes 1 s, and the messages may end
+    /// 5 s from now. If the earlier ones end in 5 s, one more message would end in 6 s, so it waits
+    /// 1 s.
+    ///
     /// More messages than the burst are allowed after a pause that would allow the whole burst.
     /// They are counted in full, so that the caller keeps to the rate.
     fn wait(&self, end: Instant, messages: u32, now: Instant) -> Duration {
@@ -275,7 +292,8 @@ impl Ends {
         self.0.insert(self.key(caller), end);
     }
 
-    /// Returns the key of a caller, or the common key if too many callers are remembered.
+    /// Returns the key of a caller, or the common key [`OTHERS`] if too many callers are
+    /// remembered.
     fn key(&self, caller: u128) -> u128 {
         if self.0.len() < MAX_CALLERS || self.0.contains_key(&caller) {
             caller
@@ -285,12 +303,13 @@ impl Ends {
     }
 }
 
-/// Returns a wait in whole seconds, for `Retry-After`.
+/// Returns a wait in whole seconds, for `Retry-After`: 1.2 s → 2.
 fn rounded_up(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 impl Limiter {
+    /// Returns the limiter for a limit. No caller has sent anything yet.
     pub(super) fn new(limit: RateLimit) -> Limiter {
         Limiter {
             limit,
@@ -347,11 +366,13 @@ pub(super) struct Requests {
 /// as bytes in memory.
 pub(super) struct ReceivedBody<'r> {
     pub(super) bytes: Bytes,
-    held: Held,
+    reservation: Reservation,
     _request: SemaphorePermit<'r>,
 }
 
 impl Requests {
+    /// Returns the counts of a server that has no request yet. `max_body` is the longest body, in
+    /// bytes.
     pub(super) fn new(max_body: usize) -> Requests {
         Requests {
             free: Semaphore::new(MAX_REQUESTS),
@@ -377,9 +398,9 @@ impl Requests {
             drain(body).await;
             return Err(self.too_long());
         }
-        let mut held = self.memory.empty();
+        let mut reservation = self.memory.empty_reservation();
         let half_request = client.half_request(&self.half);
-        let Ok(collected) = timeout(BODY_WITHIN, self.collect(body, &mut held)).await else {
+        let Ok(collected) = timeout(BODY_WITHIN, self.collect(body, &mut reservation)).await else {
             let seconds = BODY_WITHIN.as_secs();
             let message = format!("the body was not sent within {seconds} seconds");
             return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
@@ -391,16 +412,20 @@ impl Requests {
         let request = self.free.try_acquire().map_err(|_| too_busy())?;
         Ok(ReceivedBody {
             bytes,
-            held,
+            reservation,
             _request: request,
         })
     }
 
-    /// Reads all of a body, and counts the bytes that have come.
+    /// Reads all of a body, and reserves memory for the bytes that have come.
     ///
     /// # Errors
     /// 400: the body is incomplete. 413: it is too long. 503: too many bytes are in memory.
-    async fn collect(&self, mut body: Body, held: &mut Held) -> Result<Bytes, Refusal> {
+    async fn collect(
+        &self,
+        mut body: Body,
+        reservation: &mut Reservation,
+    ) -> Result<Bytes, Refusal> {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
@@ -415,12 +440,14 @@ impl Requests {
             }
             // A frame keeps all that was read with it in memory, so it is copied.
             bytes.extend_from_slice(&data);
-            held.set(bytes.capacity())
+            reservation
+                .set(bytes.capacity())
                 .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
         }
         Ok(bytes.into())
     }
 
+    /// Returns the refusal of a body that is too long.
     fn too_long(&self) -> Refusal {
         let max = in_bytes(self.max_body);
         let message = format!(
@@ -434,21 +461,23 @@ impl Requests {
 /// would otherwise see a broken connection instead of the refusal.
 async fn drain(mut body: Body) {
     let read_all = async { while let Some(Ok(_)) = body.frame().await {} };
+    // After that time, the client gets the refusal in any case.
     let _ = timeout(DRAIN_WITHIN, read_all).await;
 }
 
 impl ReceivedBody<'_> {
-    /// Counts the memory that the values of the message in the body will take, too.
+    /// Reserves further memory for the values of the message in the body.
     ///
     /// # Errors
     /// 503: too many bytes are in memory.
     pub(super) fn count_values(&mut self) -> Result<(), Refusal> {
-        self.held
-            .set(self.held.bytes() + bytes_of_values(&self.bytes))
+        self.reservation
+            .set(self.reservation.bytes() + bytes_of_values(&self.bytes))
     }
 }
 
-/// Returns how much memory the values of a message may take, besides texts.
+/// Returns how many bytes of memory the values of a message may take, besides texts. They are
+/// counted by the characters before them: `{"a":[1,2]}` has 4 at most.
 pub(super) fn bytes_of_values(json: &[u8]) -> usize {
     let mut values = 1;
     for byte in json {

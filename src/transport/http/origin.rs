@@ -68,6 +68,11 @@ impl HostName {
 impl FromStr for AllowedHost {
     type Err = String;
 
+    /// Parses a name or an address with an optional port: `Prompts.example.com.:8443` becomes the
+    /// name `prompts.example.com` and the port 8443, and `[2001:db8::1]` an address without a port.
+    ///
+    /// # Errors
+    /// The form that the text must have.
     fn from_str(text: &str) -> Result<AllowedHost, String> {
         let Ok(authority) = text.parse::<Authority>() else {
             return Err(HOST_FORM.to_owned());
@@ -93,6 +98,7 @@ impl FromStr for AllowedOrigin {
     }
 }
 
+/// Parses an origin: `https://app.example.com` → HTTPS, `app.example.com` and port 443.
 fn parse_origin(text: &str) -> Option<AllowedOrigin> {
     let (scheme, host) = text.split_once("://")?;
     let is_https = match scheme.to_ascii_lowercase().as_str() {
@@ -228,6 +234,8 @@ impl Sites {
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
+    /// Returns whether clients may use this name for the server. Names of this machine itself, such
+    /// as `localhost`, are always allowed.
     fn is_host_allowed(&self, host: &AllowedHost) -> bool {
         if host.name.is_loopback() {
             return true;
@@ -303,7 +311,7 @@ pub(super) fn cors() -> CorsLayer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::proxy::Peer;
+    use super::super::proxy::{NewConnection, Peer};
     use super::*;
     use axum::http::{HeaderMap, HeaderValue};
 
@@ -331,7 +339,13 @@ mod tests {
         is_behind_proxy: bool,
         headers: &[(&'static str, &str)],
     ) -> u16 {
-        let peer = Peer::new(sites.bound, is_https, 1, None, ());
+        let connection = NewConnection {
+            address: sites.bound,
+            is_tls: is_https,
+            number: 1,
+            half_requests: None,
+        };
+        let peer = Peer::new(connection, ());
         let mut client = Client::new(&peer, &HeaderMap::new(), &[], None);
         client.is_behind_proxy = is_behind_proxy;
         let mut request = Request::get("/mcp").body(()).unwrap();

@@ -5,7 +5,7 @@
 //! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on a
 //! value that a client has made up.
 
-use super::budget::Held;
+use super::budget::Reservation;
 use super::half_requests::{HalfRequest, HalfRequests};
 use super::headers;
 use super::refusal::Refusal;
@@ -64,8 +64,9 @@ pub(super) struct Peer {
     half_requests: Option<Arc<HalfRequests>>,
     /// Notified when the connection must end.
     pub(super) end: Arc<Notify>,
-    /// Dropped when the connection ends, also as a WebSocket.
-    _held: Box<dyn Any + Send + Sync>,
+    /// Dropped when the connection ends, also as a WebSocket: its permit and its count in the
+    /// metrics.
+    _guards: Box<dyn Any + Send + Sync>,
 }
 
 /// The data that a client is sending on a connection.
@@ -82,33 +83,39 @@ enum Incoming {
 
 /// The part of a WebSocket's message that has come.
 struct IncompleteMessage {
-    held: Held,
+    /// The memory for the bytes that have come.
+    reservation: Reservation,
     /// When its first byte came; `None` if none has come.
     since: Option<Instant>,
 }
 
+/// What is known about a connection when it opens.
+pub(super) struct NewConnection {
+    pub(super) address: IpAddr,
+    pub(super) is_tls: bool,
+    /// The number of the connection, from 1.
+    pub(super) number: u64,
+    /// Counts its incomplete requests. `None` for a trusted proxy, whose clients are counted.
+    pub(super) half_requests: Option<Arc<HalfRequests>>,
+}
+
 impl Peer {
-    pub(super) fn new(
-        address: IpAddr,
-        is_tls: bool,
-        connection: u64,
-        half_requests: Option<Arc<HalfRequests>>,
-        held: impl Any + Send + Sync,
-    ) -> Arc<Peer> {
+    /// Returns the other end of a new connection. `guards` are dropped when the connection ends.
+    pub(super) fn new(connection: NewConnection, guards: impl Any + Send + Sync) -> Arc<Peer> {
         Arc::new(Peer {
-            address,
-            is_tls,
-            connection,
+            address: connection.address,
+            is_tls: connection.is_tls,
+            connection: connection.number,
             incoming: Mutex::default(),
             message_begins: Notify::new(),
-            half_requests,
+            half_requests: connection.half_requests,
             end: Arc::default(),
-            _held: Box::new(held),
+            _guards: Box::new(guards),
         })
     }
 
-    /// Counts an incomplete request, unless it is counted already. To be called for a new
-    /// connection, and when a part of a request has come.
+    /// Counts an incomplete request, unless it is counted already. Call this for a new connection,
+    /// and when a part of a request has come.
     pub(super) fn request_begins(&self) {
         let Some(half_requests) = &self.half_requests else {
             return;
@@ -132,13 +139,14 @@ impl Peer {
                 message.since = Some(Instant::now());
                 self.message_begins.notify_one();
             }
-            let held = message.held.bytes() + BUFFERED * bytes;
-            return message.held.set(held);
+            let memory = message.reservation.bytes() + BUFFERED * bytes;
+            return message.reservation.set(memory);
         }
         self.request_begins();
         Ok(())
     }
 
+    /// Ends the count of an incomplete request: all of it has come.
     pub(super) fn request_is_complete(&self) {
         let mut incoming = lock(&self.incoming);
         if matches!(*incoming, Incoming::Request { .. }) {
@@ -146,20 +154,26 @@ impl Peer {
         }
     }
 
-    /// Makes the connection a WebSocket. `held` counts the bytes of its incomplete message.
-    pub(super) fn becomes_websocket(&self, held: Held) {
-        *lock(&self.incoming) = Incoming::Message(IncompleteMessage { held, since: None });
+    /// Makes the connection a WebSocket. `reservation` will count the bytes of its incomplete
+    /// message.
+    pub(super) fn becomes_websocket(&self, reservation: Reservation) {
+        let message = IncompleteMessage {
+            reservation,
+            since: None,
+        };
+        *lock(&self.incoming) = Incoming::Message(message);
     }
 
-    /// Forgets bytes of a WebSocket that were handled.
+    /// Subtracts bytes of a WebSocket that were handled, at most all that have come. If none
+    /// remain, no message is incomplete any more. `usize::MAX` forgets all of a message.
     pub(super) fn forget_received(&self, bytes: usize) {
         let mut incoming = lock(&self.incoming);
         let Incoming::Message(message) = &mut *incoming else {
             return;
         };
         let handled = bytes.saturating_mul(BUFFERED);
-        let remaining = message.held.bytes().saturating_sub(handled);
-        let _ = message.held.set(remaining); // fewer bytes are never refused
+        let remaining = message.reservation.bytes().saturating_sub(handled);
+        let _ = message.reservation.set(remaining); // fewer bytes are never refused
         if remaining == 0 {
             message.since = None;
         }
@@ -254,6 +268,7 @@ impl Client {
         }
     }
 
+    /// Returns the id of the request as text.
     pub(super) fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
     }
@@ -262,8 +277,9 @@ impl Client {
 /// Returns the address of a client behind proxies.
 ///
 /// Each proxy has appended the address that it was called from. So the client is the last address
-/// that is not a trusted proxy; it may have made up those before. An entry that is not an address
-/// ends the search.
+/// that is not a trusted proxy; it may have made up those before. If the peer `10.0.0.1` and
+/// `10.0.0.2` are trusted, `X-Forwarded-For: 1.2.3.4, 192.0.2.7, 10.0.0.2` names `192.0.2.7`. An
+/// entry that is not an address ends the search.
 fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer;
     for item in headers::items(headers, &FORWARDED_FOR).rev() {
@@ -291,7 +307,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// Returns the key of the network that belongs to one person: an IPv4 address, or the first 64 bits
-/// of an IPv6 address.
+/// of an IPv6 address (`2001:db8::1` and `2001:db8::2` have the same key).
 pub(super) fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
@@ -336,7 +352,13 @@ mod tests {
             .iter()
             .map(|text| parse_proxy(text).unwrap())
             .collect();
-        let peer = Peer::new(peer.parse().unwrap(), false, 1, None, ());
+        let connection = NewConnection {
+            address: peer.parse().unwrap(),
+            is_tls: false,
+            number: 1,
+            half_requests: None,
+        };
+        let peer = Peer::new(connection, ());
         Client::new(&peer, &map, &trusted, None)
     }
 

@@ -14,6 +14,7 @@ const MAX_FILE: usize = 1024 * 1024;
 
 /// A file to read, with the words for it in errors: `cannot read the TITLE PATH: …; REPAIR`.
 pub struct GuardedFile<'f> {
+    /// The path of the file.
     pub path: &'f Path,
     /// What the file is, such as `token file`.
     pub title: &'f str,

@@ -76,11 +76,14 @@ impl Keys {
             .into_bytes()
     }
 
-    /// Returns whether one of the keys made this signature. The comparison takes the same time
-    /// wherever two signatures differ.
-    fn have_signed(&self, text: &str, owner: &str, bytes: &[u8]) -> bool {
+    /// Returns whether one of the keys made this signature of an id's text for its owner. The
+    /// comparison takes the same time wherever two signatures differ.
+    fn have_signed(&self, text: &str, owner: &str, signature_bytes: &[u8]) -> bool {
         for key in iter::once(&self.current).chain(&self.previous) {
-            if signature(key, text, owner).verify_slice(bytes).is_ok() {
+            if signature(key, text, owner)
+                .verify_slice(signature_bytes)
+                .is_ok()
+            {
                 return true;
             }
         }
@@ -88,6 +91,7 @@ impl Keys {
     }
 }
 
+/// Returns the state with which all signatures of a key begin.
 #[allow(clippy::expect_used)] // a key of HMAC may have any length
 fn hmac_key(key: &str) -> Hmac<Sha256> {
     Hmac::new_from_slice(key.as_bytes()).expect("any key")
@@ -111,15 +115,15 @@ pub struct SessionId {
     pub version: &'static str,
     /// The name of the agent, if it is a known one.
     pub agent: Option<String>,
-    /// When the session was made, in seconds since 1970.
-    pub made: u64,
+    /// When the session was created, in seconds since 1970.
+    pub created: u64,
 }
 
 /// Makes and reads session ids.
 #[derive(Debug)]
 pub struct Sessions {
     keys: Keys,
-    /// The deleted sessions: when each was made, and its random bits.
+    /// The deleted sessions: when each was created, and its random bits.
     deleted: Mutex<BTreeSet<(u64, u128)>>,
 }
 
@@ -131,7 +135,7 @@ pub fn now() -> u64 {
 }
 
 impl Sessions {
-    /// Sessions whose ids are signed with these keys.
+    /// Returns sessions whose ids are signed with these keys.
     pub fn new(keys: Keys) -> Sessions {
         Sessions {
             keys,
@@ -139,7 +143,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the id of a new session of this owner. `now` is in seconds since 1970.
+    /// Returns the id of a new session of this owner: `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`.
+    /// `now` is in seconds since 1970.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -160,13 +165,13 @@ impl Sessions {
     }
 
     /// Returns the session with this id. Returns `None` if the id is forged, expired or deleted, or
-    /// belongs to another owner.
+    /// belongs to another owner. `now` is in seconds since 1970.
     ///
     /// An id that seems to come from the future is valid: the clock may have been set back.
     pub fn read(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
         let session = self.verify(id, owner)?;
-        let is_expired = now.saturating_sub(session.made) > VALID.as_secs();
-        let is_deleted = lock(&self.deleted).contains(&(session.made, session.random));
+        let is_expired = now.saturating_sub(session.created) > VALID.as_secs();
+        let is_deleted = lock(&self.deleted).contains(&(session.created, session.random));
         if is_expired || is_deleted {
             return None;
         }
@@ -183,22 +188,24 @@ impl Sessions {
         parse_id(text)
     }
 
-    /// Ends a session.
+    /// Ends a session: its id is no longer valid in this process.
     pub fn delete(&self, session: &SessionId) {
         let mut deleted = lock(&self.deleted);
-        deleted.insert((session.made, session.random));
+        deleted.insert((session.created, session.random));
         if deleted.len() > MAX_DELETED {
             deleted.pop_first();
         }
     }
 }
 
-/// Parses an id without its signature, `RANDOM.VERSION.SECONDS.AGENT`. The agent may be empty.
+/// Parses an id without its signature, `RANDOM.VERSION.SECONDS.AGENT`, such as
+/// `00…2a.2025-11-25.1790000000.codex`. The agent may be empty. Returns `None` for another form, or
+/// for a version that does not exist.
 fn parse_id(text: &str) -> Option<SessionId> {
     let mut parts = text.split('.');
     let random = parts.next()?;
     let version = parts.next()?;
-    let made = parts.next()?;
+    let created = parts.next()?;
     let agent = match parts.next()? {
         "" => None,
         agent => Some(agent.to_owned()),
@@ -207,7 +214,7 @@ fn parse_id(text: &str) -> Option<SessionId> {
         random: u128::from_str_radix(random, 16).ok()?,
         version: server::legacy_version(version)?,
         agent,
-        made: made.parse().ok()?,
+        created: created.parse().ok()?,
     })
 }
 
@@ -232,7 +239,7 @@ mod tests {
         assert!(!id.contains("ana"), "an id says nothing of its owner: {id}");
         let session = sessions(KEY).read(&id, "ana", 2_000).unwrap();
         assert_eq!(
-            (session.version, session.agent.as_deref(), session.made),
+            (session.version, session.agent.as_deref(), session.created),
             ("2025-06-18", Some("codex"), 1_000)
         );
         let other = sessions(KEY)

@@ -234,8 +234,8 @@ impl Stream {
             None => {
                 let last_change = self.change_count.seen_by(&self.caller).last;
                 // A session from the future was made before the clock was set back.
-                let is_from_future = session.made > sessions::now();
-                session.made <= last_change || is_from_future
+                let is_from_future = session.created > sessions::now();
+                session.created <= last_change || is_from_future
             }
         };
         if may_have_missed {
@@ -331,6 +331,11 @@ impl Streams {
             }
             continues
         });
+    }
+
+    /// Ends all streams.
+    pub(super) fn end_all(&self) {
+        self.retain(|_| false);
     }
 
     /// Sends a comment to every fifteenth stream. If this is called each second, every stream gets

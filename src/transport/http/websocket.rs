@@ -7,7 +7,7 @@
 //! the change.
 
 use super::app::{Exchange, stopped};
-use super::budget::Held;
+use super::budget::Reservation;
 use super::limits::{self, BODY_WITHIN};
 use super::metrics::{self, HandledMessage};
 use crate::jsonrpc::{Message, Response as RpcResponse};
@@ -53,7 +53,7 @@ pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Respo
     exchange
         .client
         .peer
-        .becomes_websocket(requests.memory.empty());
+        .becomes_websocket(requests.memory.empty_reservation());
     let max = requests.max_body.min(MAX_MESSAGE);
     let span = Span::current();
     upgrade
@@ -71,6 +71,7 @@ pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Respo
         })
 }
 
+/// The conversation of one WebSocket.
 struct SocketConversation {
     /// The request for the upgrade.
     exchange: Exchange,
@@ -86,7 +87,8 @@ enum End {
     Gone,
 }
 
-/// Returns an end with a code and a reason, which the client gets.
+/// Returns an end of which the server tells the client the code and the reason: `1008` and
+/// `the client does not answer pings`.
 fn closing(code: u16, reason: impl Into<Utf8Bytes>) -> End {
     End::Close(CloseFrame {
         code,
@@ -125,7 +127,7 @@ impl SocketConversation {
         let reason = frame.reason.as_str();
         tracing::info!(code = frame.code, reason, "closing a WebSocket");
         let close = self.socket.send(Frame::Close(Some(frame)));
-        let _ = timeout(CLOSE_WITHIN, close).await;
+        let _ = timeout(CLOSE_WITHIN, close).await; // the connection ends in any case
     }
 
     /// Handles frames of the client, changes of the library and ticks of the clock, one after the
@@ -166,6 +168,9 @@ impl SocketConversation {
     }
 
     /// Handles the next frame. `None` means that the client has closed the connection.
+    ///
+    /// # Errors
+    /// The end of the conversation: the client is gone, or has sent a frame that is not allowed.
     async fn receive(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         let frame = match frame {
             Some(Ok(frame)) => frame,
@@ -202,11 +207,15 @@ impl SocketConversation {
         peer.forget_received(CONTROL_FRAME + payload);
     }
 
-    /// Parses a message, and answers it.
+    /// Parses the text of a message, and answers it. A text that is not a message gets an error.
+    ///
+    /// # Errors
+    /// The end of the conversation: the caller's token is no longer valid, there is too little
+    /// memory, or the client is gone.
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
         self.exchange.client.received(text.as_bytes());
-        let _held = self.hold(text.len() + limits::bytes_of_values(text.as_bytes()))?;
+        let _reservation = self.reserve(text.len() + limits::bytes_of_values(text.as_bytes()))?;
         match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => self.answer_message(message).await,
             Err(error) => {
@@ -220,6 +229,9 @@ impl SocketConversation {
     }
 
     /// Answers a message, and counts it for the limits of the caller and for the metrics.
+    ///
+    /// # Errors
+    /// The end of the conversation: the answer could not be sent.
     async fn answer_message(&mut self, message: Message) -> Result<(), End> {
         let app = Arc::clone(&self.exchange.app);
         let method = metrics::label(&message);
@@ -297,16 +309,16 @@ impl SocketConversation {
     /// Sends a message, and records it.
     async fn send(&mut self, text: String) -> Result<(), End> {
         self.exchange.client.sent(text.as_bytes());
-        let _held = self.hold(text.len())?;
+        let _reservation = self.reserve(text.len())?;
         self.write(Frame::Text(text.into())).await
     }
 
-    /// Counts bytes as in memory until the result is dropped. If there are too many, the
+    /// Reserves memory for a message until the result is dropped. If there is too little, the
     /// conversation ends, and the client may connect again.
-    fn hold(&self, bytes: usize) -> Result<Held, End> {
-        let mut held = self.exchange.app.requests.memory.empty();
-        match held.set(bytes) {
-            Ok(()) => Ok(held),
+    fn reserve(&self, bytes: usize) -> Result<Reservation, End> {
+        let mut reservation = self.exchange.app.requests.memory.empty_reservation();
+        match reservation.set(bytes) {
+            Ok(()) => Ok(reservation),
             Err(refusal) => Err(closing(close_code::AGAIN, refusal.message)),
         }
     }
