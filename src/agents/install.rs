@@ -239,8 +239,10 @@ fn is_similar(a: &str, b: &str) -> bool {
 /// Returns a text without blanks and byte order marks: `{ "a": 1 }` → `{"a":1}`. An empty object
 /// becomes an empty text.
 fn without_layout(text: &str) -> String {
-    let is_layout = |letter: char| letter.is_whitespace() || letter == '\u{feff}';
-    let text = text.replace(is_layout, "");
+    let text = text.replace(
+        |letter: char| letter.is_whitespace() || letter == '\u{feff}',
+        "",
+    );
     if text == "{}" { String::new() } else { text }
 }
 

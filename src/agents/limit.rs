@@ -99,8 +99,10 @@ impl PartLimit {
     /// JSON.
     fn twice_in_result(self, character: char) -> usize {
         let in_json = self.length_in_json(character);
+        if !self.is_printed {
+            return 2 * in_json;
+        }
         let in_nested_json = match character {
-            _ if !self.is_printed => in_json,
             // `\"` becomes `\\\"`, and `\\` becomes `\\\\`.
             '"' | '\\' => 4,
             // `\n` becomes `\\n`, and `\u0001` becomes `\\u0001`.
