@@ -95,7 +95,11 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Does what a valid line asks for, and returns the exit status.
+/// Runs the task of a valid line, reports its error, and returns the exit status. `words` are those
+/// of the line, beginning with the name of the program.
+///
+/// At the end, reads the list of the team's prompts again if it is old, so that the next start need
+/// not wait for it.
 fn run_line(line: ParsedLine, words: &[OsString]) -> ExitCode {
     let mut source = line.source;
     let reporter = if line.is_json {
@@ -116,16 +120,17 @@ fn run_line(line: ParsedLine, words: &[OsString]) -> ExitCode {
     status
 }
 
-/// Serves, as an agent expects of a line without a command. A person who types only the name of
-/// the program gets the picker.
+/// Runs a line without a command: serves on standard input and output, as an agent expects. A
+/// person who types only the name of the program at a terminal gets the picker instead.
 fn serve_or_pick(
     serve: Serve,
     source: &mut PromptSource,
     words: &[OsString],
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
+    let has_only_name = words.len() == 1;
     let is_at_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if words.len() == 1 && is_at_terminal {
+    if has_only_name && is_at_terminal {
         let source = commands::load_and_note(source, reporter)?;
         return pick::Pick::default().run(source, reporter);
     }
@@ -134,12 +139,15 @@ fn serve_or_pick(
 }
 
 /// Prints the help that a line asks for, or says why the line is invalid. Returns the exit status.
+///
+/// A hook that an agent has started says nothing, and succeeds.
 fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let is_help = output::is_help(error);
     if !is_help && !io::stdin().is_terminal() && parse::is_hook(words) {
         return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
     }
-    let reporter = if words.iter().any(|word| word == "--json") {
+    let has_json_option = words.iter().any(|word| word == "--json");
+    let reporter = if has_json_option {
         Reporter::for_scripts()
     } else {
         Reporter::for_people()
@@ -149,7 +157,8 @@ fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// Returns the exit status of a command. Reports its error, and prints the messages for a script.
+/// Returns the exit status for the result of a command. Reports an error, and prints the messages
+/// that a script gets at the end.
 fn finish(result: anyhow::Result<ExitCode>, reporter: Reporter) -> ExitCode {
     let status = match result {
         Ok(status) => status,

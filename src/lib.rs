@@ -48,9 +48,8 @@
 //!   kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
 //! - Only five places start other programs: [`doctor`] those that an agent's config names, as that
-//!   agent would, and the one with this program's name on `PATH`; `cli/text_editor.rs` the user's
-//!   editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard;
-//!   and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
+//!   agent would; `cli/text_editor.rs` the user's editor; `cli/pager.rs` their pager;
+//!   `cli/clipboard.rs` the system's command for the clipboard; and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
 //! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
 //!   `sources/team/server.rs` to the server of the user's team; and

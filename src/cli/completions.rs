@@ -44,10 +44,11 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script. `program` is the name under which the program was started.
+    /// Prints the script that makes the shell ask this program for completions. `program` is the
+    /// name under which this program was started: a path, or a name that was found in PATH.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<()> {
         let name = env!("CARGO_PKG_NAME");
-        let completer = absolute_program(program)?;
+        let completer = program_for_script(program)?;
         let completer = completer.to_string_lossy();
         let mut script = Vec::new();
         if let Some(shell) = Shells::builtins().completer(&self.shell.to_string()) {
@@ -61,23 +62,31 @@ impl Completions {
     }
 }
 
-/// Returns what a script runs: the path of the program, or its name if it was found in PATH. The
-/// name is looked up there again, so that an update takes effect.
-fn absolute_program(program: &OsStr) -> io::Result<OsString> {
-    if Path::new(program).components().count() > 1 {
+/// Returns the program that a completion script starts: `./prompt-expander` becomes an absolute
+/// path, and `prompt-expander` stays a name. The shell looks the name up in PATH again, so that an
+/// update takes effect.
+fn program_for_script(program: &OsStr) -> io::Result<OsString> {
+    let is_path = Path::new(program).components().count() > 1;
+    if is_path {
         Ok(path::absolute(program)?.into_os_string())
     } else {
         Ok(program.to_owned())
     }
 }
 
-/// Answers a completion script, and returns the exit status; `None` if the program was not started
-/// by a script. `program` describes the command line.
+/// Prints the completions for a script, and returns the exit status; `None` if no script has
+/// started this program. `program` makes the definition of the command line.
+///
+/// A script sets the environment variable [`VARIABLE`], and passes the words of the unfinished line
+/// after `--`: `prompt-expander -- prompt-expander expand rese`.
 pub(super) fn answer(words: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
-    if words.get(1).is_none_or(|first| first != "--") || env::var_os(VARIABLE).is_none() {
+    let [_, separator, typed_line @ ..] = words else {
+        return None;
+    };
+    if separator != "--" || env::var_os(VARIABLE).is_none() {
         return None;
     }
-    let line = Arc::new(parse_unfinished(&words[2..], &program()));
+    let line = Arc::new(parse_unfinished(typed_line, &program()));
     let hint = forced_hint();
     let folder = env::current_dir().ok();
     let completion = CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
@@ -90,25 +99,29 @@ pub(super) fn answer(words: &[OsString], program: fn() -> Command) -> Option<Exi
     }
 }
 
-/// Returns what completes a word, given the line and what is written of the word.
-type Completer = fn(&ArgMatches, &OsStr) -> Vec<CompletionCandidate>;
+/// Returns the words with which an unfinished word may continue. The line, as far as it is parsed,
+/// says which options and which prompt come before the word.
+type Completer = fn(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate>;
 
-/// Returns what completes an argument of a command; `None` if clap knows all its values.
-fn completer(command: &str, argument: &str) -> Option<Completer> {
+/// Returns the function that completes an argument of a command: prompts' names for the `name` of
+/// `edit`. `None` if clap itself knows the values, or there is nothing to offer.
+fn completer_of(command: &str, argument: &str) -> Option<Completer> {
     match (command, argument) {
-        ("expand" | "explain" | "copy", "words") => Some(words),
+        ("expand" | "explain" | "copy", "words") => Some(complete_call),
         ("edit" | "path" | "show" | "history" | "diff" | "restore", "name")
         | ("rm", "names")
         | ("test", "targets")
-        | ("mv", "old") => Some(names),
-        ("list", "tag") => Some(tags),
+        | ("mv", "old") => Some(complete_prompt),
+        ("list", "tag") => Some(complete_tag),
         _ => None,
     }
 }
 
-/// Returns the hint that replaces the hints of all arguments in some shells. bash and PowerShell
-/// insert what is offered as it is, and a folder may have any name: they complete paths themselves,
-/// and quote them.
+/// Returns a hint to replace the hints of all arguments, so that no paths are offered to bash and
+/// PowerShell; `None` for other shells.
+///
+/// These two insert an offered word without quotes, but a folder may have any name. They complete
+/// paths by themselves, and quote them.
 fn forced_hint() -> Option<ValueHint> {
     match env::var(VARIABLE).ok()?.as_str() {
         "bash" | "powershell" => Some(ValueHint::Other),
@@ -116,12 +129,13 @@ fn forced_hint() -> Option<ValueHint> {
     }
 }
 
-/// Adds what completes words of this line.
+/// Returns the program with a completer for each argument that needs one. The completers read the
+/// options that `line` has. A `hint` replaces the hints of all arguments.
 fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
     // The first word may also be the name of a prompt with a colon, as in
     // `prompt-expander :research`.
     let prompt = Arg::new("prompt").num_args(1..);
-    let mut program = program.arg(add_completer(prompt, words_after_colon, line));
+    let mut program = program.arg(add_completer(prompt, complete_call_without_command, line));
     program.build();
     program
         .mut_args(|argument| with_hint(argument, hint))
@@ -129,7 +143,7 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
             let name = command.get_name().to_owned();
             command.mut_args(|argument| {
                 let argument = with_hint(argument, hint);
-                match completer(&name, argument.get_id().as_str()) {
+                match completer_of(&name, argument.get_id().as_str()) {
                     Some(completer) => add_completer(argument, completer, line),
                     None => argument,
                 }
@@ -137,11 +151,16 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
         })
 }
 
+/// Returns an argument for whose values `completer` is asked. A word that is not UTF-8 is not
+/// completed.
 fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) -> Arg {
     let line = Arc::clone(line);
-    argument.add(ArgValueCompleter::new(move |written: &OsStr| {
-        completer(&line, written)
-    }))
+    argument.add(ArgValueCompleter::new(
+        move |unfinished: &OsStr| match unfinished.to_str() {
+            Some(unfinished) => completer(&line, unfinished),
+            None => Vec::new(),
+        },
+    ))
 }
 
 fn with_hint(argument: Arg, hint: Option<ValueHint>) -> Arg {
@@ -151,24 +170,31 @@ fn with_hint(argument: Arg, hint: Option<ValueHint>) -> Arg {
     }
 }
 
-fn words_after_colon(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
+/// Completes the words of a line that has a prompt in place of a command, such as
+/// `prompt-expander :research top`.
+///
+/// The colon makes such a line a call of `expand`, and the line is parsed as one. Without a colon,
+/// the first word is a command, which clap completes.
+fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     if line.subcommand_name() == Some("expand") {
-        words(line, written)
+        complete_call(line, unfinished)
     } else {
         Vec::new()
     }
 }
 
-/// Completes the name of a prompt, and after it the arguments of that prompt.
-fn words(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
-    match words_of(line).as_slice() {
-        [name, _, ..] => values(line, name, written),
-        _ => names(line, written),
+/// Completes a word of a command such as `expand`: the first word is the name of a prompt, and the
+/// words after it are arguments of that prompt.
+fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+    match words_of_call(line).as_slice() {
+        [name, _, ..] => complete_argument(line, name, unfinished),
+        _ => complete_prompt(line, unfinished),
     }
 }
 
-/// Returns the words that a line gives to a command such as `expand`.
-fn words_of(line: &ArgMatches) -> Vec<&String> {
+/// Returns the words after a command such as `expand`, including the unfinished one:
+/// `expand research topic=x` → `research`, `topic=x`. No words if the line has another command.
+fn words_of_call(line: &ArgMatches) -> Vec<&String> {
     let Some((_, command)) = line.subcommand() else {
         return Vec::new();
     };
@@ -178,14 +204,11 @@ fn words_of(line: &ArgMatches) -> Vec<&String> {
     }
 }
 
-/// Completes the name of a prompt, with or without a colon before it. In a name with folders, a
-/// colon may be written for `/`.
-fn names(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else {
-        return Vec::new();
-    };
-    let beginning = written.strip_prefix(COLONS).unwrap_or(written);
-    let colon = &written[..written.len() - beginning.len()];
+/// Completes the name of a prompt, in the spelling that the user has begun: `git/c` →
+/// `git/commit`, `:git:c` → `:git:commit`. The colon before the name may be missing.
+fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+    let beginning = unfinished.strip_prefix(COLONS).unwrap_or(unfinished);
+    let colon = unfinished.strip_suffix(beginning).unwrap_or_default();
     let mut candidates = Vec::new();
     for found in library_of(line).view().list().found {
         let Some(name) = spelled_as_typed(&found.name, beginning) else {
@@ -202,14 +225,15 @@ fn names(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// Completes the name of an argument of a prompt, as `NAME=`, and after it the choices of the
-/// argument.
-fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else {
-        return Vec::new();
-    };
+/// Completes an argument of the prompt `prompt_name`: `de` → `depth=`, and `depth=` →
+/// `depth=short`, `depth=long` if these are the choices of the argument.
+fn complete_argument(
+    line: &ArgMatches,
+    prompt_name: &str,
+    unfinished: &str,
+) -> Vec<CompletionCandidate> {
     let library = library_of(line);
-    let Ok(found) = library.view().find(name) else {
+    let Ok(found) = library.view().find(prompt_name) else {
         return Vec::new();
     };
     let Ok(prompt) = found.prompt() else {
@@ -218,51 +242,54 @@ fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandi
     let mut candidates = Vec::new();
     for argument in &prompt.arguments {
         if is_plain(&argument.name) {
-            add_candidates(&mut candidates, argument, written);
+            add_candidates(&mut candidates, argument, unfinished);
         }
     }
     candidates
 }
 
-/// Adds the words with which an argument is set, and which begin with what is written: `NAME=`,
-/// and after it each choice.
-fn add_candidates(candidates: &mut Vec<CompletionCandidate>, argument: &Argument, written: &str) {
+/// Adds the words that set an argument and begin with `unfinished`: `depth=` for `de`, and each
+/// choice, such as `depth=short`, once `depth=` is complete.
+fn add_candidates(
+    candidates: &mut Vec<CompletionCandidate>,
+    argument: &Argument,
+    unfinished: &str,
+) {
     let assignment = format!("{}=", argument.name);
-    if !written.starts_with(&assignment) {
-        if assignment.starts_with(written) {
+    let has_assignment = unfinished.starts_with(&assignment);
+    if !has_assignment {
+        if assignment.starts_with(unfinished) {
             candidates.push(candidate(assignment, argument.description.as_deref()));
         }
         return;
     }
     for choice in &argument.choices {
         let word = format!("{assignment}{choice}");
-        if word.starts_with(written) && is_plain(choice) {
+        if word.starts_with(unfinished) && is_plain(choice) {
             candidates.push(candidate(word, None));
         }
     }
 }
 
+/// Returns a word to offer, with a description that shells such as zsh and fish show next to it.
 fn candidate(word: String, description: Option<&str>) -> CompletionCandidate {
     let help = description.map(|text| output::one_line(text).into());
     CompletionCandidate::new(word).help(help)
 }
 
-/// Completes a tag.
-fn tags(line: &ArgMatches, written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else {
-        return Vec::new();
-    };
+/// Completes a tag: offers each tag of a prompt that begins with `unfinished`, once and sorted.
+fn complete_tag(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     let mut tags = BTreeSet::new();
     for found in library_of(line).view().list().found {
         if let Ok(prompt) = found.info().summary {
             tags.extend(prompt.tags.clone());
         }
     }
-    tags.retain(|tag| tag.starts_with(written) && is_plain(tag));
+    tags.retain(|tag| tag.starts_with(unfinished) && is_plain(tag));
     tags.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns whether a shell reads the text as one literal word.
+/// Returns whether a shell reads the text, without quotes, as one word with the same characters.
 fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(is_special)
 }
@@ -271,18 +298,20 @@ fn is_special(character: char) -> bool {
     character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
 
-/// Returns the library that the options of a line select.
+/// Returns the library that the options of a line and the settings file select. An option that is
+/// not valid yet is ignored, because the line is unfinished.
 fn library_of(line: &ArgMatches) -> Library {
     let mut source = PromptSource::of(line).unwrap_or_default();
     config::load(&mut source);
     source.library()
 }
 
-/// Returns what can be understood of the incomplete line that is completed.
-fn parse_unfinished(written: &[OsString], program: &Command) -> ArgMatches {
+/// Parses the words of an unfinished line, the first of which is the name of the program. Ignores
+/// what is not valid.
+fn parse_unfinished(typed_line: &[OsString], program: &Command) -> ArgMatches {
     // Most shells pass words as they were typed, including quotes.
     let mut words = Vec::new();
-    for word in written {
+    for word in typed_line {
         match word.to_str().and_then(shlex::split).as_deref() {
             Some([unquoted]) => words.push(unquoted.into()),
             _ => words.push(word.clone()),

@@ -52,7 +52,9 @@ pub(super) enum Beginning {
 }
 
 /// Finds the command of a line: the first word that is neither an option of the program nor the
-/// value of one.
+/// value of one. `--prompts a list` has the command at `list`, and `--nope list` an unknown option.
+///
+/// `words` begins with the name of the program, which is not looked at.
 pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Beginning {
     let mut position = 1;
     while let Some(word) = words.get(position) {
@@ -81,7 +83,9 @@ pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
     }
 }
 
-/// Returns the option that a word gives, as in `--prompts`, `--prompts=DIR` or `-V`.
+/// Returns the option of the program that a word names: `--prompts` for the words `--prompts` and
+/// `--prompts=DIR`, `--version` for `-V`. `None` for an unknown option, and for letters that are
+/// joined, as in `-Vx`.
 fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> {
     let word = word.to_str()?;
     let mut options = program.get_arguments();
@@ -93,6 +97,7 @@ fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> 
     options.find(|option| option.get_short().map(String::from).as_deref() == Some(letters))
 }
 
+/// Returns whether the word after the name of the program is no option, and so the command.
 pub(super) fn begins_with_command(words: &[OsString]) -> bool {
     words.get(1).is_some_and(|word| !is_option(word))
 }
@@ -105,19 +110,21 @@ pub(super) fn begins_with_colon(word: &OsStr) -> bool {
     word.to_str().is_some_and(|word| word.starts_with(COLONS))
 }
 
-/// Returns the words of a line with the command in front of the options that come before it.
+/// Returns the words of a line with the command, which is at `position`, in front of the options
+/// that come before it. The first word stays the name of the program.
 ///
 /// So options may be on both sides of the command, and the parser combines them:
 /// `--prompts a list --prompts b` → `list --prompts a --prompts b`. A prompt's name that begins
 /// with a colon becomes a call of `expand`: `--project :review x` → `expand --project :review x`.
-/// The words of an unknown command stay as they are.
+/// If the command is unknown, the words stay in their order.
 pub(super) fn command_first(
     words: &[OsString],
     position: usize,
     program: &clap::Command,
 ) -> Vec<OsString> {
-    let mut ordered = vec![words[0].clone()];
+    let program_name = words[0].clone();
     let options = words[1..position].iter().cloned();
+    let mut ordered = vec![program_name];
     if begins_with_colon(&words[position]) {
         ordered.push("expand".into());
         ordered.extend(options);
@@ -134,11 +141,13 @@ pub(super) fn command_first(
     ordered
 }
 
-/// Returns 2 for a command with its action, as in `pack add`, otherwise 1.
+/// The commands that have actions, such as `pack add`.
+const COMMANDS_WITH_ACTIONS: [&str; 3] = ["pack", "store", "token"];
+
+/// Returns how many of these words, the first of which is a command, name what the program does: 2
+/// for a command with its action, as in `pack add`, otherwise 1.
 fn number_of_command_words(words: &[OsString]) -> usize {
-    let has_actions = ["pack", "store", "token"]
-        .iter()
-        .any(|name| words[0] == *name);
+    let has_actions = COMMANDS_WITH_ACTIONS.iter().any(|name| words[0] == *name);
     let has_action = has_actions && words.get(1).is_some_and(|word| !is_option(word));
     if has_action { 2 } else { 1 }
 }

@@ -38,6 +38,8 @@ pub(super) struct OpenApi {
 }
 
 impl OpenApi {
+    /// Returns the library with the operations of the chosen documents as prompts. The options for
+    /// the service apply to all of these documents.
     pub(super) fn add_to(&self, library: Library) -> Library {
         let options = OpenApiOptions {
             operations: self.openapi_operation.clone(),
@@ -78,8 +80,9 @@ pub(super) fn header(option: &str) -> Result<SecretHeader, String> {
     })
 }
 
-/// Splits the scheme from the value of a header: `Bearer $TOKEN` → `Bearer` and `$TOKEN`. The
-/// scheme is one word of letters, digits and hyphens.
+/// Splits the value of a header into its scheme and the place of its secret: `Bearer $TOKEN` →
+/// `Bearer`, `$TOKEN`; `$TOKEN` → no scheme, `$TOKEN`. A scheme is one word of letters, digits and
+/// hyphens.
 fn split_scheme(value: &str) -> (Option<&str>, &str) {
     match value.split_once(' ') {
         Some((scheme, place)) if is_scheme(scheme) => (Some(scheme), place.trim_start()),
@@ -92,8 +95,11 @@ fn is_scheme(word: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Parses where the value of a header is: in a file (`@FILE`), or in an environment variable
-/// (`$NAME` or `${NAME}`).
+/// Parses the place of a header's secret: a file (`@FILE`), or an environment variable (`$NAME` or
+/// `${NAME}`).
+///
+/// # Errors
+/// The text names neither. It may be the secret itself, so the error does not repeat it.
 fn header_value(place: &str) -> Result<HeaderValue, String> {
     if let Some(path) = place.strip_prefix('@')
         && !path.is_empty()
@@ -105,10 +111,10 @@ fn header_value(place: &str) -> Result<HeaderValue, String> {
             "its value must not be in the option, where others can see it; {HEADER_FORM}"
         ));
     };
-    let braced = variable
+    let name_in_braces = variable
         .strip_prefix('{')
         .and_then(|name| name.strip_suffix('}'));
-    let name = braced.unwrap_or(variable);
+    let name = name_in_braces.unwrap_or(variable);
     if !is_variable_name(name) {
         return Err(format!(
             "`$` must be followed by the name of an environment variable; {HEADER_FORM}"

@@ -43,7 +43,8 @@ pub(super) enum Task {
 }
 
 impl ParsedLine {
-    /// Returns what a line without a command asks for: the version or, otherwise, the server.
+    /// Returns the task of a line without a command: with `--version` to print the version, else to
+    /// serve.
     fn without_command(options: ProgramOptions) -> ParsedLine {
         let task = if options.version {
             Task::PrintVersion {
@@ -81,7 +82,10 @@ pub(super) fn parse(words: &[OsString]) -> Result<ParsedLine, clap::Error> {
     }
 }
 
-/// Parses a line with a command, or with an unknown option, at this position.
+/// Parses a line whose word at `position` is a command or an unknown option.
+///
+/// # Errors
+/// The line is not valid, or asks for help. The error of an unknown command has a tip.
 fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap::Error> {
     let mut program = program_for(words, position);
     let ordered = command_first(words, position, &program);
@@ -93,15 +97,20 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
     let Some(command) = cli.command else {
         return Ok(ParsedLine::without_command(cli.options));
     };
+    // A command without the option `--json` has an error here.
+    let is_json = matches!(innermost(&matches).try_get_one("json"), Ok(Some(true)));
     Ok(ParsedLine {
         task: Task::Run(Box::new(command)),
         source: PromptSource::of(&matches)?,
-        is_json: matches!(innermost(&matches).try_get_one("json"), Ok(Some(true))),
+        is_json,
     })
 }
 
-/// Returns whether an invalid command line is one of `hook`, perhaps with an option that this
-/// version of the program does not know.
+/// Returns whether a command line that cannot be parsed has the command `hook`, as in
+/// `prompt-expander --project hook codex`.
+///
+/// The agent's config may be from a newer version of this program. So an unknown option before
+/// `hook` is taken for one without a value.
 pub(super) fn is_hook(words: &[OsString]) -> bool {
     let position = if begins_with_command(words) {
         1
@@ -115,15 +124,19 @@ pub(super) fn is_hook(words: &[OsString]) -> bool {
     words.get(position).is_some_and(|word| word == "hook")
 }
 
-/// Returns the program that parses a line with a command at this position.
+/// Returns the definition of the command line for a line with a command at this position.
+///
+/// Only this command gets the options for all commands, and only if the line has options: to define
+/// them takes time.
 fn program_for(words: &[OsString], position: usize) -> clap::Command {
     let has_options = words.iter().any(|word| is_option(word));
-    let is_prompt = begins_with_colon(&words[position]);
-    let mut program = program_with_options(|name| {
-        has_options && (words[position] == name || (is_prompt && name == "expand"))
+    let is_call = begins_with_colon(&words[position]); // `:research` is parsed as `expand :research`
+    let mut program = program_with_options(|command| {
+        has_options && (words[position] == command || (is_call && command == "expand"))
     });
     if !asks_for_help(words) {
-        // An error repeats words of others. Without styles, all escape sequences in it are theirs.
+        // An error repeats the words of the line. Without styles of clap in it, every escape
+        // sequence is one of these words, and is escaped when the error is printed.
         program = program.styles(Styles::plain());
     }
     if !io::stdout().is_terminal() {
@@ -132,13 +145,14 @@ fn program_for(words: &[OsString], position: usize) -> clap::Command {
     program
 }
 
-/// Returns the program. The commands for which `is_described` returns true have the options for all
-/// commands. To describe these options for each command would take longer than everything else at
-/// a start.
-pub(super) fn program_with_options(is_described: impl Fn(&str) -> bool) -> clap::Command {
+/// Returns the definition of the command line. Of the commands that read prompts, those for which
+/// `gets_options` returns true also take the options for all commands, such as `--prompts`.
+///
+/// To define these options for each command would take longer than everything else at a start.
+pub(super) fn program_with_options(gets_options: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let name = command.get_name();
-        if WITHOUT_PROMPTS.contains(&name) || !is_described(name) {
+        if WITHOUT_PROMPTS.contains(&name) || !gets_options(name) {
             return command;
         }
         let is_global = name == "pack"; // its actions have the options, too
@@ -152,8 +166,9 @@ fn asks_for_help(words: &[OsString]) -> bool {
         || words.iter().any(|word| word == "--help" || word == "-h")
 }
 
-/// Adds to an error what the user may have meant: another command or a prompt for an unknown
-/// command, and a key of the settings file for an unknown option of `install`.
+/// Returns the error with a tip, where there is one: for an unknown command (`reserch`) a similar
+/// command or prompt, and for an unknown option of `install` (`--edit`) the key of the settings
+/// file.
 fn with_tip(
     error: clap::Error,
     words: &[OsString],
@@ -166,21 +181,28 @@ fn with_tip(
             let tip = tip_for_unknown_command(words, position, program);
             with_suggestion(error, ContextKind::SuggestedSubcommand, tip)
         }
-        ErrorKind::UnknownArgument if word == "install" => with_key(error),
+        ErrorKind::UnknownArgument if word == "install" => with_tip_for_settings(error),
         _ => error,
     }
 }
 
-/// Replaces a suggestion of clap with a tip.
-fn with_suggestion(mut error: clap::Error, replaced: ContextKind, tip: String) -> clap::Error {
-    error.remove(replaced);
+/// Returns the error with a tip of ours in place of clap's own suggestion, which has the kind
+/// `clap_suggestion`.
+fn with_suggestion(
+    mut error: clap::Error,
+    clap_suggestion: ContextKind,
+    tip: String,
+) -> clap::Error {
+    error.remove(clap_suggestion);
     let tips = ContextValue::StyledStrs(vec![tip.into()]);
     error.insert(ContextKind::Suggested, tips);
     error
 }
 
-/// Adds to the error for an unknown option of `install` the settings key with the same meaning.
-fn with_key(error: clap::Error) -> clap::Error {
+/// Returns the error for an unknown option of `install` with the key of the settings file that has
+/// the meaning of this option: ``write `edit` into config.toml instead`` for `--edit`. Without such
+/// a key, the error stays as it is.
+fn with_tip_for_settings(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
@@ -191,13 +213,16 @@ fn with_key(error: clap::Error) -> clap::Error {
     with_suggestion(error, ContextKind::SuggestedArg, tip)
 }
 
-/// Returns what the user may have meant with the unknown command at this position: a prompt of this
-/// name, or a command or a prompt of a similar name.
+/// Returns a tip about the unknown command at this position: the user may have meant a prompt of
+/// this name (`research` without its colon), or a command or a prompt of a similar name.
+///
+/// The prompts are those that the options before the command select.
 fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::Command) -> String {
     let unknown = words[position].to_string_lossy();
     let input = &words[position + 1..];
-    let mut source = options_in(&words[..position]);
-    let view = load(&mut source).library().view();
+    let mut prompt_source = prompt_source_in(&words[..position]);
+    let library = load(&mut prompt_source).library();
+    let view = library.view();
     if let Ok(found) = view.find(&unknown) {
         return tip_to_expand(&found.name, input);
     }
@@ -206,28 +231,32 @@ fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::
         .map(clap::Command::get_name)
         .collect();
     let prompts = view.list().names();
-    let names = prompts.iter().map(|name| &**name);
-    match closest(&unknown, commands.iter().copied().chain(names)) {
+    let prompt_names = prompts.iter().map(|name| &**name);
+    match closest(&unknown, commands.iter().copied().chain(prompt_names)) {
         None => "`prompt-expander list` shows all prompts".to_owned(),
         Some(name) if commands.contains(&name) => format!("a similar command exists: `{name}`"),
         Some(name) => tip_to_expand(name, input),
     }
 }
 
-/// Returns the options for all commands in the words before a command.
-fn options_in(words: &[OsString]) -> PromptSource {
-    let Ok(matches) = program_without_commands().try_get_matches_from(words) else {
+/// Returns the options for all commands among the words before a command:
+/// `prompt-expander --prompts DIR`. The defaults if these words are not valid.
+fn prompt_source_in(words_before_command: &[OsString]) -> PromptSource {
+    let program = program_without_commands();
+    let Ok(matches) = program.try_get_matches_from(words_before_command) else {
         return PromptSource::default();
     };
     PromptSource::from_arg_matches(&matches).unwrap_or_default()
 }
 
-/// Returns the command that expands a prompt with these words, in a sentence.
+/// Returns a sentence with the command that expands a prompt with this input: `to expand the prompt
+/// …, write …`. The words in the command are quoted for a shell.
 fn tip_to_expand(name: &str, input: &[OsString]) -> String {
     let prompt = format!(":{name}");
     let input: Vec<_> = input.iter().map(|word| word.to_string_lossy()).collect();
     let mut words = vec!["prompt-expander", prompt.as_str()];
     words.extend(input.iter().map(|word| &**word));
+    // Words with NUL cannot be quoted.
     let command = shlex::try_join(words).unwrap_or(format!("prompt-expander {prompt}"));
     format!(
         "to expand the prompt {}, write `{command}`",
