@@ -8,12 +8,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::path::PathBuf;
 
-/// Returns the parser of an agent's name, which also takes its aliases.
+/// Returns the parser of an agent's name, which also takes its aliases. Help and completion list
+/// the names with their titles.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
     PossibleValuesParser::new(AGENTS.map(possible_value))
         .try_map(|name| Agent::named(&name).ok_or("unknown agent"))
 }
 
+/// Returns the name of an agent as a value of an option, with its title as help.
 fn possible_value(agent: &Agent) -> PossibleValue {
     PossibleValue::new(agent.name)
         .help(agent.title)
@@ -27,7 +29,8 @@ pub(super) fn system() -> anyhow::Result<System> {
     Ok(system)
 }
 
-/// Returns the user's folders and the environment, without the variables that are refused.
+/// Returns the user's folders and the environment, as agents see them, with an empty project. A
+/// variable that names a folder in a repository that the user does not trust is left out.
 fn system_without_project() -> System {
     let environment = env::vars_os().filter(|(name, _)| match name.to_str() {
         Some(name) => !user_folders::is_refused(name),

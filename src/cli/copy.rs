@@ -23,14 +23,15 @@ pub(super) struct Copy {
 }
 
 impl Copy {
+    /// Copies the expansion to the clipboard, and prints that it has done so.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
-        let result = clipboard::copy(&expansion.text)?;
+        let message = clipboard::copy(&expansion.text)?;
         if self.json {
             let characters = expansion.text.chars().count();
             return output::print_json(&json!({ "copied": characters }));
         }
-        output::print(&format!("{result}\n").into())?;
+        output::print(&format!("{message}\n").into())?;
         reporter.note_if_any(expansion.note);
         Ok(())
     }

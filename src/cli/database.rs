@@ -23,15 +23,19 @@ pub(super) struct StoreOptions {
     /// Leave a password out of the address, where others could see it: write it into the file that
     /// PGPASSFILE names, or put the whole address into the environment variable
     /// PROMPT_EXPANDER_STORE or into the file of --store-file.
-    #[arg(long, value_name = "URL", value_parser = Unrepeated(address), conflicts_with = "store_file")]
+    #[arg(long, value_name = "URL", value_parser = Unrepeated(address_of_option), conflicts_with = "store_file")]
     store: Option<Address>,
     /// The file with the address of the database, which only you may read
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     store_file: Option<PathBuf>,
 }
 
-/// Parses the address of a database, as `--store` takes it: without a password.
-fn address(text: &str) -> Result<Address, String> {
+/// Parses the address of a database, as `--store` takes it: `postgres://user@host/database`.
+///
+/// # Errors
+/// The address is not valid, or has a password, which other users could see in the list of
+/// processes.
+fn address_of_option(text: &str) -> Result<Address, String> {
     let address = Address::parse(text)?;
     if address.has_password() {
         return Err(format!(
@@ -42,36 +46,50 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 impl StoreOptions {
-    /// Returns the database that is chosen, with the password that PGPASSFILE has for it.
+    /// Returns the address of the chosen database, with the password that PGPASSFILE has for it.
+    ///
+    /// # Errors
+    /// No database is chosen, or its address cannot be read or parsed.
     pub(super) fn required(&self) -> anyhow::Result<Address> {
-        let address = self.address(false).map_err(anyhow::Error::msg)?;
+        let address = self.chosen_database().map_err(anyhow::Error::msg)?;
         address.context("no store is given; choose one with --store URL")
     }
 
-    /// Returns the database that is chosen, with the password that PGPASSFILE has for it; `None` if
-    /// none is chosen. Folders that are given count more than the environment variable.
+    /// Returns the address of the database that has the prompts, with the password that PGPASSFILE
+    /// has for it; `None` if the prompts are in folders. `has_folders` is whether --prompts is
+    /// given, which counts more than the environment variable with a database.
     ///
     /// # Errors
-    /// The address cannot be read or parsed, or --prompts is given, too.
+    /// The address cannot be read or parsed, or both --store and --prompts are given.
     pub(super) fn address(&self, has_folders: bool) -> Result<Option<Address>, String> {
-        let is_given = self.store.is_some() || self.store_file.is_some();
-        if has_folders && is_given {
+        if !has_folders {
+            return self.chosen_database();
+        }
+        let has_options = self.store.is_some() || self.store_file.is_some();
+        if has_options {
             return Err("--store and --prompts exclude each other; leave out one".to_owned());
         }
-        if has_folders {
-            return Ok(None);
-        }
+        Ok(None)
+    }
+
+    /// Returns the address of the chosen database, with the password that PGPASSFILE has for it;
+    /// `None` if no database is chosen.
+    ///
+    /// # Errors
+    /// The address, or the file of PGPASSFILE, cannot be read or parsed.
+    fn chosen_database(&self) -> Result<Option<Address>, String> {
         let Some(address) = self.address_without_passwords()? else {
             return Ok(None);
         };
-        let Some(passwords) = env::var_os(PASSWORDS) else {
+        let Some(password_file) = env::var_os(PASSWORDS) else {
             return Ok(Some(address));
         };
-        let passwords = read_text(Path::new(&passwords), "file of PGPASSFILE")?;
+        let passwords = read_text(Path::new(&password_file), "file of PGPASSFILE")?;
         Ok(Some(address.with_passwords(&passwords)))
     }
 
-    /// Returns the address in --store, --store-file or the environment variable.
+    /// Returns the address in --store, else in the file of --store-file, else in the environment
+    /// variable; `None` without all three. The passwords of PGPASSFILE are not in it yet.
     fn address_without_passwords(&self) -> Result<Option<Address>, String> {
         if let Some(address) = &self.store {
             return Ok(Some(address.clone()));
@@ -87,7 +105,10 @@ impl StoreOptions {
     }
 }
 
-/// Reads a file that only the user may read. `title` is its name in errors.
+/// Reads a file that only the user may read. `title` is its name in errors: `file of PGPASSFILE`.
+///
+/// # Errors
+/// The file cannot be read, others may read it, or it is not UTF-8.
 fn read_text(path: &Path, title: &str) -> Result<String, String> {
     let file = GuardedFile {
         path,
@@ -98,7 +119,8 @@ fn read_text(path: &Path, title: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 
-/// Parses an address. `origin` says in an error where it comes from.
+/// Parses the address of a database. In an error, `origin` says where the address is:
+/// `--store-file`.
 fn parse_address(text: &str, origin: &str) -> Result<Address, String> {
     Address::parse(text).map_err(|problem| format!("{origin} is not valid: {problem}"))
 }

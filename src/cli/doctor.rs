@@ -39,7 +39,7 @@ pub(super) struct Doctor {
     json: bool,
 }
 
-/// Parses a time in seconds: `10`, `0.5`.
+/// Parses a time in seconds, such as `10` or `0.5`: more than 0, and at most an hour.
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(Duration::from_secs_f64(seconds)),
@@ -71,7 +71,8 @@ impl Doctor {
         })
     }
 
-    /// Examines the agents, the library, the team's server and the settings file.
+    /// Examines the agents, or the one that is named, the library, the team's server and the
+    /// settings file.
     fn diagnosis(&self, source: &PromptSource) -> anyhow::Result<Diagnosis> {
         let examination = Examination {
             system: system()?,
@@ -95,7 +96,8 @@ impl Doctor {
         Ok(diagnosis)
     }
 
-    /// Prints a line for each finding or, without --verbose, only for the worst one of each agent.
+    /// Prints a line for each finding. Without --verbose, of the findings about one agent, which
+    /// follow each other, only the worst gets a line.
     fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
         if self.verbose {
             for finding in findings {
@@ -110,21 +112,26 @@ impl Doctor {
     }
 }
 
+/// Returns whether two findings are about the same agent. Findings about no agent, such as those
+/// about the library, belong to no group.
 fn are_about_one_agent(a: &Finding, b: &Finding) -> bool {
     a.agent.is_some() && a.agent == b.agent
 }
 
-/// Returns the first of some findings about an agent, which is the worst, as a line. It ends with
-/// the number of others that say more than that something works.
+/// Returns the findings about one agent as one line: the first, which is the worst, and after it
+/// how many other problems there are: `(2 more: …)`. A finding that something works is no problem.
 fn line_of_group(group: &[Finding]) -> Styled {
-    let line = line_of(&group[0]);
-    let more = group[1..]
+    let [worst, others @ ..] = group else {
+        return Styled::default(); // no group is empty
+    };
+    let line = line_of(worst);
+    let other_problems = others
         .iter()
         .filter(|finding| finding.diagnostic.severity() != Severity::Hint)
         .count();
-    match group[0].agent {
-        Some(agent) if more > 0 => line.plain(format!(
-            " ({more} more: `prompt-expander doctor {agent} -v`)"
+    match worst.agent {
+        Some(agent) if other_problems > 0 => line.plain(format!(
+            " ({other_problems} more: `prompt-expander doctor {agent} -v`)"
         )),
         _ => line,
     }
@@ -173,6 +180,7 @@ struct Level {
     style: Style,
 }
 
+/// Returns the word and the style with which a diagnostic of this severity begins.
 fn level(diagnostic: &Diagnostic) -> Level {
     let (name, style) = match diagnostic.severity() {
         Severity::Error => ("broken", ERROR),

@@ -27,7 +27,10 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Reads the event from standard input, and answers on standard output.
+    /// Reads the event from standard input, and prints the answer.
+    ///
+    /// For an agent, succeeds whatever happens: a failure could block the user's message, so an
+    /// unknown agent, a broken event and even a panic end without output.
     ///
     /// # Errors
     /// Standard input is a terminal, where a person has started this command.
@@ -39,13 +42,15 @@ impl Hook {
         let Some(agent) = agent else {
             return Ok(());
         };
-        panic::set_hook(Box::new(|_| {}));
+        panic::set_hook(Box::new(|_| {})); // a panic prints nothing
+        // After a panic, or without an answer, there is nothing to print.
         let _ = panic::catch_unwind(AssertUnwindSafe(|| answer(agent, source)));
         Ok(())
     }
 }
 
-/// Prints the answer to the event of an agent, unless there is nothing to add to the message.
+/// Prints the answer to the event that an agent has written to standard input. `None` if nothing is
+/// printed: the event is broken, there is nothing to add to the message, or the agent has gone.
 fn answer(agent: &'static Agent, source: &PromptSource) -> Option<()> {
     let text = read_event()?;
     let event = Event::parse(agent, &text)?;
@@ -54,11 +59,11 @@ fn answer(agent: &'static Agent, source: &PromptSource) -> Option<()> {
     output::print_json_line(&answer).ok()
 }
 
-/// Reads all of standard input; `None` if it is not UTF-8, or longer than a line of the server may
-/// be.
+/// Reads all of standard input; `None` if it cannot be read, is not UTF-8, or is longer than
+/// [`MAX_MESSAGE`].
 fn read_event() -> Option<String> {
     let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(MAX_MESSAGE as u64 + 1);
+    let mut stdin = io::stdin().lock().take(MAX_MESSAGE as u64 + 1); // one more shows the excess
     stdin.read_to_end(&mut bytes).ok()?;
     if bytes.len() > MAX_MESSAGE {
         return None;
@@ -66,7 +71,8 @@ fn read_event() -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the error for a person who runs this command at a terminal: how to see an answer.
+/// Returns the error for a person who runs this command at a terminal. It says how to see an answer
+/// or, if `name` is not the name of an agent with a hook, which agents have one.
 fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();

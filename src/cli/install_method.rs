@@ -50,6 +50,9 @@ const PACKAGE_MANAGERS: [PackageManager; 5] = [
 /// package manager.
 const RECEIPT: &str = "share/prompt-expander/installed-by";
 
+/// The names of folders that are caches, or, as `.pnpm`, have folders with versions.
+const CACHE_NAMES: [&str; 5] = ["_npx", ".pnpm", ".cache", "Caches", "Cache"];
+
 /// Returns how this program was installed, such as `installed with npm`. For the copy that
 /// `install` made, this is how the copied program was installed.
 pub(super) fn of_this_program() -> anyhow::Result<String> {
@@ -60,14 +63,18 @@ pub(super) fn of_this_program() -> anyhow::Result<String> {
     }
 }
 
-/// Returns how a program was installed: `installed with npm`, or `installed at` and its path if
-/// no package manager has left a sign.
+/// Returns how a program was installed: `installed with npm`, or `installed at
+/// /opt/prompt-expander` if no package manager has left a sign.
+///
+/// The signs are a folder in the path of the program, or a file beside its folder; see
+/// [`PACKAGE_MANAGERS`] and [`RECEIPT`].
 pub(super) fn install_method(program: &Path) -> String {
     let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
     for manager in &PACKAGE_MANAGERS {
         if !manager.has_installed(&program) {
             continue;
         }
+        // `npx` has run the program from a cache, `npm` has installed it.
         let name = if is_in_cache(&program) {
             manager.runner
         } else {
@@ -101,17 +108,19 @@ fn above_folder_of(program: &Path) -> &Path {
     program.ancestors().nth(2).unwrap_or(program)
 }
 
-/// Returns whether a program is in a build folder or a cache, which can be emptied at any time, or
-/// has its version in its path, as with pnpm.
+/// Returns whether the path of a program will not last: the program is in a cache or a build
+/// folder, which can be emptied at any time, or its version is in the path, as with pnpm.
+///
+/// A folder is known as a cache by its name, or by the file `CACHEDIR.TAG` in it.
 pub(super) fn is_in_cache(program: &Path) -> bool {
-    const CACHES: [&str; 5] = ["_npx", ".pnpm", ".cache", "Caches", "Cache"];
     let has_cache_name = program
         .components()
-        .any(|part| CACHES.iter().any(|name| part.as_os_str() == *name));
+        .any(|part| CACHE_NAMES.iter().any(|name| part.as_os_str() == *name));
     has_cache_name || program.ancestors().skip(1).any(is_marked_as_cache)
 }
 
-/// Returns whether a folder is marked as a cache. uv marks each virtual environment, which is none.
+/// Returns whether a folder is marked as a cache with the file `CACHEDIR.TAG`. uv marks virtual
+/// environments like that, too, which are no caches.
 fn is_marked_as_cache(folder: &Path) -> bool {
     folder.join("CACHEDIR.TAG").is_file() && !folder.join("pyvenv.cfg").is_file()
 }
@@ -124,7 +133,8 @@ pub(super) struct CopyRecord {
 }
 
 impl CopyRecord {
-    /// Reads the record. `None` if there is no copy.
+    /// Reads the record from its file, which has the path of the copy in its first line, and the
+    /// origin in its second. `None` if there is no record.
     pub(super) fn read() -> Option<CopyRecord> {
         let text = whole_file::read_text(&CopyRecord::path()?).ok()?;
         let (copy, origin) = text.split_once('\n')?;
@@ -134,7 +144,7 @@ impl CopyRecord {
         })
     }
 
-    /// Writes the record in place of the one before.
+    /// Writes the record, in place of an earlier one, so that only the user can read it.
     pub(super) fn write(&self) -> io::Result<()> {
         let text = format!("{}\n{}\n", self.copy.display(), self.origin);
         let path = CopyRecord::path().unwrap_or_default();
@@ -146,6 +156,7 @@ impl CopyRecord {
         fs::remove_file(CopyRecord::path().unwrap_or_default())
     }
 
+    /// Returns the file of the record; `None` if the home directory is unknown.
     fn path() -> Option<PathBuf> {
         Some(user_folders::state()?.join("copied-program"))
     }

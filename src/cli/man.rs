@@ -10,6 +10,7 @@ Examples:
   prompt-expander man | man -l -
   prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
 
+/// Prints the manual page as roff, for `man`.
 pub(super) fn run() -> anyhow::Result<()> {
     output::print_verbatim(PAGE.as_bytes())
 }

@@ -25,6 +25,8 @@ pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
     }
 }
 
+/// Returns the program of the pager and its arguments: `less -R` → `less`, `-R`. There is always at
+/// least the program.
 fn pager_words() -> Vec<OsString> {
     match env::var_os("PAGER") {
         Some(pager) if !pager.is_empty() => words(&pager),
@@ -32,7 +34,8 @@ fn pager_words() -> Vec<OsString> {
     }
 }
 
-/// Runs a pager until the user closes it. Returns whether it has shown the text.
+/// Shows a text with a pager, which is a program and its arguments, until the user closes it.
+/// Returns false if the pager cannot be started, or fails.
 fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::piped());
@@ -43,7 +46,7 @@ fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
         return Ok(false);
     };
     if let Some(mut input) = pager.stdin.take() {
-        // The user may close the pager before the end.
+        // It fails if the user closes the pager before the end.
         let _ = input.write_all(text.for_terminal().as_bytes());
     }
     Ok(pager.wait()?.success())

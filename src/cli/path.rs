@@ -24,6 +24,7 @@ pub(super) struct PathOf {
 }
 
 impl PathOf {
+    /// Prints the path of the prompt's file or, without a name, of the folder for new prompts.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let path = match &self.name {
             Some(name) => file_of_prompt(source, name, reporter)?,
@@ -44,10 +45,10 @@ impl PathOf {
     }
 }
 
-/// Returns the path of a prompt's file.
+/// Returns the path of the file of the prompt `name`.
 ///
 /// # Errors
-/// There is no such prompt, or it has no file.
+/// There is no such prompt, or it has no file, as a built-in prompt. The error says what to do.
 fn file_of_prompt(
     source: &PromptSource,
     name: &str,
@@ -72,15 +73,17 @@ pub(super) fn location(found: &Found) -> String {
     }
 }
 
-/// Prints a path: to a person as messages show it, to a script byte for byte.
+/// Prints a path: at a terminal as messages show it, else byte for byte, for a script.
 pub(super) fn print(path: &Path) -> anyhow::Result<()> {
     print_done("", path)
 }
 
-/// Prints a path, and to a person before it what was done: `removed `.
-pub(super) fn print_done(done: &str, path: &Path) -> anyhow::Result<()> {
-    if output::terminal_width().is_some() {
-        return output::print(&format!("{done}{}\n", shown(path)).into());
+/// Prints a path after what was done with it, such as `removed `. Only a terminal gets these words;
+/// a script gets the path alone, byte for byte.
+pub(super) fn print_done(action: &str, path: &Path) -> anyhow::Result<()> {
+    let is_at_terminal = output::terminal_width().is_some();
+    if is_at_terminal {
+        return output::print(&format!("{action}{}\n", shown(path)).into());
     }
     output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
 }

@@ -47,8 +47,8 @@ pub(super) struct ServeCommand {
 }
 
 impl ServeCommand {
-    /// Serves over HTTP until the process is told to stop, or else on standard input and output
-    /// until the end of input.
+    /// With --http, serves over HTTP until the process is told to stop; without, on standard input
+    /// and output until the end of input.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.http.clone() {
@@ -60,7 +60,10 @@ impl ServeCommand {
 }
 
 impl Serve {
-    /// Serves on standard input and output until the end of input.
+    /// Serves on standard input and output until the end of input. An option that is not given has
+    /// the value of the settings file.
+    ///
+    /// A tap or a log that cannot be opened is only a warning.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let serve = self.or(source.settings.serve.clone());
         serve.start_log(reporter);
@@ -84,7 +87,8 @@ impl Serve {
         Ok(())
     }
 
-    /// Returns the library that is served. The prompts of the team are kept up to date from now on.
+    /// Returns the library to serve, which keeps as many earlier versions as --history says. Starts
+    /// to keep the prompts of the team up to date.
     fn library(&self, source: &PromptSource) -> Arc<Library> {
         let versions = self.history.unwrap_or(VERSIONS);
         let library = Arc::new(source.library().with_history(versions));
@@ -95,6 +99,8 @@ impl Serve {
         library
     }
 
+    /// Returns the server of a library. A request that may wait for `wait_threshold`, or for
+    /// longer, is replied to in a job.
     fn server(&self, library: Arc<Library>, wait_threshold: MayWait) -> Server {
         let settings = Settings {
             may_edit: self.edit,
@@ -106,7 +112,8 @@ impl Serve {
         Server::new(library, settings)
     }
 
-    /// Opens the file of `--tap`, which records the conversation.
+    /// Opens the file of `--tap`, which records the messages from and to clients. `None` without
+    /// the option, or if `doctor` examines this server.
     ///
     /// # Errors
     /// Returns why the file cannot be written to.
@@ -118,10 +125,10 @@ impl Serve {
         Ok(file.map(|file| Tap::new(file, output::print_warning)))
     }
 
-    /// Starts the log that the options choose, if they choose one. Warns if its file cannot be
-    /// written to.
+    /// Starts the log, if an option asks for one: in the file of --log-file, else on standard
+    /// error. If the file cannot be written to, warns and logs nothing.
     fn start_log(&self, reporter: &Reporter) {
-        let Some(level) = self.level_of_log() else {
+        let Some(max_level) = self.level_of_log() else {
             return;
         };
         let format = self.log_format.unwrap_or(LogFormat::Text);
@@ -132,7 +139,7 @@ impl Serve {
             Some(Err(problem)) => return reporter.warn(&problem),
         };
         let log = tracing_subscriber::fmt()
-            .with_max_level(level)
+            .with_max_level(max_level)
             .with_target(false)
             .with_ansi(false)
             .with_writer(writer)
@@ -145,12 +152,14 @@ impl Serve {
         log_start();
     }
 
+    /// Returns what to log: the level of --log-level, or `info` if only another option of the log
+    /// is given. `None` without such options: nothing is logged.
     fn level_of_log(&self) -> Option<LevelFilter> {
-        let has_log = self.log_file.is_some() || self.log_format.is_some();
-        match self.log_level {
-            None if has_log => Some(LevelFilter::INFO),
-            level => level,
+        let has_other_option = self.log_file.is_some() || self.log_format.is_some();
+        if self.log_level.is_none() && has_other_option {
+            return Some(LevelFilter::INFO);
         }
+        self.log_level
     }
 }
 
@@ -161,7 +170,8 @@ fn escaping_of(format: LogFormat) -> Escaping {
     }
 }
 
-/// Logs how the server was started, without passwords.
+/// Logs how the server was started: its version, process, arguments without passwords, and working
+/// directory.
 fn log_start() {
     let mut arguments = Vec::new();
     for argument in env::args_os().skip(1) {

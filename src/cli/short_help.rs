@@ -46,6 +46,7 @@ pub(super) fn text(program: &Command) -> Styled {
     text
 }
 
+/// Returns the first line of the help of a command; an empty text if it has none.
 fn summary(command: &Command) -> String {
     match command.get_about() {
         Some(summary) => summary.to_string(),

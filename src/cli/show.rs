@@ -24,11 +24,12 @@ pub(super) struct Show {
 }
 
 impl Show {
+    /// Prints the file of the prompt byte for byte or, with --json, as an object with its text.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let view = source.library_with_warnings(reporter).view();
         if self.json {
-            let shown = api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?;
-            return output::print_json(&shown);
+            let object = api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?;
+            return output::print_json(&object);
         }
         let found = view
             .find(&self.name)
@@ -37,7 +38,8 @@ impl Show {
     }
 }
 
-/// Returns the bytes of a prompt's file, even if that cannot be a prompt; else its text.
+/// Returns what `show` prints of a prompt: the bytes of its file, even if they are not UTF-8, or
+/// the text of a prompt that is in no file of the user.
 fn bytes(found: &Found) -> anyhow::Result<Vec<u8>> {
     let place = found.place();
     match place.file {

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// user may not expect it.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Returns all of standard input. `purpose` is what the limit of bytes is for.
+/// Returns all of standard input. `limit` is the maximum number of bytes, and `purpose` names in an
+/// error what has this limit: `a prompt`. A person gets a note if nothing arrives for a second.
 ///
 /// # Errors
 /// The input cannot be read, is longer than the limit, or is not UTF-8.
@@ -35,41 +36,43 @@ pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::
     })
 }
 
-/// Starts to wait for standard input. If the returned sender still exists after a second, a note
-/// says what the program waits for.
+/// Prints a note that the program reads standard input, unless the returned sender is dropped
+/// within a second.
 fn note_silence() -> Sender<()> {
-    let (silence, arrival) = mpsc::channel::<()>();
+    let (silence, end_of_silence) = mpsc::channel::<()>();
     // If the thread cannot be started, there is no note.
     let _ = thread::Builder::new().spawn(move || {
-        if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+        // Nothing is ever sent: a dropped sender ends the wait with another error.
+        if end_of_silence.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             output::print_note("reading standard input; end it, or add `< /dev/null`");
         }
     });
     silence
 }
 
-/// Reads standard input, but at most one byte more than `limit`. Drops `silence` when the first
-/// bytes or the end have arrived.
+/// Reads standard input up to its end, but at most one byte more than `limit`, by which the caller
+/// sees that the input is too long. Drops `silence`, which stops the note, when the first bytes or
+/// the end have arrived.
 fn read_bytes(limit: usize, silence: Option<Sender<()>>) -> io::Result<Vec<u8>> {
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
     while let Err(error) = stdin.fill_buf() {
-        wait(stdin.get_ref(), error)?;
+        wait_if_non_blocking(stdin.get_ref(), error)?;
     }
     drop(silence);
     let mut bytes = Vec::new();
     while let Err(error) = stdin.read_to_end(&mut bytes) {
-        wait(stdin.get_ref(), error)?;
+        wait_if_non_blocking(stdin.get_ref(), error)?;
     }
     Ok(bytes)
 }
 
-/// Waits until something can be read, if the process that started this one has made standard input
-/// non-blocking.
+/// Waits until something can be read, after a read has failed only because standard input is
+/// non-blocking. The process that started this one may have made it so.
 ///
 /// # Errors
-/// Returns any other error of standard input.
+/// Returns the error of the read if it has another reason.
 #[cfg(unix)]
-fn wait(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
+fn wait_if_non_blocking(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
     if error.kind() != ErrorKind::WouldBlock {
         return Err(error);
@@ -79,6 +82,6 @@ fn wait(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn wait(_: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
+fn wait_if_non_blocking(_: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
     Err(error)
 }

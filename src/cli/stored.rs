@@ -17,27 +17,30 @@ pub(super) struct NewText<'t> {
     pub(super) text: &'t str,
 }
 
-/// Writes a text, and returns where it is.
+/// Writes the new text of a prompt to its store, prints the warnings about the text, and returns
+/// the path that stands for the prompt there.
 ///
 /// # Errors
-/// The store does not take it, or the prompt has changed meanwhile.
+/// The store does not take the text, or somebody else has changed the prompt since its expected
+/// revision.
 pub(super) fn write(
     editor: &Editor<'_>,
     new: NewText<'_>,
     reporter: &Reporter,
 ) -> Result<PathBuf, Diagnostic> {
     let authorship = Authorship::default();
-    let written = match new.expected {
+    let change = match new.expected {
         Some(expected) => editor.update(new.name, expected, new.text, &authorship)?,
         None => editor.create(new.name, new.text, &authorship)?,
     };
-    reporter.warn_all(written.warnings);
+    reporter.warn_all(change.warnings);
     let prompt = editor.in_store(new.name);
     Ok(prompt.map(|found| found.place().path()).unwrap_or_default())
 }
 
-/// Opens a text in the user's editor, then writes it. Returns where it is; `None` if the user has
-/// not changed it.
+/// Opens the text of a prompt in the user's editor, then writes what the user has made of it.
+/// Returns the path that stands for the prompt in its store; `None` if the user has changed
+/// nothing.
 ///
 /// # Errors
 /// The editor fails, or the text cannot be written. The text stays in a file that the error names.

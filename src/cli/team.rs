@@ -30,8 +30,12 @@ pub(super) fn open(keys: TeamKeys, folder: &Path) -> Result<Option<Arc<Team>>, S
     Ok(Some(Arc::new(Team::new(url, headers, &caches))))
 }
 
-/// Returns where the token is: in a variable that a key names, in a file that a key names, or in
-/// the file `team-token` next to the settings file, if there is one.
+/// Returns where the team's token is: in the environment variable that a key names, else in the
+/// file that a key names or, without such a key, the file `team-token` in `folder`, the folder of
+/// the settings file. `None` if there is no token.
+///
+/// # Errors
+/// Other users may read the file, even if the token is in a variable.
 fn token(keys: &TeamKeys, folder: &Path) -> Result<Option<HeaderValue>, String> {
     let Some(file) = token_file(keys, folder) else {
         return Ok(keys.token_variable.clone().map(HeaderValue::Variable));
@@ -48,21 +52,26 @@ fn token(keys: &TeamKeys, folder: &Path) -> Result<Option<HeaderValue>, String> 
     }
 }
 
+/// Returns the file with the team's token: the one that a key names, else `team-token` in the
+/// folder of the settings file, if it exists.
 fn token_file(keys: &TeamKeys, folder: &Path) -> Option<PathBuf> {
     if let Some(file) = &keys.token_file {
         return Some(absolute(file));
     }
     let file = folder.join("team-token");
-    file.exists().then_some(file)
+    if file.exists() { Some(file) } else { None }
 }
 
+/// Returns whether the permissions of a file let other users read, change or run it. A missing file
+/// does not.
 #[cfg(unix)]
 fn is_readable_by_others(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let Ok(metadata) = file.metadata() else {
         return false;
     };
-    metadata.permissions().mode() & 0o077 != 0
+    const GROUP_AND_OTHERS: u32 = 0o077;
+    metadata.permissions().mode() & GROUP_AND_OTHERS != 0
 }
 
 #[cfg(not(unix))]

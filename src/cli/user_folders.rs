@@ -35,18 +35,19 @@ pub(super) fn config() -> Option<PathBuf> {
     Some(system_config()?.join("prompt-expander"))
 }
 
-/// Returns the configuration folder of the system.
+/// Returns the user's configuration folder, which all programs share: `~/.config` on Linux.
 pub(super) fn system_config() -> Option<PathBuf> {
     unless_refused("XDG_CONFIG_HOME", dirs::config_dir()?)
 }
 
-/// Returns the folder for this program in the system's folder for data.
+/// Returns this program's folder for data: `~/.local/share/prompt-expander` on Linux.
 pub(super) fn data() -> Option<PathBuf> {
     let folder = unless_refused("XDG_DATA_HOME", dirs::data_local_dir()?)?;
     Some(folder.join("prompt-expander"))
 }
 
-/// Returns the folder for what the program itself stores, such as keys.
+/// Returns the folder for what the program itself stores, such as keys:
+/// `~/.local/state/prompt-expander` on Linux. A system without such folders has it in [`data`].
 pub(super) fn state() -> Option<PathBuf> {
     let Some(folder) = dirs::state_dir() else {
         return data();
@@ -54,20 +55,22 @@ pub(super) fn state() -> Option<PathBuf> {
     Some(unless_refused("XDG_STATE_HOME", folder)?.join("prompt-expander"))
 }
 
-/// Returns the system's folder for caches.
+/// Returns the user's folder for caches, which all programs share: `~/.cache` on Linux.
 #[cfg(feature = "openapi")]
 pub(super) fn system_cache() -> Option<PathBuf> {
     unless_refused("XDG_CACHE_HOME", dirs::cache_dir()?)
 }
 
-/// Returns the folders of prompts that the environment variable names, as absolute paths.
+/// Returns the folders of prompts that the environment variable names, as absolute paths, without
+/// those in a repository that the user does not trust.
 pub(super) fn prompts() -> Vec<PathBuf> {
     let mut folders = listed_prompts();
-    folders.retain(|folder| !is_in_clone(folder));
+    folders.retain(|folder| !is_in_untrusted_repository(folder));
     folders
 }
 
-/// Returns the folders of prompts that the environment variable names, even if they are refused.
+/// Returns the folders of prompts that the environment variable names, as absolute paths, even
+/// those in a repository that the user does not trust.
 fn listed_prompts() -> Vec<PathBuf> {
     let Some(value) = env::var_os(PROMPTS_VARIABLE) else {
         return Vec::new();
@@ -86,7 +89,7 @@ fn listed_prompts() -> Vec<PathBuf> {
 pub(super) fn problems() -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for folder in listed_prompts() {
-        if is_in_clone(&folder) {
+        if is_in_untrusted_repository(&folder) {
             problems.push(refusal(PROMPTS_VARIABLE, &folder));
         }
     }
@@ -96,12 +99,13 @@ pub(super) fn problems() -> Vec<Diagnostic> {
         }
     }
     let home = dirs::home_dir().unwrap_or_default();
-    if !is_usual_home(&home) && is_in_clone(&home) {
+    if !is_usual_home(&home) && is_in_untrusted_repository(&home) {
         problems.push(refusal("HOME", &home));
     }
     problems
 }
 
+/// Returns the error that a variable is ignored because it names this folder.
 fn refusal(variable: &str, folder: &Path) -> Diagnostic {
     let message = format!(
         "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
@@ -112,25 +116,35 @@ fn refusal(variable: &str, folder: &Path) -> Diagnostic {
     Diagnostic::error(None, message, fix)
 }
 
-/// Returns `folder`, which `variable` may have named. If the variable is refused, returns its
-/// default instead; if that is unknown, `None`.
+/// Returns `folder`, which the system has found by this variable, unless the folder is in a
+/// repository that the user does not trust.
+///
+/// If the variable is ignored, returns its default: `~/.config` for `XDG_CONFIG_HOME`. `None` if
+/// the home directory, where the default would be, is unknown or in such a repository.
 fn unless_refused(variable: &str, folder: PathBuf) -> Option<PathBuf> {
     if is_refused(variable) {
         return Some(usual_home()?.join(default_of(variable)?));
     }
-    let is_named = env::var_os(variable).is_some_and(|value| Path::new(&value).is_absolute());
-    if !is_named && usual_home().is_none() && is_in_clone(&folder) {
-        return None; // it is the default in a home directory that cannot be trusted
+    // A relative path in the variable does not count.
+    let is_from_variable =
+        env::var_os(variable).is_some_and(|value| Path::new(&value).is_absolute());
+    let is_below_unusual_home = !is_from_variable && usual_home().is_none();
+    if is_below_unusual_home && is_in_untrusted_repository(&folder) {
+        return None;
     }
     Some(folder)
 }
 
-/// Returns whether a variable is ignored because of the folder that it names.
+/// Returns whether a variable is ignored because it names a folder in a repository that the user
+/// does not trust.
 pub(super) fn is_refused(variable: &str) -> bool {
     refused_folder(variable).is_some()
 }
 
-/// Returns the folder that a variable names, if the variable is ignored because of it.
+/// Returns the folder that a variable names, if the variable is ignored because of that folder: it
+/// is in a repository that the user does not trust, and is not the default.
+///
+/// `None` if the variable is used, has no value, or is none of [`VARIABLES`].
 fn refused_folder(variable: &str) -> Option<PathBuf> {
     let default = default_of(variable)?;
     let value = env::var_os(variable)?;
@@ -139,30 +153,33 @@ fn refused_folder(variable: &str) -> Option<PathBuf> {
     }
     let folder = PathBuf::from(value);
     let is_default = usual_home().is_some_and(|home| home.join(default) == folder);
-    if is_default || !is_in_clone(&folder) {
+    if is_default || !is_in_untrusted_repository(&folder) {
         return None;
     }
     Some(folder)
 }
 
-/// Returns the default of a variable, below the home directory.
+/// Returns the default folder of a variable, as a path below the home directory: `.config` for
+/// `XDG_CONFIG_HOME`. `None` if the variable is none of [`VARIABLES`].
 fn default_of(variable: &str) -> Option<&'static str> {
     let (_, default) = VARIABLES.iter().find(|(name, _)| *name == variable)?;
     Some(default)
 }
 
-/// Returns whether a folder is in a clone: it, or a link on the way to it, is in the repository of
-/// the working directory (without a repository, in that directory), and the user does not trust it.
-fn is_in_clone(folder: &Path) -> bool {
-    let Some(clone) = working_repository() else {
+/// Returns whether a folder, or a link on the way to the folder, is in the repository of the
+/// working directory, and the user does not trust this repository. Without a repository, the
+/// working directory counts as one.
+fn is_in_untrusted_repository(folder: &Path) -> bool {
+    let Some(repository) = working_repository() else {
         return false;
     };
     let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    leads_through(&folder, &clone) && !is_trusted(&clone)
+    leads_through(&folder, &repository) && !is_trusted(&repository)
 }
 
-/// Returns the repository of the working directory, else that directory; `None` if the home
-/// directory is in it.
+/// Returns the root of the repository that the working directory is in; without a repository, the
+/// working directory itself. `None` if the home directory is below that root, because then the
+/// user's own folders are there, too.
 fn working_repository() -> Option<PathBuf> {
     let working = fs::canonicalize(env::current_dir().ok()?).ok()?;
     let home = usual_home().and_then(|home| fs::canonicalize(home).ok());
@@ -173,8 +190,10 @@ fn working_repository() -> Option<PathBuf> {
     }
 }
 
-/// Returns whether the settings file in its usual place trusts a repository. No variable counts,
-/// because this decides which variables count.
+/// Returns whether the settings file in its usual place has this repository in its list `trusted`.
+///
+/// Reads no variable such as `XDG_CONFIG_HOME` for the place, because the answer decides which
+/// variables count.
 fn is_trusted(repository: &Path) -> bool {
     let Some(home) = usual_home() else {
         return false;
@@ -189,7 +208,8 @@ fn is_trusted(repository: &Path) -> bool {
     roots.iter().any(|root| Path::new(root) == repository)
 }
 
-/// Returns the home directory, unless `HOME` has a value that no login sets.
+/// Returns the home directory; `None` if it is unknown, or `HOME` has a value that no login sets,
+/// such as `.` or `/proc/self/cwd`.
 pub(super) fn usual_home() -> Option<PathBuf> {
     let home = dirs::home_dir()?;
     if is_usual_home(&home) {
@@ -199,26 +219,29 @@ pub(super) fn usual_home() -> Option<PathBuf> {
     }
 }
 
-/// Returns whether a home directory is one that a login sets. A path through `/proc` or `/dev` can
-/// name the working directory, whichever that is, and so can one with `..`.
+/// Returns whether a home directory is one that a login may have set: an absolute path that cannot
+/// depend on the working directory, as `/proc/self/cwd` and paths with `..` can.
 fn is_usual_home(home: &Path) -> bool {
     let is_in_system = home.starts_with("/proc") || home.starts_with("/dev");
     home.is_absolute() && !is_in_system && !has_parents(home)
 }
 
+/// Returns whether a path has a part `..`.
 fn has_parents(path: &Path) -> bool {
     path.components().any(|part| part == Component::ParentDir)
 }
 
-/// Returns whether only the user can have written a file: it is in their configuration folder, or
-/// in no project. An agent's config in a project may name another file, or another configuration
-/// folder.
+/// Returns whether a settings file is the user's own, which no author of a repository can have
+/// written: the file is in the user's configuration folder, or in no project.
+///
+/// The path alone does not say it, because an agent's config in a cloned repository can name any
+/// file with --config, or a configuration folder with `XDG_CONFIG_HOME`.
 pub(super) fn is_own(file: &Path) -> bool {
     is_in_usual_config(file) || !is_in_project(file)
 }
 
-/// Returns whether a file is in the configuration folder that is used without a variable. With
-/// `..`, a path need not end where it begins.
+/// Returns whether a file is in the configuration folder that is used without the variable
+/// `XDG_CONFIG_HOME`. A path with `..` is not, because it can leave that folder again.
 fn is_in_usual_config(file: &Path) -> bool {
     if has_parents(file) {
         return false;
@@ -227,14 +250,15 @@ fn is_in_usual_config(file: &Path) -> bool {
     if file.starts_with(home.join(".config")) {
         return true;
     }
-    if cfg!(unix) && env::var_os("XDG_CONFIG_HOME").is_some() {
+    let is_folder_from_variable = cfg!(unix) && env::var_os("XDG_CONFIG_HOME").is_some();
+    if is_folder_from_variable {
         return false;
     }
     dirs::config_dir().is_some_and(|folder| file.starts_with(folder))
 }
 
-/// Returns whether a file is below a project: a git repository other than the home directory, or
-/// the working directory.
+/// Returns whether a file is in a project, at any depth. A project is a git repository or the
+/// working directory, but never the home directory.
 fn is_in_project(file: &Path) -> bool {
     let file = canonical(file.to_owned());
     let home = canonical(dirs::home_dir().unwrap_or_default());
@@ -248,13 +272,13 @@ fn is_in_project(file: &Path) -> bool {
     false
 }
 
-/// Returns the path without links. It is unchanged if there is no such file.
+/// Returns the absolute path without links; the same path if there is no such file.
 fn canonical(path: PathBuf) -> PathBuf {
     fs::canonicalize(&path).unwrap_or(path)
 }
 
-/// Returns the roots of the repositories that a settings file of the user trusts; none if the file
-/// cannot be read or is in a project.
+/// Returns the list `trusted` of a settings file: the roots of the repositories that the user
+/// trusts. It is empty if the file is not the user's own, or cannot be read or parsed.
 pub(super) fn trusted(settings: &Path) -> Vec<String> {
     if !is_own(settings) {
         return Vec::new();
@@ -268,8 +292,8 @@ pub(super) fn trusted(settings: &Path) -> Vec<String> {
     document.get(TRUSTED).and_then(texts).unwrap_or_default()
 }
 
-/// Returns the texts of a key that has one text, or a list of them; `None` if it has something
-/// else.
+/// Returns the texts that are the value of a key: `"a"` → `a`, and `["a", "b"]` → `a`, `b`. `None`
+/// for any other value, such as `["a", 1]`.
 pub(super) fn texts(item: &Item) -> Option<Vec<String>> {
     if let Some(text) = item.as_str() {
         return Some(vec![text.to_owned()]);
@@ -281,14 +305,14 @@ pub(super) fn texts(item: &Item) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// Returns the absolute path. `~/` is the home directory even where no shell has expanded it, as in
-/// an agent's config.
+/// Returns the absolute path of `path`: `~/prompts` → `/home/ann/prompts`. `~` is the home
+/// directory, because no shell expands it in an agent's config.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     let mut expanded = path.to_owned();
-    if let Ok(below) = path.strip_prefix("~")
+    if let Ok(path_in_home) = path.strip_prefix("~")
         && let Some(home) = dirs::home_dir()
     {
-        expanded = home.join(below);
+        expanded = home.join(path_in_home);
     }
     path::absolute(&expanded).unwrap_or(expanded)
 }

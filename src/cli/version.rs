@@ -5,21 +5,26 @@ use super::install_method;
 use super::output;
 use serde_json::json;
 
-/// Prints the version in two lines, or as one JSON object.
+/// Prints the version, and how the program was installed, in two lines or as one JSON object:
+///
+/// ```text
+/// prompt-expander 1.2.0 (0123abc 2025-01-31)
+/// installed with npm
+/// ```
 pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     // Set by `build.rs` in a checkout.
     let commit = option_env!("PROMPT_EXPANDER_COMMIT");
     let date = option_env!("PROMPT_EXPANDER_DATE");
-    let installed = install_method::of_this_program()?;
+    let install_method = install_method::of_this_program()?;
     if is_json {
         return output::print_json(
-            &json!({ "version": version, "commit": commit, "date": date, "installed": installed }),
+            &json!({ "version": version, "commit": commit, "date": date, "installed": install_method }),
         );
     }
     let mut line = format!("prompt-expander {version}");
     if let (Some(commit), Some(date)) = (commit, date) {
         line += &format!(" ({commit} {date})");
     }
-    output::print(&format!("{line}\n{installed}\n").into())
+    output::print(&format!("{line}\n{install_method}\n").into())
 }

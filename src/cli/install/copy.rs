@@ -13,16 +13,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns the absolute path of this program that stays the same after an update. If a symlink on
-/// `PATH` leads to this program, that is the symlink, because its target may be renamed.
+/// Returns an absolute path of this program that is still right after an update: the path of a
+/// symlink on `PATH` that leads to this program, if there is one, because an update may rename the
+/// target; else the path of the file.
 ///
 /// # Errors
 /// The program has another file name than `prompt-expander`, so that `uninstall` and `doctor` would
 /// not recognize its registration.
 pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
     let executable = env::current_exe().context("the file of this program cannot be found")?;
-    let program = possible_paths()
-        .into_iter()
+    let mut paths = possible_paths().into_iter();
+    let program = paths
         .find(|path| is_same_file(path, &executable))
         .unwrap_or(executable);
     let has_our_name = program
@@ -38,21 +39,23 @@ pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// Returns the paths at which this program may be, the most lasting one first: those on `PATH`,
-/// then the path with which it was called.
+/// Returns the paths at which this program may be, the most lasting one first: its name in each
+/// folder of `PATH`, then the path with which it was called, as in `./prompt-expander`.
 fn possible_paths() -> Vec<PathBuf> {
     let path_variable = env::var_os("PATH").unwrap_or_default();
     let mut paths: Vec<PathBuf> = env::split_paths(&path_variable)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(file_name()))
         .collect();
-    let called = PathBuf::from(env::args_os().next().unwrap_or_default());
-    if called.components().count() > 1 {
-        paths.push(absolute(&called));
+    let program_word = PathBuf::from(env::args_os().next().unwrap_or_default());
+    let is_path = program_word.components().count() > 1;
+    if is_path {
+        paths.push(absolute(&program_word));
     }
     paths
 }
 
+/// Returns the usual name of this program's file: `prompt-expander`, on Windows with `.exe`.
 fn file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
 }
@@ -66,8 +69,9 @@ pub(super) enum CopyChange {
 }
 
 impl CopyChange {
-    /// Returns the copy to make of a program in a cache or a build folder. `None` if the program
-    /// stays where it is.
+    /// Returns the copy to make of a program in a cache or a build folder, from which it may
+    /// disappear: `~/.local/bin/prompt-expander`. `None` if the program stays where it is, or the
+    /// home directory is unknown.
     pub(super) fn of_program(program: &Path) -> Option<CopyChange> {
         if !is_in_cache(program) {
             return None;
@@ -78,7 +82,10 @@ impl CopyChange {
             dirs::home_dir()?.join(".local").join("bin")
         };
         let copy = folder.join(file_name());
-        (copy != program).then(|| CopyChange::Make {
+        if copy == program {
+            return None;
+        }
+        Some(CopyChange::Make {
             program: program.to_owned(),
             copy,
         })
@@ -87,7 +94,10 @@ impl CopyChange {
     /// Returns the removal of the copy that `install` made, if it still exists.
     pub(super) fn removal() -> Option<CopyChange> {
         let copy = CopyRecord::read()?.copy;
-        copy.is_file().then_some(CopyChange::Remove { copy })
+        if !copy.is_file() {
+            return None;
+        }
+        Some(CopyChange::Remove { copy })
     }
 
     /// Returns the path of the copy.
@@ -97,7 +107,10 @@ impl CopyChange {
         }
     }
 
-    /// Makes or removes the copy, and its record.
+    /// Makes or removes the copy, and the record that says where the copy is.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed.
     pub(super) fn carry_out(&self) -> anyhow::Result<()> {
         let result = match self {
             CopyChange::Make { program, copy } => make_copy(program, copy),
@@ -114,6 +127,8 @@ impl CopyChange {
     }
 }
 
+/// Copies a program, in place of an earlier copy, and records where the copy is and how the program
+/// was installed.
 fn make_copy(program: &Path, copy: &Path) -> io::Result<()> {
     PendingFile::write(copy, &fs::read(program)?, FileAccess::Program)?.replace()?;
     let record = CopyRecord {

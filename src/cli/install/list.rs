@@ -20,8 +20,8 @@ pub(super) fn has_something(status: &RegistrationStatus) -> bool {
     !status.registrations.is_empty() || !status.hooks.is_empty() || !status.errors.is_empty()
 }
 
-/// Prints the agents that are on this machine or have something registered, and what that is; as
-/// JSON, all of them.
+/// Prints what is registered with each agent, for agents that are on this machine or have something
+/// registered. As JSON, prints all agents. Warns of files that cannot be read.
 pub(super) fn print(
     statuses: &[RegistrationStatus],
     is_json: bool,
@@ -44,8 +44,8 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Returns a row for each registered server and hook of an agent, or one that says that there is
-/// none.
+/// Returns a row for each server and each hook that is registered with an agent; without any, one
+/// row that says so, or that the agent's config cannot be read.
 fn rows_of(status: &RegistrationStatus) -> Vec<AgentRow> {
     let agent = status.agent.name;
     let mut rows = Vec::new();
@@ -78,24 +78,36 @@ fn rows_of(status: &RegistrationStatus) -> Vec<AgentRow> {
     rows
 }
 
-/// Returns rows as lines: on a terminal in columns below a header, else separated by tabs.
+/// Returns rows as lines: on a terminal in columns below a header, else with tabs between cells.
 fn table(rows: &[AgentRow]) -> Styled {
+    let is_at_terminal = output::terminal_width().is_some();
+    if is_at_terminal {
+        aligned_table(rows)
+    } else {
+        lines_with_tabs(rows)
+    }
+}
+
+fn lines_with_tabs(rows: &[AgentRow]) -> Styled {
     let mut text = Styled::default();
-    if output::terminal_width().is_none() {
-        for AgentRow {
-            agent,
-            state,
-            place,
-        } in rows
-        {
-            text.push(format!("{agent}\t{state}\t{place}\n"));
-        }
-        return text;
+    for AgentRow {
+        agent,
+        state,
+        place,
+    } in rows
+    {
+        text.push(format!("{agent}\t{state}\t{place}\n"));
     }
-    if rows.is_empty() {
+    text
+}
+
+/// Returns rows in columns below a header; an empty text if there are no rows. 11 columns are
+/// enough for the longest name of an agent.
+fn aligned_table(rows: &[AgentRow]) -> Styled {
+    let mut text = Styled::default();
+    let Some(width) = rows.iter().map(|row| row.state.len()).max() else {
         return text;
-    }
-    let width = rows.iter().map(|row| row.state.len()).max().unwrap_or(0);
+    };
     let header = format!("{:11}  {:width$}  FILE\n", "AGENT", "STATUS");
     text.append(styled(FAINT, header));
     for row in rows {
@@ -108,7 +120,7 @@ fn table(rows: &[AgentRow]) -> Styled {
     text
 }
 
-/// Returns a place as `FILE:LINE`.
+/// Returns the place of a registration as `FILE:LINE`, or as `FILE` if the line is not known.
 fn place(file: &Path, position: Option<Position>) -> String {
     let file = output::shown(file);
     match position {
@@ -117,8 +129,8 @@ fn place(file: &Path, position: Option<Position>) -> String {
     }
 }
 
-/// Returns the state of a registered server: `registered`, `registered as mine for this project,
-/// disabled`.
+/// Returns the state of a registered server, such as `registered`, or
+/// ``registered as `mine` for this project, disabled``.
 fn state_of(server: &Registration) -> String {
     let mut state = if !server.is_prompt_expander() {
         format!("another server is registered as `{SERVER}`")
@@ -136,6 +148,7 @@ fn state_of(server: &Registration) -> String {
     state
 }
 
+/// Returns what is registered with an agent as a JSON object.
 fn status_to_json(status: &RegistrationStatus) -> Value {
     let registrations: Vec<Value> = status
         .registrations
@@ -158,6 +171,7 @@ fn status_to_json(status: &RegistrationStatus) -> Value {
     })
 }
 
+/// Returns a registered server as a JSON object, without the passwords in its arguments.
 fn registration_to_json(server: &Registration) -> Value {
     let scope = match server.scope {
         Scope::User => "user",

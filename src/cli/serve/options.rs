@@ -52,6 +52,10 @@ pub(in crate::cli) struct Serve {
     pub(in crate::cli) tap: Option<PathBuf>,
 }
 
+/// Parses the value of `--result-limit`.
+///
+/// # Errors
+/// It is not a whole number, or less than [`LEAST_LIMIT`].
 pub(in crate::cli) fn result_limit(text: &str) -> Result<usize, String> {
     let limit: usize = text.parse().map_err(|_| "not a whole number".to_owned())?;
     if limit < LEAST_LIMIT {
@@ -74,6 +78,7 @@ const LEVELS: [(&str, &str); 6] = [
     ("trace", "The parameters of each request"),
 ];
 
+/// Returns the parser of `--log-level`, whose help describes each level.
 pub(in crate::cli) fn level() -> impl TypedValueParser<Value = LevelFilter> {
     let values = LEVELS.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).try_map(|name| name.parse())
@@ -89,17 +94,18 @@ pub(in crate::cli) enum LogFormat {
 }
 
 impl Serve {
-    /// Returns these options, with those of `others` for what is not given.
-    pub(in crate::cli) fn or(self, others: Serve) -> Serve {
+    /// Returns these options, completed with the values of the settings file for the options that
+    /// are not given. A flag is on if either has it.
+    pub(in crate::cli) fn or(self, settings: Serve) -> Serve {
         Serve {
-            page_size: self.page_size.or(others.page_size),
-            result_limit: self.result_limit.or(others.result_limit),
-            edit: self.edit || others.edit,
-            history: self.history.or(others.history),
-            log_level: self.log_level.or(others.log_level),
-            log_file: self.log_file.or(others.log_file),
-            log_format: self.log_format.or(others.log_format),
-            tap: self.tap.or(others.tap),
+            page_size: self.page_size.or(settings.page_size),
+            result_limit: self.result_limit.or(settings.result_limit),
+            edit: self.edit || settings.edit,
+            history: self.history.or(settings.history),
+            log_level: self.log_level.or(settings.log_level),
+            log_file: self.log_file.or(settings.log_file),
+            log_format: self.log_format.or(settings.log_format),
+            tap: self.tap.or(settings.tap),
         }
     }
 }
