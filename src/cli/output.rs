@@ -20,5 +20,5 @@ pub(super) use stream::{
 pub(super) use table::print_table;
 pub(super) use text::{
     ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, one_line, print_lines, problem_in_two_lines,
-    shown, terminal_width, without_usage, wrapped,
+    severity_label, shown, terminal_width, without_usage, wrapped,
 };

@@ -1,9 +1,9 @@
 //! What `check` has found, for a person at a terminal: for each file, its findings, each with the
 //! line of the file that it is about.
 
-use crate::cli::output::{self, ERROR, FAINT, MARK, NAME, Styled, WARNING, styled};
+use crate::cli::output::{self, FAINT, MARK, NAME, Styled, styled};
 use crate::library::read_regular;
-use crate::prompt::{Diagnostic, MAX_FILE, Position, Severity};
+use crate::prompt::{Diagnostic, MAX_FILE, Position};
 use crate::wording::visible;
 use anstyle::Style;
 use std::path::Path;
@@ -45,17 +45,13 @@ fn text_of(file: &Path) -> Option<String> {
 ///   fix: write `{{input}}` if it is meant to be replaced
 /// ```
 fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Styled {
-    let (style, severity) = match diagnostic.severity() {
-        Severity::Error => (ERROR, "error:"),
-        Severity::Warning => (WARNING, "warning:"),
-        Severity::Hint => (WARNING, "hint:"),
-    };
+    let (style, label) = output::severity_label(diagnostic);
     let mut finding = styled(Style::new(), "  ");
     if let Some(position) = diagnostic.position {
         finding = finding.with(FAINT, format!("{position} "));
     }
     finding = finding
-        .with(style, severity)
+        .with(style, label)
         .plain(format!(" {}\n", diagnostic.message));
     if let Some(position) = diagnostic.position
         && let Some(line) = text.and_then(|text| text.lines().nth(position.line - 1))
@@ -71,16 +67,21 @@ fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Style
     finding.plain("\n")
 }
 
-/// Returns a line of a file with its number, and below it a mark at the position.
+/// Returns a line of a file with its number, and below it a `^` at the position:
+///
+/// ```text
+///     6 | On {{inptu}} and {{input}}
+///       |    ^
+/// ```
 fn marked_line(line: &str, position: Position, style: Style, columns: usize) -> Styled {
-    let number = position.line.to_string();
-    let margin = " ".repeat(number.len());
-    let room = columns.saturating_sub(number.len() + "     | ".len());
-    let excerpt = Excerpt::new(line, position.column, room);
-    styled(FAINT, format!("    {number} | "))
+    let number_margin = format!("    {} | ", position.line);
+    let empty_margin = format!("    {} | ", " ".repeat(position.line.to_string().len()));
+    let free_columns = columns.saturating_sub(number_margin.len() + 1); // the last one stays empty
+    let excerpt = Excerpt::new(line, position.column, free_columns);
+    styled(FAINT, number_margin)
         .plain(format!("{}\n", excerpt.text))
-        .with(FAINT, format!("    {margin} | "))
-        .plain(" ".repeat(excerpt.mark))
+        .with(FAINT, empty_margin)
+        .plain(" ".repeat(excerpt.mark_column))
         .with(style, "^")
         .plain("\n")
 }
@@ -88,47 +89,65 @@ fn marked_line(line: &str, position: Position, style: Style, columns: usize) -> 
 /// The part of a line around a mark.
 struct Excerpt {
     text: String,
-    /// How many columns are before the mark.
-    mark: usize,
+    /// The column of `text` that is marked, counted from 0.
+    mark_column: usize,
 }
 
 impl Excerpt {
-    /// Cuts a line at both ends to fit into `room`, so that the character in this column, counted
-    /// from 1, is shown.
-    fn new(line: &str, column: usize, room: usize) -> Excerpt {
-        let split = line.char_indices().nth(column - 1);
-        let (before, after) = line.split_at(split.map_or(line.len(), |(index, _)| index));
-        let before = last_columns(&on_one_line(before), room / 2);
-        let mark = before.width();
-        let after = first_columns(&on_one_line(after), room.saturating_sub(mark));
+    /// Cuts a line at both ends to at most `max_width` columns. The character in `column`, counted
+    /// from 1, is marked, and at most half of the columns are before it: for 20 columns,
+    /// `0123456789abcdefghijklmno` with a mark at `m` becomes `…defghijklmno`.
+    fn new(line: &str, column: usize, max_width: usize) -> Excerpt {
+        let marked_character = line.char_indices().nth(column - 1);
+        let mark = match marked_character {
+            Some((index, _)) => index,
+            None => line.len(), // the mark is after the end of the line
+        };
+        let (before, after) = line.split_at(mark);
+        let before = end_of(&on_one_line(before), max_width / 2);
+        let mark_column = before.width();
+        let after = start_of(&on_one_line(after), max_width.saturating_sub(mark_column));
         Excerpt {
             text: before + &after,
-            mark,
+            mark_column,
         }
     }
 }
 
+/// Returns a visible text without tabs.
 fn on_one_line(text: &str) -> String {
     visible(text).replace('\t', "    ")
 }
 
-/// Returns the beginning of a text. If it is wider than `columns`, it ends with `…`.
-fn first_columns(text: &str, columns: usize) -> String {
+/// Returns the start of a text that fits into `columns`, with `…` if the text is longer: `abc…` of
+/// `abcdef` for 4 columns.
+fn start_of(text: &str, columns: usize) -> String {
+    // A line may be very long, and measuring it after each removed character would be slow. So it is
+    // first cut to one character for each column, as if none were wide, and then by its width.
     let mut start: String = text.chars().take(columns).collect();
-    if start.len() == text.len() && start.width() <= columns {
+    let is_whole = start.len() == text.len();
+    if is_whole && start.width() <= columns {
         return start;
     }
-    while start.width() >= columns && start.pop().is_some() {}
+    // One column stays free for `…`.
+    while start.width() >= columns && !start.is_empty() {
+        start.pop();
+    }
     start + "…"
 }
 
-/// Returns the end of a text. If it is wider than `columns`, it begins with `…`.
-fn last_columns(text: &str, columns: usize) -> String {
-    let skipped = text.chars().count().saturating_sub(columns);
-    let mut end: String = text.chars().skip(skipped).collect();
-    if skipped == 0 && end.width() <= columns {
+/// Returns the end of a text that fits into `columns`, with `…` before it if the text is longer:
+/// `…def` of `abcdef` for 4 columns.
+fn end_of(text: &str, columns: usize) -> String {
+    // A line may be very long, and measuring it after each removed character would be slow. So it is
+    // first cut to one character for each column, as if none were wide, and then by its width.
+    let left_out = text.chars().count().saturating_sub(columns);
+    let mut end: String = text.chars().skip(left_out).collect();
+    let is_whole = left_out == 0;
+    if is_whole && end.width() <= columns {
         return end;
     }
+    // One column stays free for `…`.
     while end.width() >= columns && !end.is_empty() {
         end.remove(0);
     }

@@ -1,6 +1,6 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
-use super::stream::{print_help, print_json_message, print_message, styled};
+use super::stream::{print_help, print_json_message, print_message, styled, unwrapped};
 use super::text::{ERROR, FAINT, NAME, WARNING, width_if, without_usage, wrapped_lines};
 use crate::library::View;
 use crate::prompt::{Diagnostic, Kind};
@@ -46,16 +46,17 @@ impl Reporter {
         self.collected.is_none()
     }
 
-    /// Reports why the command failed.
+    /// Reports why the command failed. For scripts, several errors become one: `first; second`.
     pub(crate) fn error(&self, message: &str) {
         let Some(collected) = &self.collected else {
             return print_labelled(ERROR, "error:", message);
         };
         let message = without_passwords(message);
-        match &mut collected.borrow_mut().error {
-            Some(error) => *error += &format!("; {message}"),
-            error => *error = Some(message.into_owned()),
-        }
+        let error = &mut collected.borrow_mut().error;
+        *error = match error.take() {
+            Some(earlier) => Some(format!("{earlier}; {message}")),
+            None => Some(message.into_owned()),
+        };
     }
 
     /// Reports a problem in spite of which the command goes on.
@@ -105,7 +106,7 @@ impl Reporter {
             return;
         }
         if let Ok(json) = serde_json::to_string(&messages) {
-            let _ = print_json_message(&json);
+            let _ = print_json_message(&json); // if that fails, an error cannot be printed either
         }
     }
 
@@ -124,22 +125,22 @@ impl Reporter {
         }
     }
 
-    /// Asks a question that is answered with yes or no, and returns whether the answer was yes. In
-    /// errors, `what` says what --yes would do.
+    /// Asks a question that is answered with yes or no, and returns whether the answer was yes.
+    /// `action` is what --yes would do, such as `remove standup.md`, for the errors.
     ///
     /// # Errors
     /// Standard input is not a terminal, or the command runs for a script.
-    pub(crate) fn confirm(&self, question: &str, what: &str) -> anyhow::Result<bool> {
+    pub(crate) fn confirm(&self, question: &str, action: &str) -> anyhow::Result<bool> {
         if !self.is_for_people() {
-            bail!("--json asks nothing; add --yes to {what}");
+            bail!("--json asks nothing; add --yes to {action}");
         }
         if !io::stdin().is_terminal() {
             bail!(
-                "cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}"
+                "cannot ask for confirmation, because standard input is not a terminal; add --yes to {action}"
             );
         }
         // In one write, so that the answer is typed after it.
-        print_message(&format!("{question} [y/N] ").into(), |shown| shown)
+        print_message(&format!("{question} [y/N] ").into(), unwrapped)
             .context("the question cannot be asked")?;
         let mut answer = String::new();
         let length = io::stdin()
@@ -170,12 +171,12 @@ impl Reporter {
             return self.error(&without_usage(&text));
         }
         let message = text.strip_prefix("error:").unwrap_or(&text);
-        let _ = print_message(&styled(ERROR, "error:").plain(message), |shown| shown);
+        let _ = print_message(&styled(ERROR, "error:").plain(message), unwrapped);
     }
 }
 
-/// Returns what a person may do about a prompt that a command cannot find, or a name that has a
-/// text in it; empty if the diagnostic itself says it.
+/// Returns what a person may do after a command did not find a prompt, or got a name and a text as
+/// one word: ` (`prompt-expander list` shows all prompts)`. Empty if the diagnostic itself says it.
 fn hint(diagnostic: &Diagnostic, command: &str) -> String {
     match &diagnostic.kind {
         Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
@@ -199,17 +200,19 @@ pub(crate) fn print_note(message: &str) {
     print_labelled(FAINT, "note:", message);
 }
 
-/// Prints a message after a label. Its line breaks stay, because it may have a command to copy.
+/// Prints a message after a label, such as `error:`, in lines that fit the terminal. The line breaks
+/// of the message stay, because it may have a command to copy.
 fn print_labelled(style: Style, label: &str, message: &str) {
     let message = without_passwords(message);
     let columns = width_if(io::stderr().is_terminal());
     let line = styled(style, label).plain(format!(" {message}"));
-    let _ = print_message(&line, |shown| wrapped_lines(&shown, columns));
+    // If standard error is closed, nobody can be told.
+    let _ = print_message(&line, |text| wrapped_lines(&text, columns));
 }
 
 /// Prints lines for a person without a label.
 pub(crate) fn print_unlabelled(lines: &str) {
-    let _ = print_message(&format!("{lines}\n").into(), |shown| shown);
+    let _ = print_message(&format!("{lines}\n").into(), unwrapped);
 }
 
 /// Returns whether an error only says that help, or the version, was asked for.

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 const GAP: usize = 2;
 
 /// If fewer columns than this remain for the texts, they are below the labels.
-const LEAST_TEXT: usize = 24;
+const MIN_TEXT_WIDTH: usize = 24;
 
 /// A label and its texts. Each text begins a new line.
 pub(crate) struct LabeledRow {
@@ -20,24 +20,30 @@ pub(crate) struct LabeledRow {
 }
 
 /// Lays out rows in this many columns: labels at the left, and their texts next to them. Nothing is
-/// cut off. A label that takes a third of the columns has a line of its own.
+/// cut off. A label that takes a third of the columns or more has a line of its own:
+///
+/// ```text
+///   :review  Reviews a change
+///            #work
+///   :a-very-long-name
+///            Does something else
+/// ```
 pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
     let label_width = widest_label(rows, columns / 3);
     let text_column = GAP + label_width + GAP;
-    if columns < text_column + LEAST_TEXT {
+    if columns < text_column + MIN_TEXT_WIDTH {
         return below_labels(rows, columns);
     }
     let mut page = Styled::default();
     for row in rows {
         let label = visible(&row.label);
-        let width = label.width();
+        let end_of_label = GAP + label.width();
+        let has_text_beside = label.width() <= label_width;
         page = page.plain(" ".repeat(GAP)).with(row.style, label);
         let mut lines = row.lines(columns - text_column).into_iter();
-        if width <= label_width
-            && let Some((style, line)) = lines.next()
-        {
+        if has_text_beside && let Some((style, line)) = lines.next() {
             page = page
-                .plain(" ".repeat(text_column - GAP - width))
+                .plain(" ".repeat(text_column - end_of_label))
                 .with(style, line);
         }
         page.push("\n");
@@ -58,7 +64,7 @@ fn widest_label(rows: &[LabeledRow], limit: usize) -> usize {
     widest
 }
 
-/// Lays out rows on a narrow terminal, with the texts below their labels.
+/// Lays out rows on a narrow terminal, with the texts below their labels and indented further.
 fn below_labels(rows: &[LabeledRow], columns: usize) -> Styled {
     let indent = 2 * GAP;
     let mut page = Styled::default();
@@ -73,6 +79,7 @@ fn below_labels(rows: &[LabeledRow], columns: usize) -> Styled {
     page
 }
 
+/// Adds lines with `indent` spaces before each of them.
 fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>, indent: usize) {
     for (style, line) in lines {
         page.push(" ".repeat(indent));
@@ -81,7 +88,8 @@ fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>,
 }
 
 impl LabeledRow {
-    /// Returns the texts in lines of at most this many columns.
+    /// Returns the texts that are not empty in lines of at most this many columns, each with its
+    /// style.
     fn lines(&self, columns: usize) -> Vec<(Style, String)> {
         let mut lines = Vec::new();
         for (style, text) in &self.texts {

@@ -43,9 +43,10 @@ impl Styled {
         self.0.extend(other.0);
     }
 
+    /// Returns whether nothing, or a line break, is at the end.
     pub(super) fn ends_line(&self) -> bool {
-        let last = self.0.iter().rev().find(|(_, text)| !text.is_empty());
-        last.is_none_or(|(_, text)| text.ends_with('\n'))
+        let last_part = self.0.iter().rev().find(|(_, text)| !text.is_empty());
+        last_part.is_none_or(|(_, text)| text.ends_with('\n'))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -85,29 +86,40 @@ impl FromIterator<Styled> for Styled {
 /// Returns parts of a text as a terminal may get them: visible, with escape sequences for their
 /// styles only.
 pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
-    let mut shown = String::new();
+    let mut line = String::new();
     for (style, text) in parts {
-        shown += &format!("{style}{}{style:#}", visible(text));
+        let start = style.render();
+        let end = style.render_reset();
+        line += &format!("{start}{}{end}", visible(text));
     }
-    shown
+    line
 }
 
 /// Writes text for people to standard output.
 pub(crate) fn print(text: &Styled) -> anyhow::Result<()> {
-    print_laid_out(text, |shown| shown)
+    print_laid_out(text, unwrapped)
 }
 
-/// Writes text for people to standard output. `lay_out` breaks its lines on a terminal.
+/// Leaves the lines of a text as they are, for [`print_laid_out`] and [`print_message`].
+pub(super) fn unwrapped(text: String) -> String {
+    text
+}
+
+/// Writes text for people to standard output. On a terminal, the text has colors, and `lay_out`
+/// breaks its lines; in a pipe, it has neither.
 pub(super) fn print_laid_out(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
 ) -> anyhow::Result<()> {
     let stdout = io::stdout();
-    let choice = AutoStream::choice(&stdout);
+    let color_choice = AutoStream::choice(&stdout);
     // A variable may ask for colors in a pipe, for example to a pager.
-    if stdout.is_terminal() || choice != ColorChoice::Never {
-        let shown = lay_out(text.for_terminal());
-        return write(AutoStream::new(stdout, choice), shown.as_bytes());
+    if stdout.is_terminal() || color_choice != ColorChoice::Never {
+        let terminal_text = lay_out(text.for_terminal());
+        return write(
+            AutoStream::new(stdout, color_choice),
+            terminal_text.as_bytes(),
+        );
     }
     write(stdout, text.without_styles().as_bytes())
 }
@@ -131,23 +143,24 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
     let line = line.trim_end_matches('\n');
     let stdout = io::stdout();
-    let shown = if stdout.is_terminal() {
+    let line = if stdout.is_terminal() {
         printable_json(line)
     } else {
         line.to_owned()
     };
-    write(stdout.lock(), format!("{shown}\n").as_bytes())
+    write(stdout.lock(), format!("{line}\n").as_bytes())
 }
 
-/// Writes a message to standard error without passwords, and visible even in a file. `lay_out`
-/// breaks its lines.
+/// Writes a message to standard error, without passwords. Its characters are made visible even if
+/// standard error is a file. `lay_out` breaks its lines.
 pub(super) fn print_message(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
 ) -> io::Result<()> {
-    let shown = lay_out(without_passwords(&text.for_terminal()).into_owned());
+    let text = text.for_terminal();
+    let text = lay_out(without_passwords(&text).into_owned());
     let mut stderr = AutoStream::auto(io::stderr());
-    stderr.write_all(shown.as_bytes())?;
+    stderr.write_all(text.as_bytes())?;
     stderr.flush()
 }
 
@@ -159,6 +172,7 @@ pub(super) fn print_json_message(line: &str) -> io::Result<()> {
 /// Writes the help that clap makes, with its styles, to standard output or standard error.
 pub(super) fn print_help(help: &clap::builder::StyledStr, is_error: bool) {
     let help = help.ansi().to_string();
+    // A reader that has closed its pipe, such as `head`, has seen enough.
     let _ = if is_error {
         AutoStream::auto(io::stderr()).write_all(help.as_bytes())
     } else {
@@ -199,8 +213,8 @@ pub(crate) fn log_stream(escaping: Escaping) -> Guarded<io::Stderr> {
     }
 }
 
-/// Returns standard output for messages of the protocol, without a buffer for lines, which would
-/// write a frame in two pieces.
+/// Returns standard output for the messages of the protocol. In a pipe, it has no buffer: the one of
+/// the standard library ends at each line break, so that a message could be written in two pieces.
 pub(crate) fn protocol_stream() -> io::Result<Box<dyn Write + Send>> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
@@ -219,12 +233,12 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
         if !self.stream.is_terminal() {
             return self.stream.write(bytes);
         }
-        let shown = match self.escaping {
+        let text = match self.escaping {
             Escaping::Text => visible_bytes(bytes),
             Escaping::Json => printable_json(&String::from_utf8_lossy(bytes)),
         };
-        self.stream.write_all(shown.as_bytes())?;
-        Ok(bytes.len())
+        self.stream.write_all(text.as_bytes())?;
+        Ok(bytes.len()) // a caller counts its own bytes, not those that were written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -234,14 +248,15 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
 
 /// Returns bytes as a visible text. A byte that is not UTF-8 is written as `\x9b`.
 fn visible_bytes(bytes: &[u8]) -> String {
-    let mut shown = String::new();
+    let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
-        shown += &visible(chunk.valid());
-        shown += &chunk.invalid().escape_ascii().to_string();
+        text += &visible(chunk.valid());
+        text += &chunk.invalid().escape_ascii().to_string();
     }
-    shown
+    text
 }
 
+/// Writes a text to standard output at once.
 fn write(mut stream: impl Write, text: &[u8]) -> anyhow::Result<()> {
     stream
         .write_all(text)

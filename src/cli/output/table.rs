@@ -28,7 +28,13 @@ pub(crate) fn print_table<const COLUMNS: usize>(
     print(&lines.into())
 }
 
-/// Returns a table with a faint header. The first column has the names.
+/// Returns a table with a faint header, whose columns are as wide as their widest fields. The first
+/// column has the names, which have a color:
+///
+/// ```text
+/// NAME  REF   TEXTS
+/// team  HEAD  12
+/// ```
 fn aligned<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> Styled {
     let mut widths = header.map(UnicodeWidthStr::width);
     for row in rows {
@@ -41,14 +47,15 @@ fn aligned<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUM
         let fields = row.each_ref().map(|field| visible(field));
         let name = &fields[0];
         let gap = " ".repeat(widths[0] - name.width() + GAP);
-        let others = format!("{gap}{}", line(&fields[1..], &widths[1..]));
-        let row = styled(NAME, name.as_ref()).plain(others.trim_end());
+        let other_fields = format!("{gap}{}", line(&fields[1..], &widths[1..]));
+        let row = styled(NAME, name.as_ref()).plain(other_fields.trim_end());
         table.append(row.plain("\n"));
     }
     table
 }
 
-/// Returns fields in columns of these widths, without spaces at the end.
+/// Returns a line with fields in columns of these widths, without spaces at the end. No field may be
+/// wider than its column.
 fn line(fields: &[impl AsRef<str>], widths: &[usize]) -> String {
     let mut line = String::new();
     for (field, width) in fields.iter().zip(widths) {

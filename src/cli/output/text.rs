@@ -27,7 +27,8 @@ pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
     print_laid_out(&text, |shown| wrapped_lines(&shown, terminal_width()))
 }
 
-/// Returns the lines of a text, each [wrapped] unless `columns` is `None`.
+/// Returns the lines of a text, each [wrapped] to at most this many columns; without a number of
+/// columns, unchanged.
 pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -40,7 +41,21 @@ pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
     lines
 }
 
-/// Returns a problem as `check` prints it, with the fix on a line of its own.
+/// Returns the label that begins a problem, such as `error:`, and its style.
+pub(crate) fn severity_label(problem: &Diagnostic) -> (Style, &'static str) {
+    match problem.severity() {
+        Severity::Error => (ERROR, "error:"),
+        Severity::Warning => (WARNING, "warning:"),
+        Severity::Hint => (WARNING, "hint:"),
+    }
+}
+
+/// Returns a problem as `check` prints it in a pipe, with the fix on a line of its own:
+///
+/// ```text
+/// prompts/review.md:6:4: warning: `{{inptu}}` is not a placeholder, and is left as it is
+///     fix: write `{{input}}` if it is meant to be replaced
+/// ```
 pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
     let mut place = String::new();
     if let Some(file) = &problem.file {
@@ -49,13 +64,9 @@ pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
     if let Some(position) = problem.position {
         place += &format!(":{position}");
     }
-    let (style, severity) = match problem.severity() {
-        Severity::Error => (ERROR, "error:"),
-        Severity::Warning => (WARNING, "warning:"),
-        Severity::Hint => (WARNING, "hint:"),
-    };
+    let (style, label) = severity_label(problem);
     Styled::from(format!("{place}: "))
-        .with(style, severity)
+        .with(style, label)
         .plain(format!(" {}\n    ", problem.message))
         .with(FAINT, "fix:")
         .plain(format!(" {}\n", problem.fix))
@@ -89,7 +100,8 @@ fn shortened(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns the path from a folder to something inside of it.
+/// Returns the path from a folder to something inside of it: `git/commit.md`. Returns `None` for the
+/// folder itself, and for a path outside of it.
 fn path_below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
     let below = path.strip_prefix(folder).ok()?;
     if below.as_os_str().is_empty() {
@@ -99,8 +111,8 @@ fn path_below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
     }
 }
 
-/// Returns the text of an error in the arguments in one line, without its usage and without
-/// passwords.
+/// Returns the text of clap's error about the arguments in one line, without passwords, the usage
+/// and what follows that: `unexpected argument '--jsn' found; tip: …`.
 pub(crate) fn without_usage(text: &str) -> String {
     let mut parts = Vec::new();
     for part in text.trim_start_matches("error: ").split("\n\n") {
@@ -117,8 +129,8 @@ pub(crate) fn terminal_width() -> Option<usize> {
     width_if(std::io::stdout().is_terminal())
 }
 
-/// Returns the number of columns of the terminal, which is 80 if it does not say; `None` if there
-/// is no terminal.
+/// Returns the number of columns of the terminal, or 80 if it does not tell; `None` for a stream
+/// that is not a terminal.
 pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
     if !is_terminal {
         return None;
@@ -142,12 +154,13 @@ pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<String> {
     lines.map(Cow::into_owned).collect()
 }
 
-/// Breaks a line into lines of at most this many columns, with an indent from the second line on.
-/// A longer word stays whole, so that it can be copied.
+/// Breaks a line into lines of at most this many columns, with four spaces before each but the
+/// first. A longer word stays whole, so that it can be copied.
 pub(crate) fn wrapped(line: &str, columns: usize) -> String {
     textwrap::fill(line, options(columns).subsequent_indent("    "))
 }
 
+/// Returns how a text is broken into lines: only at spaces.
 fn options<'i>(columns: usize) -> textwrap::Options<'i> {
     textwrap::Options::new(columns.max(1))
         .word_splitter(WordSplitter::NoHyphenation)
