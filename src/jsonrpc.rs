@@ -120,7 +120,10 @@ impl Message {
         Err(Response::error(None, error))
     }
 
-    /// Returns the messages of an array as a batch, or the error for too many or none.
+    /// Returns a batch of these messages.
+    ///
+    /// # Errors
+    /// The response to an empty batch, or to one of more than [`MAX_BATCH`] messages.
     fn batch(messages: Vec<Value>) -> Result<Message, Response> {
         let count = messages.len();
         if (1..=MAX_BATCH).contains(&count) {
@@ -139,6 +142,7 @@ impl Message {
     }
 }
 
+/// Returns the text of a line, or the response that says from which byte on the line is not UTF-8.
 fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
     str::from_utf8(line).map_err(|error| {
         let byte = error.valid_up_to() + 1;
@@ -172,8 +176,13 @@ pub(crate) fn read_even_if_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 impl Members {
-    /// Returns the message that these members make: without a `method`, but with a result or an
-    /// error, a response; without an `id`, a notification; else a request.
+    /// Returns the message with these members.
+    ///
+    /// It is a response if it has a `result` or an `error` and no `method`, a notification if it
+    /// has a `method` and no `id`, and otherwise a request.
+    ///
+    /// # Errors
+    /// Those of [`Members::into_request`].
     fn into_message(self) -> Result<Message, Response> {
         if self.method.is_none() && (self.result.is_some() || self.error.is_some()) {
             return Ok(Message::Response);
@@ -187,7 +196,10 @@ impl Members {
         self.into_request().map(Message::Request)
     }
 
-    /// Returns the request, or the response that says what it lacks.
+    /// Returns the request with these members.
+    ///
+    /// # Errors
+    /// The response that says which member is missing or wrong.
     fn into_request(self) -> Result<Request, Response> {
         let Some(Ok(id)) = self.id.map(Id::deserialize) else {
             let error = Error::invalid_request("`id` must be a string or an integer");
@@ -209,7 +221,7 @@ impl Members {
     }
 }
 
-/// Returns the params of a message, or an empty object if it has none. `None`: they are not an
+/// Returns the params of a message: an empty object if it has none, and `None` if they are not an
 /// object.
 fn params_object(params: Option<Value>) -> Option<Object> {
     match params {
@@ -240,14 +252,15 @@ pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<
     serde_json::from_str(text)
 }
 
-/// Returns whether JSON has more than [`MAX_VALUES`] values. A bracket, a brace or a comma precedes
-/// each value but the first.
+/// Returns whether JSON has more than [`MAX_VALUES`] values.
+///
+/// A `[`, a `{` or a `,` precedes each value but the first, so these are counted: at first quickly,
+/// and only if that gives too many, again without those in strings.
 fn has_too_many_values(text: &str) -> bool {
     let mut count = 0;
     for byte in [b'[', b'{', b','] {
         count += memchr::memchr_iter(byte, text.as_bytes()).count();
     }
-    // Some of these characters may be in strings, and to find those takes longer.
     count > MAX_VALUES && count_outside_strings(text) > MAX_VALUES
 }
 
@@ -272,11 +285,10 @@ fn count_outside_strings(text: &str) -> usize {
     count
 }
 
-/// Reads the members that `T` has; others are ignored.
+/// Reads an object as the type `T`. Members that `T` does not have are ignored.
 ///
 /// # Errors
-/// A message about the first member that is missing or has another type: which one, and what it
-/// should be.
+/// A message about the first wrong member: "`list[1]` must be a string", "`text` is missing".
 pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
     // Only an error needs the path of the member, and tracking it takes longer than the rest.
     match T::deserialize(object) {
@@ -304,7 +316,7 @@ fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> Str
     }
 }
 
-/// Returns the name that JSON has for a type, from the name that serde has for it.
+/// Returns the name of a type in JSON for its name in a message of serde: `an object` for `a map`.
 fn json_type(expected: &str) -> &str {
     if expected.starts_with("struct ") {
         return "an object";
@@ -317,7 +329,8 @@ fn json_type(expected: &str) -> &str {
     }
 }
 
-/// Reads a whole number, 1 or more, or `null`. Some clients write every number as a float.
+/// Reads a whole number, 1 or more; `None` for `null`. It may be written as `5.0`, since some
+/// clients write every number as a float.
 pub(crate) fn count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<NonZeroUsize>, D::Error> {
@@ -337,20 +350,21 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(
 pub struct Json(String);
 
 impl Json {
-    /// Serializes a value with serde_json.
+    /// Returns the JSON of a value, written by serde_json.
     ///
     /// # Errors
-    /// Those of serializing it.
+    /// The value cannot be serialized.
     pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
 
-    /// Takes a text that is the JSON of one value already.
+    /// Wraps a text that is the JSON of one value already.
     pub(crate) fn written(json: String) -> Json {
         Json(json)
     }
 
-    /// Returns this object with further members, which are JSON, such as `"a":1,"b":2`.
+    /// Returns this object with further members at its end. `members` is JSON without the braces,
+    /// such as `"a":1,"b":2`.
     pub(crate) fn with_members(mut self, members: &str) -> Json {
         if members.is_empty() {
             return self;
@@ -364,18 +378,19 @@ impl Json {
         self
     }
 
+    /// Returns the JSON as a text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns what is between the braces of this object.
+    /// Returns the members of this object as JSON without the braces, such as `"a":1,"b":2`.
     pub(crate) fn members(&self) -> &str {
         let without_start = self.0.strip_prefix('{').unwrap_or_default();
         without_start.strip_suffix('}').unwrap_or_default()
     }
 }
 
-/// Writes an object whose members are texts.
+/// Appends an object whose members are texts: `{"type":"text","text":"a"}`.
 pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('{');
     for (index, (name, text)) in members.iter().enumerate() {
@@ -389,10 +404,11 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('}');
 }
 
-/// Writes a text as a JSON string, with the same escapes as serde_json.
+/// Appends a text as a JSON string, with the escapes of serde_json: `"a\nb"` for a text of two
+/// lines.
 ///
-/// serde_json looks at one byte after the other, which took most of the time of a list, and a tenth
-/// of that of an expansion. A crate for this would be one more dependency for these fifty lines.
+/// serde_json escapes one byte after the other, which took most of the time of a list, and a tenth
+/// of the time of an expansion. This function searches eight bytes at once.
 pub(crate) fn write_text(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
@@ -406,7 +422,7 @@ pub(crate) fn write_text(json: &mut String, text: &str) {
     json.push('"');
 }
 
-/// Writes a character that a JSON string cannot contain as it is: a quote as `\"`.
+/// Appends the escape for a character that a JSON string cannot contain as it is: `\"` for a quote.
 fn write_escaped(json: &mut String, byte: u8) {
     match byte {
         b'"' => json.push_str("\\\""),
@@ -420,7 +436,8 @@ fn write_escaped(json: &mut String, byte: u8) {
     }
 }
 
-/// Returns the position of the first byte that a JSON string cannot contain as it is.
+/// Returns the position of the first byte that a JSON string cannot contain as it is: a quote, a
+/// backslash or a control character.
 fn find_byte_to_escape(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
     for (index, word) in words.iter().enumerate() {
@@ -429,8 +446,8 @@ fn find_byte_to_escape(text: &[u8]) -> Option<usize> {
             return Some(8 * index + marks.trailing_zeros() as usize / 8);
         }
     }
-    let in_rest = rest.iter().position(|byte| must_be_escaped(*byte))?;
-    Some(text.len() - rest.len() + in_rest)
+    let position = rest.iter().position(|byte| must_be_escaped(*byte))?;
+    Some(text.len() - rest.len() + position)
 }
 
 fn must_be_escaped(byte: u8) -> bool {
@@ -440,10 +457,10 @@ fn must_be_escaped(byte: u8) -> bool {
 /// A word in which each of the eight bytes is 1.
 const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
 
-/// Sets the highest bit of each byte that must be escaped, and clears all other bits. Bytes after
-/// the first of them may be set falsely, because the subtraction borrows, so only the first one
-/// counts.
+/// Returns a word in which the highest bit of the first byte that must be escaped is set, and no
+/// bit before it. The bits after it mean nothing; see [`mark_bytes_below`].
 fn mark_bytes_to_escape(word: u64) -> u64 {
+    // In these, a byte is 0 where the word has a quote or a backslash.
     let quotes_as_zero = word ^ (EACH_BYTE * u64::from(b'"'));
     let backslashes_as_zero = word ^ (EACH_BYTE * u64::from(b'\\'));
     mark_bytes_below(0x20, word)
@@ -451,8 +468,12 @@ fn mark_bytes_to_escape(word: u64) -> u64 {
         | mark_bytes_below(1, backslashes_as_zero)
 }
 
-/// Marks each byte of a word that is less than `limit`, and perhaps some after it: the subtraction
-/// borrows from the next byte.
+/// Returns a word in which the highest bit of the first byte less than `limit` is set, and no bit
+/// before it. `limit` is at most 128.
+///
+/// Subtracting `limit` sets the highest bit of a smaller byte, because it borrows from the next
+/// byte. `!word` excludes bytes whose highest bit was set before. The borrow may also mark later
+/// bytes falsely, so only the first mark counts.
 fn mark_bytes_below(limit: u64, word: u64) -> u64 {
     word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE << 7)
 }
@@ -478,7 +499,8 @@ impl Response {
         }
     }
 
-    /// Creates a response with an error. The id is that of the request, if it could be read.
+    /// Creates a response with an error. `id` is the id of the request, or `None` if it cannot be
+    /// read.
     pub fn error(id: Option<&Id>, error: Error) -> Response {
         let json = json!({ "jsonrpc": VERSION, "id": id, "error": error }).to_string();
         Response {
@@ -487,7 +509,7 @@ impl Response {
         }
     }
 
-    /// Creates the response to a batch from those to its messages, in order.
+    /// Creates the response to a batch from the responses to its messages, in their order.
     pub fn batch(responses: &[Response]) -> Response {
         let responses: Vec<&str> = responses.iter().map(Response::as_json).collect();
         Response {
@@ -496,7 +518,7 @@ impl Response {
         }
     }
 
-    /// Returns the code of its error, if it is one.
+    /// Returns the code of the error, if this is a response with an error.
     pub fn error_code(&self) -> Option<i64> {
         self.error_code
     }

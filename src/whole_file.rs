@@ -40,12 +40,17 @@ pub(crate) enum FileAccess<'f> {
 }
 
 impl<'f> FileAccess<'f> {
-    /// Returns the access of a file, or that of a new shared one if there is no such file.
-    pub(crate) fn same_as(file: Option<&'f Metadata>) -> FileAccess<'f> {
-        file.map_or(FileAccess::Shared, FileAccess::SameAs)
+    /// Returns the access for a file that replaces the one with this metadata. Without such a file,
+    /// the new one is shared.
+    pub(crate) fn same_as(replaced: Option<&'f Metadata>) -> FileAccess<'f> {
+        match replaced {
+            Some(metadata) => FileAccess::SameAs(metadata),
+            None => FileAccess::Shared,
+        }
     }
 
-    /// Returns the mode with which the temporary file is created, before the umask.
+    /// Returns the mode with which the temporary file is created, before the umask. Until it gets
+    /// the mode of another file, only its owner may read it.
     #[cfg(unix)]
     fn first_mode(self) -> u32 {
         match self {
@@ -61,16 +66,16 @@ impl<'f> FileAccess<'f> {
 pub(crate) struct PendingFile {
     path: TempPath,
     target: PathBuf,
-    /// Keeps other processes from taking it for a leftover.
+    /// The same file, open and locked, so that no other process takes it for a leftover.
     locked: File,
 }
 
 impl PendingFile {
-    /// Writes a file next to `target`, and creates the folders that are missing. Removes what
-    /// killed runs have left there.
+    /// Writes a temporary file next to `target`, and creates missing folders. Also removes the
+    /// temporary files that killed processes have left there.
     ///
     /// # Errors
-    /// It cannot be written, and nothing is left of it.
+    /// The file cannot be written, and does not exist.
     pub(crate) fn write(
         target: &Path,
         bytes: &[u8],
@@ -94,10 +99,11 @@ impl PendingFile {
         })
     }
 
-    /// Takes the place of the target, which need not exist.
+    /// Renames the file to the target, and replaces a file with this name.
     ///
     /// # Errors
-    /// The target is as it was; or only its folder cannot be synced, which the error says.
+    /// The file cannot be renamed, and the target is unchanged; or the target is replaced, but its
+    /// folder cannot be synced, which the message says.
     pub(crate) fn replace(self) -> io::Result<()> {
         self.path
             .persist(&self.target)
@@ -105,42 +111,48 @@ impl PendingFile {
         sync_folder_of_new(folder_of(&self.target))
     }
 
-    /// Takes the name of the target, which must not exist.
+    /// Renames the file to the target, which must not exist.
     ///
     /// # Errors
-    /// There is such a file (`AlreadyExists`), also if it is a broken symlink; or those of
+    /// A file or a broken symlink has the name of the target (`AlreadyExists`); or those of
     /// [`PendingFile::replace`].
     pub(crate) fn create(self) -> io::Result<()> {
-        self.create_locked().map(drop)
+        self.create_locked()?;
+        Ok(())
     }
 
-    /// Does the same, and returns the file, which stays locked until it is closed.
+    /// Renames the file as [`PendingFile::create`] does, and returns it. It stays locked until it
+    /// is closed.
     pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_to_new(&self.path, &self.target)?;
-        _ = self.path.keep(); // nothing has this name any more
+        // No file has the temporary name any more, so there is nothing to delete.
+        _ = self.path.keep();
         sync_folder_of_new(folder_of(&self.target))?;
         Ok(self.locked)
     }
 }
 
-/// Returns the file that a path leads to. A path without a file leads to itself.
+/// Returns the path of a file with all symlinks followed. If there is no file at `path`, returns
+/// `path` itself.
 ///
 /// # Errors
-/// It is a symlink that leads to nothing, or cannot be followed.
+/// `path` is a symlink that leads to no file, or cannot be followed.
 pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
-    match fs::canonicalize(path) {
+    let result = fs::canonicalize(path);
+    match result {
+        // Nothing has this name, not even a broken symlink.
         Err(_) if fs::symlink_metadata(path).is_err() => Ok(path.to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(io::Error::new(ErrorKind::NotFound, "the link is broken"))
         }
-        target => target,
+        _ => result,
     }
 }
 
-/// Renames a file, and stores the new name.
+/// Renames a file, and syncs its folder, so that the new name survives a crash.
 ///
 /// # Errors
-/// There is a file of the new name (`AlreadyExists`), or it cannot be renamed.
+/// A file has the new name already (`AlreadyExists`), or the file cannot be renamed.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     rename_to_new(from, to)?;
     sync_folder_of_new(folder_of(to))
@@ -159,20 +171,20 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the names in a folder are stored, so that they survive a crash. Does nothing where
-/// the system cannot do this.
+/// Waits until the names in a folder are stored, so that they survive a crash. Does nothing on a
+/// system or a file system that cannot sync folders, or does not permit it.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-        let is_possible = !matches!(
+        let is_unsupported = matches!(
             error.kind(),
             ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::PermissionDenied
         );
-        if is_possible {
+        if !is_unsupported {
             return Err(error);
         }
     }
-    _ = folder;
+    _ = folder; // it is unused on other systems
     Ok(())
 }
 
@@ -190,26 +202,26 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file.
+/// Returns the bytes of a regular file.
 ///
 /// # Errors
-/// Those of [`open_regular`], or it cannot be read.
+/// Those of [`open_regular`], or the file cannot be read.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads the text of a regular file.
+/// Returns the text of a regular file.
 ///
 /// # Errors
-/// Those of [`read`], or it is not UTF-8 (`InvalidData`).
+/// Those of [`read`], or the file is not UTF-8 (`InvalidData`).
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     io::read_to_string(open_regular(path)?)
 }
 
-/// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data)
-/// fails instead, where the platform supports it.
+/// Opens a file for reading. On Unix, opening or reading a file that would block, such as a FIFO or
+/// a file of `/proc` that waits for data, fails instead.
 pub(crate) fn open_without_blocking(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -229,6 +241,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// Syncs a folder as [`sync_folder`] does, after a file in it was renamed. The error says that the
+/// file may have its new text in spite of the error.
 fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
     sync_folder(folder).map_err(|error| {
         let message =
@@ -237,29 +251,32 @@ fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Creates an empty temporary file, and locks it.
+/// Creates an empty temporary file, and locks it. If another process removes it as a leftover
+/// before it is locked, creates another one.
 fn create_locked(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempFile> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, access.first_mode());
-    _ = access;
+    _ = access; // it is unused on other systems
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
     loop {
-        // Unlike `tempfile_in`, it adds no temporary name to the system's error.
+        // Unlike `tempfile_in`, `make_in` adds no temporary name to the system's error.
         let file = builder.make_in(folder, |path| options.open(path))?;
-        // Another process may take it for a leftover before it is locked. On a file system without
-        // locks, nobody can lock a leftover either, and none is removed.
-        let is_taken = matches!(file.as_file().try_lock(), Err(TryLockError::WouldBlock));
-        if !is_taken && file.path().exists() {
+        // On a file system without locks, nobody can lock a leftover either, and none is removed.
+        let lock = file.as_file().try_lock();
+        let is_locked_by_other = matches!(lock, Err(TryLockError::WouldBlock));
+        if !is_locked_by_other && file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// Removes the temporary files that killed processes have left in a folder.
+/// Removes the temporary files that killed processes have left in a folder. Those that cannot be
+/// removed stay for the next write.
 fn remove_leftovers(folder: &Path) {
+    // Errors do no harm: a leftover is hidden, and nobody reads it.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
@@ -277,19 +294,23 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Gives an empty file the owner and the mode of another one, and the access control list of the
-/// file that it will replace, as far as the system allows it.
+/// Gives an empty file the owner and the mode of the file with the metadata `other`, and the access
+/// control list of the file `target`, as far as the system permits it.
+///
+/// If the group or the list cannot be copied, the group of the new file may do only what everyone
+/// may do.
 fn copy_access(file: &File, other: &Metadata, target: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        // Most users may change neither. The group is compared below.
         _ = fchown(file, None, Some(other.gid()));
         _ = fchown(file, Some(other.uid()), None);
         let mut mode = other.mode() & 0o777;
         let has_list = copy_access_list(file, target);
         if !has_list || file.metadata()?.gid() != other.gid() {
-            // What that group may do, this one may not: it gets what everyone has.
-            mode = (mode & 0o707) | ((mode & 0o007) << 3);
+            let everyone = mode & 0o007;
+            mode = (mode & 0o707) | (everyone << 3);
         }
         file.set_permissions(fs::Permissions::from_mode(mode))
     }
@@ -300,11 +321,11 @@ fn copy_access(file: &File, other: &Metadata, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a file the access control list of another one. Returns whether it has the same one now, or
-/// both have none.
+/// Gives a file the access control list of another one. Returns whether both files have equal lists
+/// afterwards, or no list.
 ///
-/// With a list, the mode of a file does not say what its group may do, but what any entry of the
-/// list allows.
+/// If a file has a list, its mode does not say what its group may do, but what any entry of the
+/// list permits.
 #[cfg(unix)]
 fn copy_access_list(file: &File, other: &Path) -> bool {
     #[cfg(target_os = "linux")]
@@ -315,7 +336,8 @@ fn copy_access_list(file: &File, other: &Path) -> bool {
             Ok(length) => {
                 fsetxattr(file, ACCESS_LIST, &list[..length], XattrFlags::empty()).is_ok()
             }
-            Err(error) => error != rustix::io::Errno::RANGE, // else there is none
+            // The list is longer than the buffer. Any other error means that there is none.
+            Err(error) => error != rustix::io::Errno::RANGE,
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -325,16 +347,17 @@ fn copy_access_list(file: &File, other: &Path) -> bool {
     }
 }
 
-/// Gives a new file to the owner of its folder, as when root installs for a user.
+/// Gives a new file to the owner of its folder, if root writes it for another user.
 fn give_to_owner_of(folder: &Path, file: &File) {
     #[cfg(unix)]
     if let (Ok(folder), Ok(metadata)) = (fs::metadata(folder), file.metadata()) {
         use std::os::unix::fs::{MetadataExt, fchown};
         if folder.uid() != metadata.uid() {
-            _ = fchown(file, Some(folder.uid()), Some(folder.gid())); // only root may
+            // Only root may do this. For others, the file stays their own.
+            _ = fchown(file, Some(folder.uid()), Some(folder.gid()));
         }
     }
-    _ = (folder, file);
+    _ = (folder, file); // they are unused on other systems
 }
 
 /// Renames a file, and fails if there is one at the new path.
@@ -351,11 +374,14 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     rename_over_empty(from, to)
 }
 
-/// Does the same in two steps, where the system has no such operation: creates an empty file, and
-/// replaces it.
+/// Renames a file in two steps, and fails if there is one at the new path: creates an empty file,
+/// and replaces it. This is for systems that cannot do both at once.
 fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(to)?;
-    fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
+    fs::rename(from, to).inspect_err(|_| {
+        // The error of the rename counts, not that of the cleanup.
+        _ = fs::remove_file(to);
+    })
 }
 
 #[cfg(test)]

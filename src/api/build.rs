@@ -9,7 +9,10 @@ use std::ops;
 /// The source of a prompt that is part of the program; that of any other is an absolute path.
 pub const BUILT_IN: &str = Layer::BUILTIN.name;
 
-/// Returns the prompts that match a filter.
+/// How many bytes of memory a list reserves for each prompt as JSON: most take less.
+const RESERVED_PER_PROMPT: usize = 512;
+
+/// Returns the prompts that match a filter. A blank query counts as none.
 pub fn list(view: &View, filter: &Filter) -> Selection {
     let mut query = filter.query.as_deref();
     if query.is_some_and(|query| query.trim().is_empty()) {
@@ -24,7 +27,7 @@ pub fn list(view: &View, filter: &Filter) -> Selection {
     selection
 }
 
-/// Returns the rows of a list. The prompts are read meanwhile.
+/// Returns the rows of a list, in their order. Each prompt is read when its row is asked for.
 pub fn listed(selection: &mut Selection) -> impl Iterator<Item = Listed> {
     selection.read().map(|(found, prompt, info)| Listed {
         name: found.name.to_string(),
@@ -50,9 +53,9 @@ pub fn listed(selection: &mut Selection) -> impl Iterator<Item = Listed> {
 /// # Errors
 /// A prompt cannot be written as JSON, which no prompt is known to cause.
 pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
-    // More than it takes, so that it does not grow among what stays in memory; what is not written
-    // takes none.
-    let mut json = Vec::with_capacity(512 * selection.found.len());
+    // The list is written into memory that is reserved at once, so that it is never copied while it
+    // grows. Reserved memory that stays unused costs nothing.
+    let mut json = Vec::with_capacity(RESERVED_PER_PROMPT * selection.found.len());
     json.extend(br#"{"prompts":"#);
     serde_json::Serializer::new(&mut json).collect_seq(listed(selection))?;
     if !selection.problems.is_empty() {
@@ -63,7 +66,8 @@ pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Returns the format of another program's prompt, such as `claude`; `None` for an own one.
+/// Returns the format of a prompt of another program, such as `claude`; `None` for the format of
+/// this program.
 pub(super) fn format(found: &Found) -> Option<&'static str> {
     if found.format == Format::OWN {
         return None;
@@ -71,18 +75,18 @@ pub(super) fn format(found: &Found) -> Option<&'static str> {
     Some(found.format.name)
 }
 
-/// Returns the file of a prompt, which may be broken.
+/// Returns the file of the prompt that a command names. The file may be broken.
 ///
 /// # Errors
-/// There is no prompt of this name, or its file is no text.
+/// No prompt has this name, or its file cannot be read as text.
 pub fn show(view: &View, command: &str) -> Result<Shown, Diagnostic> {
     shown(&view.find(command)?)
 }
 
-/// Returns the file of a found prompt.
+/// Returns the name, the place, the revision and the text of a prompt file.
 ///
 /// # Errors
-/// The file is no text.
+/// The file cannot be read as text.
 fn shown(found: &Found) -> Result<Shown, Diagnostic> {
     let text = found.text()?;
     let path = found.place().file.map(|file| file.display().to_string());
@@ -95,8 +99,8 @@ fn shown(found: &Found) -> Result<Shown, Diagnostic> {
     })
 }
 
-/// Returns the file of a prompt, with what the page shows besides: the places of the placeholders,
-/// the included files, and the fields of its form.
+/// Returns the file of a prompt as the web page shows it: with the places of its placeholders, the
+/// files that it includes, and the fields of its form. A broken file has only its text.
 ///
 /// # Errors
 /// Those of [`show`].
@@ -124,8 +128,9 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
     Ok(file)
 }
 
-/// Returns what a caller gets of an included file. The frontmatter of a file that they may not see
-/// is no part of the prompt.
+/// Returns the text of an included file for a caller. If the caller may not see that file by
+/// itself, its frontmatter is left out, except for its includes, because it is no part of the
+/// prompt.
 fn included_text(view: &View, included: &Included) -> IncludedText {
     let text = if is_seen(view, included) {
         included.text.to_string()
@@ -145,7 +150,7 @@ pub(super) fn is_seen(view: &View, included: &Included) -> bool {
         .is_none_or(|prefix| prefix.contains(&included.file.name))
 }
 
-/// Returns what the form for a call of a prompt shows.
+/// Returns the fields of the form with which a person calls a prompt.
 pub(super) fn fields(prompt: &Prompt) -> Fields {
     Fields {
         arguments: prompt.arguments.clone(),
@@ -153,24 +158,25 @@ pub(super) fn fields(prompt: &Prompt) -> Fields {
     }
 }
 
-/// Returns ranges of bytes, which are in their order, as ranges of UTF-16 units.
+/// Converts ranges of bytes of a text into ranges of UTF-16 units, which scripts in a browser
+/// count: the range of `x` in `éx` is 2 to 3 in bytes, and 1 to 2 in units. The ranges are sorted.
 pub(super) fn units(text: &str, ranges: impl IntoIterator<Item = ops::Range<usize>>) -> Vec<Range> {
     let mut counter = UnitCounter {
         text,
         bytes: 0,
         units: 0,
     };
-    let mut in_units = Vec::new();
+    let mut unit_ranges = Vec::new();
     for range in ranges {
-        in_units.push((
-            counter.advance_to(range.start),
-            counter.advance_to(range.end),
-        ));
+        let start = counter.advance_to(range.start);
+        let end = counter.advance_to(range.end);
+        unit_ranges.push((start, end));
     }
-    in_units
+    unit_ranges
 }
 
-/// Counts the UTF-16 units up to a place in a text, from the place before.
+/// Counts the UTF-16 units before places in a text. Each place is counted from the one before, so
+/// that the text is read once.
 struct UnitCounter<'t> {
     text: &'t str,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! The calls of the API and the command line, and the text that one comes to.
+//! The calls of the API and the command line, and the text that an agent gets for a call.
 
 use super::types::{CallRequest, ExpandedPrompt};
 use crate::library::{BoundCall, Found, UnusedValue, join_unchanged};
@@ -18,24 +18,28 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
         .map_err(|error| cannot_expand(&prompt, error))?;
     Ok(ExpandedPrompt {
         prompt: expansion.messages.into_text(),
-        warnings: with_unused(expansion.warnings, &prompt, &expansion.unused),
+        warnings: with_unused_warnings(expansion.warnings, &prompt, &expansion.unused),
     })
 }
 
 impl CallRequest {
-    /// Returns the words and the text from a pipe as one text.
+    /// Returns the words of the call and the text from a pipe as one text.
     pub(super) fn text(&self) -> String {
         join_piped(&self.input, &self.piped, self.piped_at())
     }
 
-    /// Returns the index of the word before which the text from a pipe belongs.
+    /// Returns the index of the word before which the text from a pipe belongs: the number of
+    /// words, if the text follows all of them.
     fn piped_at(&self) -> usize {
-        let last = self.input.len();
-        self.at.map_or(last, |at| at.min(last))
+        let word_count = self.input.len();
+        match self.at {
+            Some(at) => at.min(word_count),
+            None => word_count,
+        }
     }
 
-    /// Binds the call to the arguments of a prompt. `text` is the [text](CallRequest::text) of the
-    /// call.
+    /// Divides the values of the call among the arguments of a prompt. `text` is the
+    /// [text](CallRequest::text) of the call.
     ///
     /// # Errors
     /// Those of [`CallRequest::check_names`]; or a text from a pipe would not be in the expansion.
@@ -63,11 +67,13 @@ impl CallRequest {
         Ok(bound)
     }
 
-    /// Returns whether the prompt can have the names and the kinds of text of this call. The values
-    /// are not divided for it, so the command line asks before it reads standard input.
+    /// Checks that the prompt has the arguments that the call names, and takes the text of the call
+    /// beside values by name.
+    ///
+    /// This needs no values, so the command line can check a call before it reads standard input.
     ///
     /// # Errors
-    /// The prompt has no argument of a given name, or takes no input in addition to values by name.
+    /// The prompt has no argument of a name, or takes no text beside values by name.
     pub fn check_names(&self, prompt: &Prompt) -> Result<(), Diagnostic> {
         if self.arguments.is_empty() {
             return Ok(());
@@ -97,8 +103,11 @@ impl CallRequest {
         Ok(())
     }
 
-    /// Refuses a call whose text from a pipe would not be in the expansion. A value that the prompt
-    /// does not use is worth a warning only, but a text from a pipe is never dropped.
+    /// Checks that the expansion contains the text from a pipe, which must never get lost silently.
+    /// For other unused values, a warning is enough.
+    ///
+    /// # Errors
+    /// The prompt has no placeholder for the value that contains the piped text.
     fn refuse_to_drop_piped_text(&self, bound: &BoundCall<'_>) -> Result<(), Diagnostic> {
         let piped = self.piped.trim_end_matches('\n');
         if piped.is_empty() {
@@ -113,8 +122,9 @@ impl CallRequest {
     }
 }
 
-/// Adds a warning about each unused value to the warnings of a call.
-pub(super) fn with_unused(
+/// Returns the warnings of a call, with a further one about each value that the prompt does not
+/// use.
+pub(super) fn with_unused_warnings(
     mut warnings: Vec<String>,
     prompt: &Prompt,
     unused: &[UnusedValue],
@@ -125,6 +135,7 @@ pub(super) fn with_unused(
     warnings
 }
 
+/// Returns the error about a value that the prompt has no placeholder for.
 fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     let message = format!(
         "the value of {} is not in the expansion, because {} has no placeholder {}",
@@ -139,6 +150,8 @@ fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     )
 }
 
+/// Returns an error of a call as one about the expansion of the prompt: "`p` cannot be expanded:
+/// …".
 fn cannot_expand(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
     let message = format!(
         "{} cannot be expanded: {}",

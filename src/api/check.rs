@@ -1,4 +1,4 @@
-//! What is found in a text that is not saved.
+//! The errors, the warnings and the preview of a text that is not saved.
 
 use super::build::fields;
 use super::explain::preview;
@@ -7,11 +7,11 @@ use crate::library::{View, hunks};
 use crate::prompt::{Diagnostic, Kind, Name, Prompt};
 use crate::wording::quoted;
 
-/// Returns what `check` says of a text that is not saved, what it would expand to, and what it
-/// changes.
+/// Checks a text that is not saved: returns its errors and warnings, a preview of its expansion,
+/// and how it differs from the current file.
 ///
 /// # Errors
-/// A prompt cannot have this name; there is no folder that it could be written to.
+/// The caller cannot have a prompt of this name, or there is no folder that it can be written to.
 pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnostic> {
     let name = new_name(view, &draft.command)?;
     let found = view.draft(&name, &draft.file).ok_or_else(|| {
@@ -38,7 +38,10 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
     Ok(checked)
 }
 
-/// Checks that the caller may have a prompt of this name.
+/// Parses the name of a new prompt of the caller.
+///
+/// # Errors
+/// No file can have this name, or the name does not begin with the prefix of the caller.
 fn new_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
     let name =
         Name::for_new_file(name).map_err(|problem| Diagnostic::new(Kind::BadName, problem, ""))?;
@@ -52,8 +55,8 @@ fn new_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
     Ok(name)
 }
 
-/// Returns the call that previews a draft. Values of arguments that the draft does not have are
-/// left out, since they may be those of the text as it was.
+/// Returns the call whose expansion the preview of a draft shows. Values are left out if the draft
+/// does not have their arguments any more, because a person may just have renamed or removed them.
 fn draft_call(draft: &Draft, name: &Name, prompt: &Prompt) -> CallRequest {
     let names = prompt.value_names();
     let mut arguments = draft.arguments.clone();

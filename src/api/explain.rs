@@ -1,7 +1,7 @@
-//! What an expansion is made of, and the preview of the page.
+//! The explanation of a call, and the preview of the web page.
 
 use super::build::{format, is_seen, units};
-use super::call::with_unused;
+use super::call::with_unused_warnings;
 use super::types::{
     CallRequest, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Preview, Range, Shadowed,
 };
@@ -12,12 +12,12 @@ use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
 use std::collections::HashSet;
 use std::ops;
 
-/// Explains a call of a prompt, and expands it, but calls no service. That it cannot be expanded is
-/// part of the explanation.
+/// Explains a call of a prompt: which argument gets which value, and how long the expansion is.
+///
+/// No service is called. If the call cannot be expanded, the explanation contains the error.
 ///
 /// # Errors
-/// The prompt is broken, has no argument of a name, or the call has a text that no expansion would
-/// contain.
+/// The prompt is broken, has no argument of a name in the call, or would lose a text of the call.
 pub fn explain(
     view: &View,
     found: &Found,
@@ -30,7 +30,7 @@ pub fn explain(
     Ok(explanation(view, found, &bound, &text, &outcome))
 }
 
-/// Explains a call as [`explain`] does, and returns the text with the places of the values.
+/// Explains a call as [`explain`] does, and also returns its text, with the places of the values.
 ///
 /// # Errors
 /// Those of [`explain`].
@@ -40,13 +40,17 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     let bound = request.bind(&prompt, &text)?;
     let outcome = CallOutcome::of(found, &bound);
     let explanation = explanation(view, found, &bound, &text, &outcome);
-    let typed = prompt
-        .typed(&bound.binding)
-        .filter(|typed| !has_other_command(view, typed));
+    let mut typed = prompt.typed(&bound.binding);
+    if let Some(text) = &typed
+        && contains_command(view, text)
+    {
+        typed = None;
+    }
     let mut filled = filled(&prompt, &bound.binding).unwrap_or_default();
     let mut partial = None;
     if let Some(expansion) = &outcome.text {
-        // The places are those of the messages, which attachments may follow.
+        // Attachments may follow the filled text. If the expansion differs otherwise, the places of
+        // the values are unknown.
         if !expansion.starts_with(&filled.text) {
             filled = FilledText::default();
         }
@@ -68,14 +72,15 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
 struct CallOutcome {
     /// The text that an agent gets, unless a service has it.
     text: Option<String>,
-    /// What a service would be asked.
+    /// The request that a service would get.
     request: Option<ServiceRequest>,
     /// Why the prompt cannot be expanded.
     error: Option<String>,
 }
 
 impl CallOutcome {
-    /// Expands a bound call, unless a service does that.
+    /// Expands a bound call. If a service renders the prompt, returns the request that it would
+    /// get.
     fn of(found: &Found, bound: &BoundCall<'_>) -> CallOutcome {
         let mut outcome = CallOutcome::default();
         match found.request(bound) {
@@ -137,7 +142,7 @@ fn explanation(
         request: outcome.request.clone(),
         error: outcome.error.clone(),
         expansion: lengths,
-        warnings: with_unused(binding.warnings.clone(), prompt, &bound.unused_values()),
+        warnings: with_unused_warnings(binding.warnings.clone(), prompt, &bound.unused_values()),
         problems: file_warnings(view, found, prompt, &place),
         source: place.shown,
     }
@@ -193,7 +198,7 @@ fn attachment_paths(prompt: &Prompt) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether an argument takes what the others leave of the text.
+/// Returns whether the input of a call is the text that its arguments leave.
 fn takes_rest_of_text(prompt: &Prompt) -> bool {
     !prompt.arguments.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words()
 }
@@ -210,7 +215,7 @@ fn given_values(arguments: &[Bound<'_>]) -> Vec<Given> {
     values
 }
 
-/// Returns the warnings about the file of a prompt that the caller may see.
+/// Returns the warnings about a prompt file, without those that the caller may not see.
 fn file_warnings(view: &View, found: &Found, prompt: &Prompt, place: &Place) -> Vec<Diagnostic> {
     let file = match &place.file {
         Some(file) => file.clone(),
@@ -226,7 +231,8 @@ fn file_warnings(view: &View, found: &Found, prompt: &Prompt, place: &Place) -> 
     visible
 }
 
-/// Returns in words where the input goes in a prompt that it is appended to.
+/// Returns where the input goes, for a line such as "the input follows the body, in the next line";
+/// `None` if the prompt does not append the input.
 fn input_place(prompt: &Prompt) -> Option<&'static str> {
     if !prompt.appends_input() {
         return None;
@@ -240,7 +246,8 @@ fn input_place(prompt: &Prompt) -> Option<&'static str> {
     })
 }
 
-/// Returns the placeholders that are replaced, perhaps by an empty value, each name once.
+/// Returns one entry for each name that the prompt has placeholders for, in the order of the text:
+/// how many there are, and whether their value is empty.
 fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder> {
     let mut all: Vec<Placeholder> = Vec::new();
     for message in &prompt.messages {
@@ -309,9 +316,10 @@ fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
     })
 }
 
-/// Returns whether what follows the name begins with another command, or has a line that does. A
-/// chat takes that for a command of its own.
-fn has_other_command(view: &View, typed: &str) -> bool {
+/// Returns whether the input of a typed command, or one of its lines, begins with a second command,
+/// such as `:plan` in `:review :plan x`. A chat would expand the second command, too, instead of
+/// passing it on as text.
+fn contains_command(view: &View, typed: &str) -> bool {
     let Some((_, input)) = typed.split_once(' ') else {
         return false;
     };
@@ -330,13 +338,15 @@ struct FilledText {
     gaps: Vec<Range>,
 }
 
-/// Returns the text of a prompt with the values of a call, even if they are not all that it needs;
-/// `None` if there is no such text, as for a service.
+/// Returns the text of a prompt with the values of a call. Where a required value is missing, its
+/// placeholder stays. `None` if the prompt cannot be filled in, for example because a service
+/// renders it.
 fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
-    let shown = with_placeholders_for_missing(prompt, binding);
+    let complete_binding = with_placeholders_for_missing(prompt, binding);
     let mut ranges_of_messages = Vec::new();
-    let messages = prompt.fill_in(&shown, |pieces| {
+    let messages = prompt.fill_in(&complete_binding, |pieces| {
         let message = join_with_ranges(pieces);
+        // An empty message is left out of the text.
         if !message.text.is_empty() {
             ranges_of_messages.push(message.values);
         }
@@ -376,27 +386,29 @@ fn placeholders_of_missing(prompt: &Prompt, binding: &Binding<'_>) -> HashSet<St
     placeholders
 }
 
-/// Returns a binding without an error, in which a missing value is the placeholder for it, and
-/// every value counts as one of the caller, so that defaults are marked, too.
+/// Returns a binding in which each missing value is its own placeholder, so that the prompt can be
+/// filled in without an error.
 fn with_placeholders_for_missing<'b>(prompt: &Prompt, binding: &Binding<'b>) -> Binding<'b> {
-    let mut shown = binding.clone();
-    shown.error = None;
-    for bound in &mut shown.arguments {
+    let mut complete = binding.clone();
+    complete.error = None;
+    for bound in &mut complete.arguments {
         if bound.origin == Origin::Missing {
             bound.value = prompt.placeholder(bound.name).into();
         }
+        // Defaults would be texts of the prompt. The preview marks them like values of the caller.
         bound.origin = Origin::Named;
     }
-    shown
+    complete
 }
 
-/// The text of a message, and where values are in it, in bytes.
+/// The text of a message, and the ranges of bytes that are values.
 struct MessageText {
     text: String,
     values: Vec<ops::Range<usize>>,
 }
 
-/// Joins the pieces of a message, and records where its values are.
+/// Joins the pieces of a message, and records where values are in the text. Empty values have no
+/// range.
 fn join_with_ranges(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> MessageText {
     let mut text = String::new();
     let mut values = Vec::new();

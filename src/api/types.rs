@@ -39,6 +39,7 @@ pub struct CallRequest {
     pub at: Option<usize>,
 }
 
+/// Reads a list of words, or a text, which counts as one word: `"a b"` is like `["a b"]`.
 fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
