@@ -158,11 +158,17 @@ struct Layers {
 
 /// Returns the layer of a prompt, and the prompts of its name that it overrides.
 fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
-    let of_name = view.all(&found.name).into_iter();
-    let mut from_own = of_name.skip_while(|other| other.place() != *place);
-    let own = from_own.next().map(|own| own.layer);
+    let mut prompts = view.all(&found.name).into_iter();
+    let mut own = None;
+    for prompt in prompts.by_ref() {
+        if prompt.place() == *place {
+            own = Some(prompt.layer);
+            break;
+        }
+    }
+    // The prompts after it are those that it overrides.
     let mut shadowed = Vec::new();
-    for other in from_own {
+    for other in prompts {
         shadowed.push(Shadowed {
             layer: other.layer,
             source: other.place().shown,

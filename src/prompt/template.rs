@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Returns the positions in the file of bytes of the body.
+    /// Returns a finder of the positions in the file that bytes of the body have.
     pub(super) fn positions(self, body: &str) -> Positions<'_> {
         let known_text = if self.is_verbatim { body } else { "" };
         Positions::from(known_text, self.start)
@@ -152,8 +152,11 @@ impl Syntax {
         escape: Escape::Backslash,
     };
 
-    /// Returns a placeholder of this name as a person would write it: in the last form of this
-    /// syntax that can have the name, which is the easiest to read; else `{{name}}`.
+    /// Returns a placeholder for an argument, or for the [input](INPUT), as a person would write
+    /// it.
+    ///
+    /// The last mark of this syntax that can have the name is used, since it is the easiest to
+    /// read. If no mark can, returns `{{name}}`.
     pub(super) fn write(&self, name: &str) -> String {
         for mark in self.marks.iter().rev() {
             if name != INPUT && mark.names != Names::None {
@@ -184,7 +187,7 @@ impl MessageTemplate {
         template
     }
 
-    /// Returns a message whose placeholders are not found yet.
+    /// Returns a message without placeholders. [`MessageTemplate::find_placeholders`] finds them.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
         MessageTemplate {
             role,
@@ -196,7 +199,10 @@ impl MessageTemplate {
         }
     }
 
-    /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
+    /// Finds the placeholders in all messages of a prompt. `names` are those of the arguments.
+    ///
+    /// The fallback of the syntax, such as `$ARGUMENTS`, counts only if no message has another
+    /// placeholder for the input.
     pub(super) fn find_placeholders<'n>(
         syntax: &Syntax,
         messages: &mut [MessageTemplate],
@@ -253,7 +259,7 @@ impl MessageTemplate {
         self.place.start.line
     }
 
-    /// Returns the positions in the file of bytes of the body.
+    /// Returns a finder of the positions in the file that bytes of the body have.
     pub(super) fn positions(&self) -> Positions<'_> {
         self.place.positions(&self.body)
     }
@@ -266,19 +272,19 @@ impl MessageTemplate {
         })
     }
 
-    /// Returns a placeholder as written.
+    /// Returns a placeholder as the file writes it, such as `{{ name }}`.
     pub fn written(&self, placeholder: &Placeholder) -> &str {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Returns the offsets of escaped placeholders, such as `{{x}}` after a backslash or `$1` after
-    /// a further `$`, in the order of the text.
+    /// Returns the offsets of escaped placeholders, in the order of the text: 1 for `\{{x}}`, and
+    /// also for `$$1`.
     pub(super) fn escaped(&self) -> Vec<usize> {
         let mut escaped = Vec::new();
         if self.jinja.is_some() {
             return escaped;
         }
-        // A gap between two segments is the character of an escape, which was dropped.
+        // Between two segments, only the character that escapes the second one was dropped.
         let mut end = 0;
         for segment in &self.segments {
             let (Segment::Text(range) | Segment::Placeholder(Placeholder { range, .. })) = segment;
@@ -290,8 +296,8 @@ impl MessageTemplate {
         escaped
     }
 
-    /// Returns the text before the body, and the body, in pieces that follow each other without
-    /// anything between them. `value` gives the value of each placeholder's name.
+    /// Returns the preamble and the body in pieces, which make the whole text in their order.
+    /// `value` returns the piece for the name of a placeholder.
     pub(super) fn pieces<'t>(
         &'t self,
         value: impl Fn(&'t str) -> Piece<'t>,
@@ -304,10 +310,10 @@ impl MessageTemplate {
     }
 }
 
-/// Returns the offsets at which a file of this program would have a placeholder, escaped or not.
+/// Returns the offsets at which a body in the format of this program has placeholders, escaped or
+/// not: 3 and 12 for `Do {{a}} or \{{a}}` and the name `a`.
 ///
-/// `has_input` is whether a placeholder such as `{{input}}` stands for the input somewhere in the
-/// prompt.
+/// `has_input` says whether the prompt has `{{input}}` anywhere. If not, `$ARGUMENTS` counts.
 pub(super) fn placeholder_offsets(
     body: &str,
     names: &BTreeSet<&str>,
@@ -350,7 +356,7 @@ fn split(
         text_start: 0,
         last_escaped: None,
     };
-    for opening in runs(body) {
+    for opening in openings_and_dollars(body) {
         let is_in_placeholder = opening.range.start < splitter.text_start;
         if !is_in_placeholder {
             splitter.add_opening(&opening.range);
@@ -360,7 +366,7 @@ fn split(
     splitter.segments
 }
 
-/// Divides one body.
+/// Divides one body into segments, from its beginning to its end.
 struct Splitter<'s> {
     body: &'s str,
     /// The names of the declared arguments.
@@ -370,40 +376,17 @@ struct Splitter<'s> {
     segments: Vec<Segment>,
     /// Where the text begins that is not in `segments` yet.
     text_start: usize,
-    /// The last opening that was made text.
+    /// The byte of the last opening that an escape made text.
     last_escaped: Option<usize>,
 }
 
 impl Splitter<'_> {
-    /// Adds the placeholder that begins with a run such as `{{`, and the text before it. A run that
-    /// begins no placeholder stays in the text.
-    ///
-    /// If the run is escaped, as in `\{{x}}`, `\$1` or `$$`, the text before it ends at the
-    /// character that escapes it, which is dropped, and a new text begins with the run.
-    fn add_opening(&mut self, run: &Range<usize>) {
-        let bytes = self.body.as_bytes();
-        let open = run.start;
-        let is_dollar = bytes[open] == b'$';
-        let is_second_dollar = is_dollar && self.is_after(open, b'$');
-        let placeholder = if is_second_dollar {
-            None
-        } else {
-            self.find_placeholder(run)
-        };
-        let is_escaped = match self.syntax.escape {
-            Escape::None => false,
-            Escape::Backslash => placeholder.is_some() && self.is_after(open, b'\\'),
-            Escape::BackslashAndDigit => {
-                let has_digit = bytes.get(open + 1).is_some_and(u8::is_ascii_digit);
-                let is_parameter = is_dollar && has_digit;
-                (placeholder.is_some() || is_parameter) && self.is_after(open, b'\\')
-            }
-            Escape::Dollar => is_second_dollar,
-        };
-        if is_escaped {
-            self.add_text(open - 1);
-            self.text_start = open;
-            self.last_escaped = Some(open);
+    /// Adds the placeholder that begins at an opening such as `{{`, and the text before it. An
+    /// opening without a placeholder stays in the text.
+    fn add_opening(&mut self, opening: &Range<usize>) {
+        let placeholder = self.find_placeholder(opening);
+        if self.is_escaped(opening.start, placeholder.is_some()) {
+            self.add_escaped(opening.start);
         } else if let Some(placeholder) = placeholder {
             self.add_text(placeholder.range.start);
             self.text_start = placeholder.range.end;
@@ -411,18 +394,55 @@ impl Splitter<'_> {
         }
     }
 
-    /// Returns whether this byte precedes an opening in the same text, and is not escaped itself:
-    /// the second `$` of `$$$` is after a `$`, the third is not.
+    /// Returns whether the character before an opening makes it text, as in `\{{x}}`, `\$1` or
+    /// `$$`. A backslash counts only before something that would be replaced.
+    fn is_escaped(&self, open: usize, is_placeholder: bool) -> bool {
+        match self.syntax.escape {
+            Escape::None => false,
+            Escape::Backslash => is_placeholder && self.is_after(open, b'\\'),
+            Escape::BackslashAndDigit => {
+                (is_placeholder || self.is_parameter(open)) && self.is_after(open, b'\\')
+            }
+            Escape::Dollar => self.is_second_dollar(open),
+        }
+    }
+
+    /// Adds the text before an escaped opening, without the character that escapes it. The opening
+    /// begins the next text.
+    fn add_escaped(&mut self, open: usize) {
+        let escape_length = 1;
+        self.add_text(open - escape_length);
+        self.text_start = open;
+        self.last_escaped = Some(open);
+    }
+
+    /// Returns whether an opening is a `$` before a digit, such as `$1`.
+    fn is_parameter(&self, open: usize) -> bool {
+        let bytes = self.body.as_bytes();
+        bytes[open] == b'$' && bytes.get(open + 1).is_some_and(u8::is_ascii_digit)
+    }
+
+    /// Returns whether an opening is the second `$` of `$$`, which begins no placeholder.
+    fn is_second_dollar(&self, open: usize) -> bool {
+        self.body.as_bytes()[open] == b'$' && self.is_after(open, b'$')
+    }
+
+    /// Returns whether `byte` precedes an opening in the same text, and is not escaped itself: the
+    /// second `$` of `$$$` is after a `$`, and the third is not.
     fn is_after(&self, open: usize, byte: u8) -> bool {
         open > self.text_start
             && self.body.as_bytes()[open - 1] == byte
             && self.last_escaped != Some(open - 1)
     }
 
-    /// Returns the placeholder that begins with a run, in the first way to write it that fits.
-    fn find_placeholder(&self, run: &Range<usize>) -> Option<Placeholder> {
+    /// Returns the placeholder that begins at an opening. The first mark of the syntax that fits
+    /// decides.
+    fn find_placeholder(&self, opening: &Range<usize>) -> Option<Placeholder> {
+        if self.is_second_dollar(opening.start) {
+            return None;
+        }
         let mut marks = self.syntax.marks.iter().chain(self.fallback);
-        marks.find_map(|mark| mark.placeholder(self.body, run, self.names))
+        marks.find_map(|mark| mark.placeholder(self.body, opening, self.names))
     }
 
     /// Adds the text up to the byte `end`, unless it is empty.
@@ -433,22 +453,22 @@ impl Splitter<'_> {
     }
 }
 
-/// A run of `{` or `<`, or a `$`, with which a placeholder may begin.
+/// A sequence of `{` or of `<`, or a `$`, with which a placeholder may begin.
 pub(super) struct Opening {
-    /// The whole run.
+    /// The whole sequence.
     pub(super) range: Range<usize>,
-    /// What closes a run of braces or angle brackets: as many `}` or `>`.
+    /// What closes `{{`, `{{{` or `<<`: as many `}` or `>`. Empty for other sequences, and for `$`.
     pub(super) close: &'static str,
 }
 
-/// Returns the openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and
-/// `<<`. Longer runs are text, so nothing is ever replaced within them in a file of this program.
+/// Returns the openings `{{`, `{{{` and `<<` of a body, in their order. Longer sequences are text,
+/// so nothing is ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
-    runs(body).filter(|opening| !opening.close.is_empty())
+    openings_and_dollars(body).filter(|opening| !opening.close.is_empty())
 }
 
-/// Returns all runs of `{` and `<`, and each `$`.
-fn runs(body: &str) -> impl Iterator<Item = Opening> {
+/// Returns the sequences of `{` and of `<` in a body, of any length, and each `$`, in their order.
+fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -480,27 +500,28 @@ pub(super) const HINTS: [char; 2] = [':', '|'];
 /// What may be between the braces and the name.
 pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
-/// A name that stands for something, in a text after an opening.
+/// The name of a placeholder, and the text after the placeholder.
 struct FoundName<'b> {
     /// The name of the argument, or [`INPUT`].
     name: &'b str,
-    /// What follows the placeholder.
+    /// The text after the placeholder.
     after: &'b str,
 }
 
 impl Mark {
+    /// Returns a placeholder in this mark: `{{name}}`.
     fn write(&self, name: &str) -> String {
         format!("{}{name}{}", self.open, self.close)
     }
 
-    /// Returns the placeholder of this mark that begins in a run of the body.
+    /// Returns the placeholder of this mark that begins at an [`Opening`] of the body.
     fn placeholder(
         &self,
         body: &str,
-        run: &Range<usize>,
+        opening: &Range<usize>,
         names: &BTreeSet<&str>,
     ) -> Option<Placeholder> {
-        let start = self.start_in(run)?;
+        let start = self.start_in(opening)?;
         let rest = body[start..].strip_prefix(self.open)?;
         let FoundName { name, after } = if self.close.is_empty() {
             self.find_bare_name(rest, names)?
@@ -513,21 +534,23 @@ impl Mark {
         })
     }
 
-    /// Returns the byte at which a placeholder may begin in a run of `{`, `<` or `$`: the start of
-    /// a run that is as long as the opening of this mark.
+    /// Returns the byte at which a placeholder of this mark may begin in an [`Opening`]: its start,
+    /// if it is as long as `open`. So `{{` does not fit `{{{name}}}`.
     ///
-    /// Some programs look for `{{name}}` anywhere. For them, a longer run ends with an opening: in
-    /// `{{{name}}}`, the placeholder begins at the second brace.
-    fn start_in(&self, run: &Range<usize>) -> Option<usize> {
-        if self.open == "{{" && matches!(self.names, Names::None | Names::Declared) {
-            return (run.len() >= 2).then(|| run.end - 2);
+    /// But some programs search `{{name}}` anywhere. In their files, the placeholder of
+    /// `{{{name}}}` begins at the second brace.
+    fn start_in(&self, opening: &Range<usize>) -> Option<usize> {
+        let is_found_anywhere = matches!(self.names, Names::None | Names::Declared);
+        if self.open == "{{" && is_found_anywhere {
+            return (opening.len() >= 2).then(|| opening.end - 2);
         }
-        let fits = self.open.starts_with('$') || run.len() == self.open.len();
-        fits.then_some(run.start)
+        // Before a `$`, only its first byte was found: the mark may be longer, such as `${input:`.
+        let fits = self.open.starts_with('$') || opening.len() == self.open.len();
+        fits.then_some(opening.start)
     }
 
-    /// Returns the name of the argument that a name stands for, or [`INPUT`]. A declared name comes
-    /// first.
+    /// Returns the argument that a name in a placeholder stands for, or [`INPUT`] if it stands for
+    /// the input; `None` if it stands for nothing. A declared argument comes first.
     fn meaning<'b>(&self, name: &'b str, names: &BTreeSet<&str>) -> Option<&'b str> {
         if self.is_argument(name, names) {
             Some(name)
@@ -538,6 +561,7 @@ impl Mark {
         }
     }
 
+    /// Returns whether a name in a placeholder stands for a declared argument.
     fn is_argument(&self, name: &str, names: &BTreeSet<&str>) -> bool {
         self.names != Names::None && names.contains(name)
     }
@@ -556,6 +580,7 @@ impl Mark {
         Some(FoundName { name, after })
     }
 
+    /// Returns a text without the spaces at its beginning, if spaces may surround a name.
     fn skip_spaces<'b>(&self, text: &'b str) -> &'b str {
         if self.names == Names::Spaced {
             text.trim_start_matches(SPACES)
@@ -564,6 +589,7 @@ impl Mark {
         }
     }
 
+    /// Returns whether a name that something closes ends before this character.
     fn ends_name(&self, letter: char) -> bool {
         letter.is_whitespace()
             || "{}<>".contains(letter)
@@ -574,7 +600,7 @@ impl Mark {
     ///
     /// - `name-x` is the argument `name-x` or, if there is none, `name` with the text `-x`.
     /// - `12` is the argument `1` with the text `2`, because such names have one digit.
-    /// - `ARGUMENTS[0]` is a text: other programs would put in a single word.
+    /// - `ARGUMENTS[0]` is text, because other programs replace it with a single word.
     fn find_bare_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
         if self.input == Some("") {
             return Some(FoundName {
@@ -613,6 +639,7 @@ impl Mark {
     }
 }
 
+/// Returns whether a name after a `$` ends before this character.
 fn ends_word(letter: char) -> bool {
     !letter.is_alphanumeric() && letter != '_' && letter != '-'
 }

@@ -16,9 +16,10 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     words
 }
 
+/// Returns the position of the next word from the byte `from` on.
 fn next_word_start(text: &str, from: usize) -> Option<usize> {
-    let space = text[from..].find(|letter: char| !letter.is_whitespace())?;
-    Some(from + space)
+    let space_length = text[from..].find(|character: char| !character.is_whitespace())?;
+    Some(from + space_length)
 }
 
 /// Finds closing quotes.
@@ -96,13 +97,13 @@ fn is_before_letter(text: &str, at: usize) -> bool {
 /// to the word, with its spaces: the whole `criteria="speed and size"` is one word.
 pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
     let mut end = start;
-    while let Some(letter) = text[end..].chars().next() {
-        if letter.is_whitespace() {
+    while let Some(character) = text[end..].chars().next() {
+        if character.is_whitespace() {
             break;
         }
         end = match quotes.closing(text, end) {
             Some(closing) => closing + 1,
-            None => end + letter.len_utf8(),
+            None => end + character.len_utf8(),
         };
     }
     end
@@ -113,32 +114,34 @@ pub(super) fn unquoted(word: &str) -> String {
     let mut quotes = Quotes::default();
     let mut text = String::with_capacity(word.len());
     let mut at = 0;
-    while let Some(letter) = word[at..].chars().next() {
-        if let Some(closing) = quotes.closing(word, at) {
-            push_quoted(&mut text, &word[at + 1..closing], letter);
-            at = closing + 1;
+    while let Some(character) = word[at..].chars().next() {
+        let Some(closing) = quotes.closing(word, at) else {
+            text.push(character);
+            at += character.len_utf8();
+            continue;
+        };
+        let quoted = &word[at + 1..closing];
+        if character == '"' {
+            push_unescaped(&mut text, quoted);
         } else {
-            text.push(letter);
-            at += letter.len_utf8();
+            text.push_str(quoted);
         }
+        at = closing + 1;
     }
     text
 }
 
-/// Appends the text between two quotes. Between double quotes, escapes such as `\"` are resolved.
-fn push_quoted(text: &mut String, inside: &str, quote: char) {
-    if quote != '"' {
-        text.push_str(inside);
-        return;
-    }
-    let mut rest = inside;
+/// Appends the text between two double quotes, with the escapes `\"` and `\\` resolved: `say
+/// \"hi\"` becomes `say "hi"`. A backslash before anything else stays.
+fn push_unescaped(text: &mut String, quoted: &str) {
+    let mut rest = quoted;
     while let Some(backslash) = rest.find('\\') {
         text.push_str(&rest[..backslash]);
         rest = &rest[backslash..];
         if is_escape(rest) {
-            rest = &rest[1..]; // the backslash is left out
+            rest = &rest[1..]; // without the backslash
         }
-        // What is kept is ASCII: the escaped character, or a backslash that escapes nothing.
+        // The next character is a quote or a backslash, so it has one byte.
         text.push_str(&rest[..1]);
         rest = &rest[1..];
     }
@@ -163,8 +166,8 @@ pub(super) struct PairStart {
     pub(super) length: usize,
 }
 
-/// Returns the `name=value` pairs of a text, the first for each argument. A further one is text.
-/// After any text, the pairs in later lines are text, too.
+/// Returns the `name=value` pairs of a text. A second pair for an argument is text, and so are all
+/// pairs in later lines than the first text: `a=1 b=2 a=3` has the pairs `a=1` and `b=2`.
 pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut quotes = Quotes::default();
@@ -197,7 +200,8 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     pairs
 }
 
-/// Returns the `name=` of an argument that a text begins with.
+/// Returns the `name=` of a declared argument at the beginning of a text; `None` if the text begins
+/// with anything else.
 pub(super) fn pair_start(arguments: &[Argument], text: &str) -> Option<PairStart> {
     for (index, argument) in arguments.iter().enumerate() {
         if let Some(rest) = text.strip_prefix(&argument.name)
