@@ -43,21 +43,25 @@ pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnosti
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
         return Ok(Split::body_only(text));
     };
-    let mut end = opening.len();
+    let yaml_start = opening.len();
+    let mut line_start = yaml_start;
     let mut has_key = false;
     for (number, line) in (2..).zip(lines) {
-        let may_be_similar = dialect == Dialect::Own && has_key;
-        if is_fence(line) || (may_be_similar && is_similar_to_fence(line)) {
-            let yaml = &text[opening.len()..end];
+        let mut warning = None;
+        if dialect == Dialect::Own && has_key && is_similar_to_fence(line) {
+            warning = Some(similar_fence_warning(line, number));
+        }
+        if is_fence(line) || warning.is_some() {
+            let yaml = &text[yaml_start..line_start];
             refuse_long(yaml)?;
             return Ok(Split {
                 yaml: Some(yaml),
-                body: &text[end + line.len()..],
+                body: &text[line_start + line.len()..],
                 body_line: number + 1,
-                warning: (!is_fence(line)).then(|| similar_fence(line, number)),
+                warning,
             });
         }
-        end += line.len();
+        line_start += line.len();
         has_key = has_key || lenient::has_key(line);
     }
     Err(Diagnostic::error(
@@ -67,6 +71,7 @@ pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnosti
     ))
 }
 
+/// Refuses a frontmatter that is longer than [`MAX_FRONTMATTER`].
 fn refuse_long(yaml: &str) -> Result<(), Diagnostic> {
     if yaml.len() <= MAX_FRONTMATTER {
         return Ok(());
@@ -79,25 +84,31 @@ fn refuse_long(yaml: &str) -> Result<(), Diagnostic> {
     ))
 }
 
+/// Returns whether a line is `---`, perhaps with spaces after it.
 fn is_fence(line: &str) -> bool {
-    line.strip_prefix("---")
-        .is_some_and(|after| after.trim_end().is_empty())
+    match line.strip_prefix("---") {
+        Some(after_dashes) => after_dashes.trim_end().is_empty(),
+        None => false,
+    }
 }
 
 /// Returns whether a line closes frontmatter for other programs, or was meant to: it has three or
 /// more dashes or dots, and nothing after them but a comment, as in `...`, `----` or `--- # end`.
+/// The line `---` itself is not similar.
 fn is_similar_to_fence(line: &str) -> bool {
     let mark = if line.starts_with('.') { '.' } else { '-' };
-    let after = line.trim_start_matches(mark);
-    if line.len() - after.len() < 3 || is_fence(line) {
+    let after_marks = line.trim_start_matches(mark);
+    let mark_count = line.len() - after_marks.len();
+    if mark_count < 3 || is_fence(line) {
         return false;
     }
-    let has_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
-    has_comment || after.trim_end().is_empty()
+    let has_comment =
+        after_marks.starts_with([' ', '\t']) && after_marks.trim_start().starts_with('#');
+    has_comment || after_marks.trim_end().is_empty()
 }
 
 /// Returns the warning about a line that closes the frontmatter and is not `---`.
-fn similar_fence(line: &str, number: usize) -> Diagnostic {
+fn similar_fence_warning(line: &str, number: usize) -> Diagnostic {
     Diagnostic::warning(
         Some(Position::at_line(number)),
         format!("{} closes the frontmatter here", quoted(line.trim_end())),
@@ -115,22 +126,23 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
             "write `---` alone in a line before them, too, if they are meant as frontmatter",
         ));
     }
-    let trimmed = text.trim_start();
-    let first_line = trimmed.lines().next()?;
-    let is_like_fence = ["--", "+++", "—", "–"]
-        .iter()
-        .any(|start| first_line.starts_with(start));
+    let text_after_blanks = text.trim_start();
+    let first_line = text_after_blanks.lines().next()?;
+    let is_like_fence = LIKE_FENCE.iter().any(|mark| first_line.starts_with(mark));
     if !is_like_fence {
         return None;
     }
-    let offset = text.len() - trimmed.len();
+    let line_start = text.len() - text_after_blanks.len();
     let line = quoted(first_line);
     Some(Diagnostic::warning(
-        Some(Position::in_text(text, offset, 1)),
+        Some(Position::in_text(text, line_start, 1)),
         format!("the line {line} does not open frontmatter, and is part of the prompt's text"),
         "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
     ))
 }
+
+/// The beginnings of a first line that was perhaps meant as `---`.
+const LIKE_FENCE: [&str; 4] = ["--", "+++", "—", "–"];
 
 /// Returns whether the `---` that opens the frontmatter seems to be missing: the text begins with a
 /// known key, and a line `---` follows the keys.

@@ -9,11 +9,11 @@ use crate::wording::quoted;
 const MAX_LENGTH_IN_FIX: usize = 200;
 
 /// Returns the keys that begin a line, each with the value in its lines, so that a mistake in one
-/// value costs no other. A value that YAML refuses is read as text. What is wrong is added to
-/// `warnings`.
+/// value costs no other. A value that YAML refuses is read as text: `a: b` for the line
+/// `title: a: b`. What is wrong is added to `warnings`.
 ///
 /// # Errors
-/// The aliases of the text exceed the `budget`.
+/// Fails if the values, with their aliases expanded, weigh more than the `budget`.
 pub(super) fn fields(
     yaml: &str,
     first_line: usize,
@@ -53,12 +53,13 @@ fn continues_value(line: &str) -> bool {
     line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line)
 }
 
+/// Returns the warning about a line that has no key, and belongs to none above it.
 fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
     let position = Position::at_line(number);
-    let shown = quoted(line.trim());
+    let quoted_line = quoted(line.trim());
     Diagnostic::warning(
         Some(position),
-        format!("the line {shown} is not a `key: value`, and is ignored"),
+        format!("the line {quoted_line} is not a `key: value`, and is ignored"),
         "give it a key, or delete it",
     )
 }
@@ -80,16 +81,20 @@ impl KeyBlock<'_> {
     }
 
     /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as
-    /// text.
+    /// text. A value that is not read as written gets at least one warning.
+    ///
+    /// # Errors
+    /// Fails if the value weighs more than the `budget`.
     fn node(&self, budget: &mut usize, warnings: &mut Vec<Diagnostic>) -> Result<Node, Diagnostic> {
         if let Some(node) = self.parse(self.text, budget)? {
             return Ok(node);
         }
-        let with_quotes = repaired(self.text, self.line, warnings);
-        if let Some(node) = self.parse(&with_quotes, budget)? {
+        let text_with_quotes = quote_invalid_values(self.text, self.line, warnings);
+        if let Some(node) = self.parse(&text_with_quotes, budget)? {
             return Ok(node);
         }
         let position = Some(self.position());
+        // Warnings are in the order of the lines, so only the last one can be about these lines.
         let has_warning = warnings
             .last()
             .is_some_and(|warning| warning.position >= position);
@@ -106,8 +111,11 @@ impl KeyBlock<'_> {
         Ok(self.as_text())
     }
 
-    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds other
-    /// keys.
+    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds another
+    /// key in it.
+    ///
+    /// # Errors
+    /// Fails if the text weighs more than the `budget`.
     fn parse(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
         match yaml::parse(text, self.line, budget) {
             Ok(Node {
@@ -119,7 +127,7 @@ impl KeyBlock<'_> {
         }
     }
 
-    /// Returns all lines of the value as one line of text.
+    /// Returns all lines of the value as one line of text, without comments and empty lines.
     fn as_text(&self) -> Node {
         let mut text = unquoted(self.first_value).to_owned();
         for line in self.text.lines().skip(1) {
@@ -138,28 +146,39 @@ impl KeyBlock<'_> {
     }
 }
 
-/// Returns a block with quotes around each value that YAML refuses, and adds a warning about each.
-fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
-    let mut repaired = String::new();
-    // The indentation of a key whose text is in the lines below it, after `|` or `>`.
-    let mut indent_above_text = None;
+/// Returns a block with quotes around each value that YAML refuses, and adds a warning about each:
+/// `  - title: "a: b"` for `  - title: a: b`.
+///
+/// The lines of a text below `key: |` or `key: >`, which are indented deeper than the key, stay as
+/// they are.
+fn quote_invalid_values(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
+    let mut output = String::new();
+    // The indentation of the last key if its text is in the lines below it.
+    let mut text_key_indent: Option<usize> = None;
     for (number, line) in (first_line..).zip(block.split_inclusive('\n')) {
         let indent = line.len() - line.trim_start().len();
-        let is_text = indent_above_text.is_some_and(|above| indent > above);
-        let Some(value_line) = ValueLine::of(line).filter(|_| !is_text) else {
-            repaired += line;
+        if let Some(key_indent) = text_key_indent
+            && indent > key_indent
+        {
+            output += line;
+            continue;
+        }
+        let Some(value_line) = ValueLine::of(line) else {
+            output += line;
             continue;
         };
-        let begins_text = value_line.value.starts_with(['|', '>']);
-        indent_above_text = begins_text.then_some(indent);
+        text_key_indent = None;
+        if value_line.value.starts_with(['|', '>']) {
+            text_key_indent = Some(indent);
+        }
         if value_line.is_valid(number) {
-            repaired += line;
+            output += line;
         } else {
             warnings.push(value_line.warning(number));
-            repaired += &value_line.with_quotes();
+            output += &value_line.with_quotes();
         }
     }
-    repaired
+    output
 }
 
 /// A line with a key and a value: `  - name: a: b`.
@@ -187,7 +206,8 @@ impl<'l> ValueLine<'l> {
         })
     }
 
-    /// Returns whether YAML reads this line alone as the key with a value.
+    /// Returns whether YAML reads this line alone, without its indentation, as the key with a
+    /// value.
     fn is_valid(&self, number: usize) -> bool {
         let mut budget = MAX_WEIGHT;
         match yaml::parse(self.item, number, &mut budget) {
@@ -199,12 +219,13 @@ impl<'l> ValueLine<'l> {
         }
     }
 
-    /// Returns the warning that the value is read as text.
+    /// Returns the warning that the value is read as text, at the position of the value.
     fn warning(&self, number: usize) -> Diagnostic {
-        let before = &self.line[..self.line.trim_end().len() - self.value.len()];
+        let value_start = self.line.trim_end().len() - self.value.len();
+        let before_value = &self.line[..value_start];
         let position = Position {
             line: number,
-            column: before.chars().count() + 1,
+            column: before_value.chars().count() + 1,
         };
         let message = format!(
             "the value of {} is not valid YAML without quotes, and is read as text",
@@ -213,21 +234,20 @@ impl<'l> ValueLine<'l> {
         Diagnostic::warning(Some(position), message, quoting_fix(self.key, self.value))
     }
 
-    /// Returns the line with its value in quotes.
+    /// Returns the line with its value in quotes: `  - name: "a: b"`.
     fn with_quotes(&self) -> String {
-        let before = &self.line[..self.line.len() - self.item.len()];
+        let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
         let value = in_quotes(unquoted(self.value));
-        format!("{before}{}: {value}\n", self.key)
+        format!("{indentation_and_dash}{}: {value}\n", self.key)
     }
 }
 
-/// Returns whether a line begins with a key of one word, which frontmatter has and other text has
-/// not.
+/// Returns whether any line of a text begins with a key of one word, as those of a frontmatter do.
 pub(super) fn has_keys(yaml: &str) -> bool {
     yaml.lines().any(has_key)
 }
 
-/// Returns whether a line begins with a key of one word.
+/// Returns whether a line begins with a key of one word, such as `title: x`.
 pub(super) fn has_key(line: &str) -> bool {
     key_of(line).is_some_and(|(key, _)| is_plain_key(key))
 }
@@ -255,13 +275,14 @@ pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let colon = key_end(line)?;
     let key = line[..colon].trim_end().trim_matches('"');
-    // YAML gives these a meaning, so no plain key begins with them.
-    let begins_plain = !key.starts_with(|first| "-?[]{},#&*!|>\"'".contains(first));
-    if key.is_empty() || !begins_plain {
+    if key.is_empty() || key.starts_with(|first| YAML_SIGNS.contains(first)) {
         return None;
     }
     Some((key, line[colon + 1..].trim()))
 }
+
+/// The characters with a meaning in YAML, with which no key without quotes begins.
+const YAML_SIGNS: &str = "-?[]{},#&*!|>\"'";
 
 /// Returns the offset of the colon that ends the key of a line:
 ///
@@ -269,15 +290,15 @@ pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
 ///   path, as in `https://…`, `std::vec` or `C:\…`, ends no key.
 /// - Otherwise, the first colon before a blank or the end of the line, as in `my key: value`.
 fn key_end(line: &str) -> Option<usize> {
-    let first = line.find(':')?;
-    let rest = &line[first + 1..];
-    let is_address_or_path = rest.starts_with(['/', ':', '\\']);
-    if is_plain_key(&line[..first]) && !is_address_or_path {
-        return Some(first);
+    let first_colon = line.find(':')?;
+    let after_first = &line[first_colon + 1..];
+    let is_address_or_path = after_first.starts_with(['/', ':', '\\']);
+    if is_plain_key(&line[..first_colon]) && !is_address_or_path {
+        return Some(first_colon);
     }
     for (colon, _) in line.match_indices(':') {
-        let rest = &line[colon + 1..];
-        if rest.is_empty() || rest.starts_with([' ', '\t']) {
+        let after_colon = &line[colon + 1..];
+        if after_colon.is_empty() || after_colon.starts_with([' ', '\t']) {
             return Some(colon);
         }
     }
@@ -292,20 +313,28 @@ fn is_plain_key(text: &str) -> bool {
             .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
 }
 
-/// Returns a value without the quotes around it, or without a first quote that is never closed.
-fn unquoted(raw: &str) -> &str {
+/// Returns a value without the quotes around it, or without a double quote that is never closed:
+///
+/// | value | result |
+/// |---|---|
+/// | `"a "b" c"` | `a "b" c` |
+/// | `"a" and "b"` | `"a" and "b"`, because the outer quotes are not a pair |
+/// | `"a b` | `a b` |
+fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
-        let rest = raw.strip_prefix(quote);
-        if let Some(inside) = rest.and_then(|rest| rest.strip_suffix(quote))
+        if let Some(after_quote) = value.strip_prefix(quote)
+            && let Some(inside) = after_quote.strip_suffix(quote)
             && are_balanced(inside, quote)
         {
             return inside;
         }
     }
-    match raw.strip_prefix('"') {
-        Some(rest) if !rest.contains('"') => rest,
-        _ => raw,
+    if let Some(after_quote) = value.strip_prefix('"')
+        && !after_quote.contains('"')
+    {
+        return after_quote;
     }
+    value
 }
 
 /// Returns whether the quotes in a text open and close words in pairs, as in `a "b" c`. In
@@ -336,11 +365,12 @@ fn in_quotes(text: &str) -> String {
 }
 
 /// Returns a fix that shows the line with its value in quotes, such as `` write `title: "a: b"` ``.
-/// If the value cannot be shown, the fix is general advice.
-pub(super) fn quoting_fix(key: &str, raw: &str) -> String {
-    let has_control = key.contains(char::is_control) || raw.contains(char::is_control);
-    if raw.is_empty() || raw.len() > MAX_LENGTH_IN_FIX || has_control {
+///
+/// If the value is empty, long or has control characters, the fix is general advice.
+pub(super) fn quoting_fix(key: &str, value: &str) -> String {
+    let has_control = key.contains(char::is_control) || value.contains(char::is_control);
+    if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || has_control {
         return "put the value in quotes".to_owned();
     }
-    format!("write `{key}: {}`", in_quotes(unquoted(raw)))
+    format!("write `{key}: {}`", in_quotes(unquoted(value)))
 }

@@ -93,10 +93,12 @@ impl LinesAbove {
         }
     }
 
-    /// Adds a line of the frontmatter.
+    /// Adds a line of the frontmatter, which has this index and kind, to those above the next one.
     fn add(&mut self, kind: LineKind, index: usize, line: &str) {
         match kind {
-            LineKind::Heading => self.heading = self.heading.or(Some(index)),
+            LineKind::Heading => {
+                self.heading.get_or_insert(index);
+            }
             LineKind::Key | LineKind::CapitalizedKey => {
                 self.heading = None;
                 self.has_open_key = is_open(line);
@@ -109,6 +111,8 @@ impl LinesAbove {
 }
 
 impl LineKind {
+    /// Returns the kind of a line of a frontmatter whose first key has this style. The first kind
+    /// that fits counts, so a heading is no comment.
     fn of(line: &str, style: KeyStyle) -> LineKind {
         if line.trim().is_empty() {
             LineKind::Empty
@@ -131,12 +135,11 @@ impl LineKind {
 }
 
 impl KeyStyle {
+    /// Returns the style of the first key in the lines; without a key, `Lowercase`.
     fn of(lines: &[&str]) -> KeyStyle {
-        let first = lines.iter().find(|line| has_key(line));
-        if first.is_some_and(|line| line.starts_with(char::is_uppercase)) {
-            KeyStyle::Capitalized
-        } else {
-            KeyStyle::Lowercase
+        match lines.iter().find(|line| has_key(line)) {
+            Some(line) if line.starts_with(char::is_uppercase) => KeyStyle::Capitalized,
+            _ => KeyStyle::Lowercase,
         }
     }
 }
@@ -146,18 +149,21 @@ fn is_key(line: &str) -> bool {
     key_of(line).is_some_and(|(key, _)| line.starts_with('"') || is_word(key))
 }
 
+/// Returns whether a key is one word, and not the number of a step such as `1`.
 fn is_word(key: &str) -> bool {
     !key.contains(char::is_whitespace) && !key.starts_with(char::is_numeric)
 }
 
-/// Returns whether the value of a key is in the lines below it.
+/// Returns whether the value of a key is in the lines below it, as after `tags:` or `title: |`.
 fn is_open(line: &str) -> bool {
     key_of(line).is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
 }
 
+/// Returns whether a line looks like a heading of Markdown: one to six `#` and a space.
 fn is_heading(line: &str) -> bool {
-    let after = line.trim_start_matches('#');
-    matches!(line.len() - after.len(), 1..=6) && after.starts_with(' ')
+    let after_signs = line.trim_start_matches('#');
+    let level = line.len() - after_signs.len();
+    matches!(level, 1..=6) && after_signs.starts_with(' ')
 }
 
 /// Returns whether a heading is a title, unlike a comment such as `# end` or `# model: fast`.
@@ -166,6 +172,7 @@ fn is_title(heading: &str) -> bool {
     !text.is_empty() && !text.starts_with(char::is_lowercase) && !has_key(text)
 }
 
+/// Returns whether a line has the beginning of a placeholder, which no frontmatter needs.
 fn has_placeholder(line: &str) -> bool {
     line.contains("{{") || line.contains("<<input>>") || line.contains("$ARGUMENTS")
 }
