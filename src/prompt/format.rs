@@ -308,8 +308,8 @@ impl Format {
             .find(|format| format.name == name)
     }
 
-    /// Returns the format and the path in `FORMAT:DIR`, the value of `--prompts`. There is no
-    /// format if the text is a path alone, such as `C:\\x`.
+    /// Returns the format and the path in the value of `--prompts`: Claude Code and `x/commands`
+    /// for `claude:x/commands`. There is no format if the text is a path alone, such as `C:\x`.
     pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
         if let Some((name, path)) = text.split_once(':')
             && let Some(format) = FORMATS.iter().find(|format| format.name == name)
@@ -319,7 +319,8 @@ impl Format {
         (None, text)
     }
 
-    /// Returns the format of the prompts in a folder, by the suffix of its path. Reads nothing.
+    /// Returns the format of the prompts in a folder, by the suffix of its path: Claude Code for
+    /// `x/.claude/commands`, and this program for an unknown suffix. Reads no file.
     pub fn of_folder(path: &Path) -> &'static Format {
         FORMATS
             .iter()
@@ -375,8 +376,8 @@ impl Format {
             .any(|suffix| path.ends_with(&in_any_case(suffix)))
     }
 
-    /// Returns the suffix of a file for another purpose, such as `.instructions.md`, and what such
-    /// a file is.
+    /// Returns the suffix of a file that is not a prompt in any format, and what such a file is:
+    /// `.agent.md` and `the definition of an agent` for `x/review.agent.md`.
     pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
         OTHER_PURPOSES
             .into_iter()
@@ -385,7 +386,7 @@ impl Format {
 }
 
 /// Returns a path in a form in which two paths are equal if any file system treats them as the same
-/// file. HFS+ ignores zero-width joiners.
+/// file: `/skill.md` for `/SKILL.md`. Zero-width joiners are dropped, because HFS+ ignores them.
 fn in_any_case(path: &str) -> String {
     // Upper case comes first, because only then `ſ` becomes `s`.
     path.to_uppercase()
@@ -404,7 +405,10 @@ fn without_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
     } else {
         is_same_suffix(path_suffix, suffix)
     };
-    (fits && !name.is_empty() && !name.ends_with('/')).then_some(name)
+    if !fits || name.is_empty() || name.ends_with('/') {
+        return None;
+    }
+    Some(name)
 }
 
 /// Returns whether the suffix of a path is the expected one. A final `md` matches in any letter

@@ -94,19 +94,28 @@ fn write_and_compare(prompt: &Prompt) -> Option<String> {
         return None;
     }
     // A title and a description that are derived from the body need not be written.
-    let mut written = prompt.clone();
-    written.title = None;
-    written.description = None;
-    let derived = Prompt::parse(prompt.name.clone(), write::markdown(&written).as_bytes()).ok()?;
+    let mut draft = prompt.clone();
+    draft.title = None;
+    draft.description = None;
+    let derived = parse_back(prompt, &write::markdown(&draft))?;
     if prompt.title != derived.title {
-        written.title = prompt.title.clone();
+        draft.title = prompt.title.clone();
     }
     if prompt.description != derived.description {
-        written.description = prompt.description.clone();
+        draft.description = prompt.description.clone();
     }
-    let text = write::markdown(&written);
-    let imported = Prompt::parse(prompt.name.clone(), text.as_bytes()).ok()?;
-    is_same(prompt, &imported).then_some(text)
+    let text = write::markdown(&draft);
+    let imported = parse_back(prompt, &text)?;
+    if !is_same(prompt, &imported) {
+        return None;
+    }
+    Some(text)
+}
+
+/// Reads the Markdown that was written for a prompt. Returns `None` if it has an error, because
+/// then another text must be found, and nobody sees the error.
+fn parse_back(prompt: &Prompt, markdown: &str) -> Option<Prompt> {
+    Prompt::parse(prompt.name.clone(), markdown.as_bytes()).ok()
 }
 
 /// Returns what is different in the imported file, in the order of the original.

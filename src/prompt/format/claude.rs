@@ -65,7 +65,8 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
     value.contains(CHARACTERS_THAT_CLAUDE_CODE_QUOTES)
 }
 
-/// Reads a command or a skill of Claude Code.
+/// Reads a command or a skill of Claude Code. If a placeholder is written with `$`, each argument
+/// gets one word of the text, as in that program.
 fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
     prompt.has_words = prompt.messages.iter().any(has_dollar_placeholder);
@@ -73,6 +74,7 @@ fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
+/// Returns whether a placeholder of a message is written as `$ARGUMENTS` or `$name`, not in braces.
 fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
     message
         .placeholders()

@@ -72,7 +72,8 @@ pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns a required argument for each name in the `argument-hint`, such as `USER=<name>`.
+/// Returns a required argument for each name in the `argument-hint`: `USER` and `ID` for
+/// `USER=<name> [ID]`. A name has no lower-case letters.
 fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
     let Some(hint) = frontmatter
         .other_keys
@@ -98,7 +99,8 @@ fn is_letter_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Returns whether `$WORD` can be an argument to Codex: its name has no lower-case letters.
+/// Returns whether a word is the name of an argument to Codex: it begins with an upper-case letter,
+/// has no lower-case ones, and is not `ARGUMENTS`, which stands for the whole text.
 fn is_argument(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
         && !word.contains(|letter: char| letter.is_ascii_lowercase())
@@ -111,13 +113,20 @@ fn is_argument(word: &str) -> bool {
 /// # Errors
 /// Fails if the prompt would have too many arguments.
 fn declare_words(source: &mut markdown::MarkdownSource, syntax: &Syntax) -> Result<(), Diagnostic> {
-    // This declares only those that the body uses.
-    source.declare(syntax, numbered_arguments(9))?;
-    let used_numbers = source.frontmatter.argument_names();
-    let highest = used_numbers.filter_map(|name| name.parse().ok()).max();
-    source.frontmatter.arguments = numbered_arguments(highest.unwrap_or(0));
+    // This declares only the numbers that have a placeholder in the body.
+    source.declare(syntax, numbered_arguments(MAX_WORD))?;
+    let mut highest = 0;
+    for name in source.frontmatter.argument_names() {
+        if let Ok(number) = name.parse() {
+            highest = highest.max(number);
+        }
+    }
+    source.frontmatter.arguments = numbered_arguments(highest);
     Ok(())
 }
+
+/// The number of the last word that has a placeholder, `$9`.
+const MAX_WORD: usize = 9;
 
 /// Returns the arguments `1` to `count`.
 fn numbered_arguments(count: usize) -> Vec<Argument> {

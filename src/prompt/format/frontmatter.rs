@@ -132,8 +132,14 @@ pub(crate) fn read(
 }
 
 /// Returns the keys of a frontmatter with their values. If YAML refuses the lines, they are read
-/// one by one, with a warning about each mistake. `None`: the lines between the two `---` are text,
-/// because none of them begins with a key such as `title:`.
+/// one by one, with a warning about each mistake.
+///
+/// Returns `None` if the lines between the two `---` are text, because none of them begins with a
+/// key such as `title:`. Lines that are empty or comments are a frontmatter without keys.
+///
+/// # Errors
+/// Fails if the values weigh more than [`MAX_WEIGHT`], or if the lines contain the body of a prompt
+/// of this program.
 fn read_fields(
     yaml: &str,
     dialect: Dialect,
@@ -162,10 +168,12 @@ fn read_fields(
     if !has_keys {
         return Ok(None);
     }
-    let mut budget = MAX_WEIGHT; // what the failed attempt used up does not count
-    lenient::fields(yaml, FIRST_LINE, &mut budget, warnings).map(Some)
+    let mut lenient_budget = MAX_WEIGHT; // what the first reading used does not count
+    let fields = lenient::fields(yaml, FIRST_LINE, &mut lenient_budget, warnings)?;
+    Ok(Some(fields))
 }
 
+/// Returns whether a key has a meaning in a frontmatter of this program.
 fn is_known(field: &Field) -> bool {
     KEYS.contains(&field.key.as_str())
 }
@@ -180,13 +188,14 @@ struct MapReader<'w> {
 }
 
 impl MapReader<'_> {
-    /// Takes a key and its value out of the map.
+    /// Takes a key and its value out of the map: those that come last, if the key appears twice.
     fn take(&mut self, key: &str) -> Option<Field> {
         let index = self.fields.iter().rposition(|field| field.key == key)?;
         Some(self.fields.swap_remove(index))
     }
 
-    /// Returns the position of a key, which stays in the map.
+    /// Returns the position of a key, which stays in the map. Must be called before the value is
+    /// taken.
     fn position(&self, key: &str) -> Option<Position> {
         let field = self.fields.iter().rfind(|field| field.key == key)?;
         Some(field.position)
@@ -245,20 +254,21 @@ impl MapReader<'_> {
         let Some(field) = self.take(key) else {
             return false;
         };
-        let truth = match &field.node.value {
+        let value = match &field.node.value {
             Value::Null(_) => Some(false),
             Value::Text { text, .. } => truth(text),
             Value::List(_) | Value::Map(_) => None,
         };
-        if truth.is_none() {
-            let message = format!(
-                "{} is neither `true` nor `false`, and is read as `false`",
-                quoted(key)
-            );
-            let fix = format!("write `{key}: true` or `{key}: false`");
-            self.warn(field.node.position, message, fix);
+        if let Some(value) = value {
+            return value;
         }
-        truth.unwrap_or(false)
+        let message = format!(
+            "{} is neither `true` nor `false`, and is read as `false`",
+            quoted(key)
+        );
+        let fix = format!("write `{key}: true` or `{key}: false`");
+        self.warn(field.node.position, message, fix);
+        false
     }
 
     /// Returns the distinct texts in the list of a key. Instead of a list, a text without quotes
@@ -481,6 +491,7 @@ struct ListItem {
     position: Position,
 }
 
+/// Returns the warning about the second of two equal keys.
 fn repeated_key(field: &Field) -> Diagnostic {
     Diagnostic::warning(
         Some(field.position),
@@ -517,7 +528,8 @@ fn is_near(key: &str, known: &str) -> bool {
     key.chars().count().abs_diff(known.len()) <= 1 && matches!(distance(key, known), Some(0 | 1))
 }
 
-/// Returns the truth value that a text has in YAML 1.1, such as `true` for `yes`, or `None`.
+/// Returns the truth value that a text has in YAML 1.1: `true` for `yes`, `false` for `Off` and for
+/// an empty text, `None` for `maybe`.
 fn truth(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),
@@ -551,6 +563,7 @@ pub(crate) fn is_argument_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(is_forbidden_in_name)
 }
 
+/// Returns whether no name of an argument has this character, because it would end a placeholder.
 fn is_forbidden_in_name(letter: char) -> bool {
     letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter)
 }

@@ -54,6 +54,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
+/// Returns the error about a file that is not TOML, with the message of the parser in one line.
 fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
     let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
     let position = error.span().map(|span| {
@@ -75,7 +76,8 @@ fn start_of(item: &Item, text: &str) -> usize {
     }
 }
 
-/// Adds the description, and the keys that Gemini CLI ignores, in the order of the file.
+/// Adds the description, and the keys that Gemini CLI ignores, in the order of the file. A
+/// description that is not a text gets a warning.
 fn add_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: &str) {
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
     items.retain(|(key, _)| *key != "prompt");

@@ -199,23 +199,25 @@ impl MarkdownSource {
         arguments: Vec<Argument>,
     ) -> Result<(), Diagnostic> {
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let template = MessageTemplate::parse(syntax, &*self.body, 1, names);
-        let used: HashSet<&str> = template
+        let first_line = 1; // any, because no position is read from this template
+        let template = MessageTemplate::parse(syntax, &*self.body, first_line, names);
+        let placeholder_names: HashSet<&str> = template
             .placeholders()
             .map(|placeholder| placeholder.name.as_str())
             .collect();
-        let mut declared: HashSet<String> = self
+        let mut declared_names: HashSet<String> = self
             .frontmatter
             .argument_names()
             .map(str::to_owned)
             .collect();
         for argument in arguments {
             let name = argument.name.as_str();
-            if used.contains(name) && declared.insert(name.to_owned()) {
+            let has_placeholder = placeholder_names.contains(name);
+            if has_placeholder && declared_names.insert(name.to_owned()) {
                 self.frontmatter.arguments.push(argument);
             }
         }
-        if declared.len() > MAX_ARGUMENTS {
+        if declared_names.len() > MAX_ARGUMENTS {
             let message =
                 format!("the text has placeholders for more than {MAX_ARGUMENTS} arguments");
             return Err(Diagnostic::error(None, message, "use fewer names"));
@@ -235,7 +237,7 @@ impl MarkdownSource {
         let body = std::mem::take(&mut self.body);
         let mut markers = markers(&body);
         let mut positions = self.place.positions(&body);
-        // No line of another file is a marker.
+        // A line of an included file is text, even if it looks like a marker.
         markers.retain(|marker| origins.of(positions.at(marker.line.start)).file.is_none());
         if self.frontmatter.has_messages {
             return divide(&body, markers, self.place);
@@ -339,6 +341,10 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
 
 /// Divides a body into messages at its markers. The text before the first marker is from the user.
 ///
+/// `Hi`, a line `<!-- assistant -->` and `Hello` are the message `Hi` of the user and the message
+/// `Hello` of the assistant. An escaped marker, `\<!-- user -->`, stays as text without its
+/// backslash. Messages without text are left out, but there is always one.
+///
 /// # Errors
 /// Fails if there would be more than [`MAX_MESSAGES`].
 fn divide(
@@ -349,15 +355,15 @@ fn divide(
     let mut positions = place.positions(body);
     let mut messages = Vec::new();
     let mut open = OpenMessage::new(Role::User, positions.at(0).line);
-    let mut start = 0;
+    let mut text_start = 0; // what precedes this byte is in the messages
     for marker in markers {
         if marker.is_escaped {
             let backslash = marker.text_start(body);
-            open.text += &body[start..backslash];
-            start = backslash + 1;
+            open.text += &body[text_start..backslash];
+            text_start = backslash + r"\".len();
             continue;
         }
-        open.text += &body[start..marker.line.start];
+        open.text += &body[text_start..marker.line.start];
         messages.extend(open.finish());
         let position = positions.at(marker.line.start);
         if messages.len() >= MAX_MESSAGES {
@@ -368,9 +374,9 @@ fn divide(
             ));
         }
         open = OpenMessage::new(marker.role, position.line + 1);
-        start = marker.line.end;
+        text_start = marker.line.end;
     }
-    open.text += &body[start..];
+    open.text += &body[text_start..];
     messages.extend(open.finish());
     if messages.is_empty() {
         messages.push(MessageTemplate::new(Role::User, String::new(), place));
@@ -425,33 +431,35 @@ impl Marker {
         }
     }
 
-    /// Returns the offset in the body at which the line begins, after its spaces.
+    /// Returns the offset in the body at which the line begins, after the spaces of its
+    /// indentation.
     pub(crate) fn text_start(&self, body: &str) -> usize {
         let text = body[self.line.clone()].trim_start();
         self.line.end - text.len()
     }
 }
 
-/// Returns the markers of a body, except those in code blocks.
+/// Returns the markers of a body, except those in code blocks: the lines `<!-- user -->`,
+/// `<!-- system -->` and `<!-- assistant -->`, also with a backslash before the comment.
 pub(crate) fn markers(body: &str) -> Vec<Marker> {
     // Most bodies have no comment at all, so their lines and their code need not be found.
     if memchr::memmem::find(body.as_bytes(), b"<!--").is_none() {
         return Vec::new();
     }
     let mut markers = Vec::new();
-    let mut end = 0;
+    let mut line_start = 0;
     for line in body.split_inclusive('\n') {
-        let start = end;
-        end += line.len();
+        let line_end = line_start + line.len();
         let text = line.trim();
         let comment = text.strip_prefix('\\').unwrap_or(text);
         if let Some(role) = role_of_comment(comment) {
             markers.push(Marker {
-                line: start..end,
+                line: line_start..line_end,
                 role,
-                is_escaped: comment != text,
+                is_escaped: text.starts_with('\\'),
             });
         }
+        line_start = line_end;
     }
     if !markers.is_empty() {
         let code = Code::of(body);
@@ -461,6 +469,8 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
     markers
 }
 
+/// Returns whose message begins after a comment. MCP has no role for the system, so its texts are
+/// the user's.
 fn role_of_comment(comment: &str) -> Option<Role> {
     match comment {
         "<!-- user -->" | "<!-- system -->" => Some(Role::User),

@@ -38,7 +38,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns an argument for each `${input:…}` of a body.
+/// Returns an argument for each `${input:…}` of a body: `lang` for `Say it in ${input:lang:German?}`.
 fn arguments_in(body: &str) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for after_open in body.split(OPEN).skip(1) {
@@ -53,21 +53,27 @@ fn arguments_in(body: &str) -> Vec<Argument> {
     arguments
 }
 
-/// Returns the argument that is written as `name`, `name:hint` or `name|default`. Without a
-/// default, the placeholder itself is the default, so that it stays in the text.
+/// Returns the argument that is written as `name`, `name:hint` or `name|default`.
+///
+/// The hint is its description. Without a default, the placeholder itself, such as
+/// `${input:name:hint}`, is the default, so that it stays in the text.
 fn argument(input: &str) -> Argument {
     let name_end = input.find(HINTS).unwrap_or(input.len());
-    let (name, rest) = input.split_at(name_end);
-    let default = text_after(rest, '|');
+    let (name, after_name) = input.split_at(name_end);
+    let default = match text_after(after_name, '|') {
+        Some(default) => default,
+        None => format!("{OPEN}{input}}}"),
+    };
     Argument {
         name: name.to_owned(),
-        description: text_after(rest, ':'),
-        default: Some(default.unwrap_or_else(|| format!("{OPEN}{input}}}"))),
+        description: text_after(after_name, ':'),
+        default: Some(default),
         ..Argument::default()
     }
 }
 
-/// Returns the text after this mark, if there is one.
+/// Returns what follows the mark at the beginning of a text, without spaces: `hint` for `: hint`
+/// and the mark `:`. `None` if the text begins with something else, or nothing follows.
 fn text_after(text: &str, mark: char) -> Option<String> {
     let after = text.strip_prefix(mark)?.trim();
     (!after.is_empty()).then(|| after.to_owned())

@@ -53,11 +53,11 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
 }
 
 /// Reads a file whose frontmatter begins without `---`: `name: x`, a line `---`, and the text.
-/// Returns
-/// `None` if the file has no such frontmatter.
+///
+/// Returns `None` if the file has no such frontmatter.
 ///
 /// # Errors
-/// Those of the frontmatter.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits).
 fn read_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     let Some((yaml, body)) = text.split_once("\n---\n") else {
         return Ok(None);
@@ -65,13 +65,16 @@ fn read_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     if text.starts_with("---") || !is_frontmatter(yaml) {
         return Ok(None);
     }
-    let body_line = yaml.lines().count() + 2;
-    let frontmatter = frontmatter::read(yaml, Dialect::Other, &mut Vec::new())?;
+    let body_line = yaml.lines().count() + 2; // after the line `---`
+    let mut warnings = Vec::new(); // not shown, because Continue reads just as leniently
+    let frontmatter = frontmatter::read(yaml, Dialect::Other, &mut warnings)?;
     Ok(frontmatter.map(|frontmatter| MarkdownSource::new(frontmatter, body, body_line)))
 }
 
-/// Returns whether the text before the first `---` is a frontmatter. Continue takes any text for
-/// one, and sends the model nothing of it.
+/// Returns whether the text before the first `---` is a frontmatter: each line without indentation
+/// has a key, and one of the keys is known.
+///
+/// Continue takes any text for a frontmatter, and sends the model nothing of it.
 fn is_frontmatter(text: &str) -> bool {
     let mut has_known_key = false;
     for line in text.lines() {
@@ -81,13 +84,13 @@ fn is_frontmatter(text: &str) -> bool {
             let Some((key, _)) = line.split_once(':') else {
                 return false;
             };
-            has_known_key |= KEYS.contains(&key.trim());
+            has_known_key = has_known_key || KEYS.contains(&key.trim());
         }
     }
     has_known_key
 }
 
-/// Refuses a text with a tag of Handlebars.
+/// Refuses a text with a tag of Handlebars, such as `{{#if x}}`. The error shows the first one.
 fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
     let first = HANDLEBARS_TAGS
         .iter()
@@ -96,10 +99,10 @@ fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
     let Some(start) = first else {
         return Ok(());
     };
-    let rest = &source.body[start..];
-    let tag = match rest.find("}}") {
-        Some(end) => &rest[..end + "}}".len()],
-        None => rest,
+    let from_tag = &source.body[start..];
+    let tag = match from_tag.find("}}") {
+        Some(close) => &from_tag[..close + "}}".len()],
+        None => from_tag,
     };
     Err(Diagnostic::error(
         Some(source.place.positions(&source.body).at(start)),
@@ -113,10 +116,10 @@ fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
 
 /// Moves the text in `<system>` to the beginning. Continue sends it as the system prompt.
 fn move_system_to_front(source: &mut MarkdownSource) {
-    let Some((before, rest)) = source.body.split_once("<system>") else {
+    let Some((before, after_opening)) = source.body.split_once("<system>") else {
         return;
     };
-    let Some((system, after)) = rest.split_once("</system>") else {
+    let Some((system, after)) = after_opening.split_once("</system>") else {
         return;
     };
     let mut texts = vec![system.trim(), before.trim(), after.trim()];

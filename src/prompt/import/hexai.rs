@@ -76,6 +76,10 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
+/// Returns the prompt in one line of a file, the line with this number.
+///
+/// # Errors
+/// Fails if the line is no JSON object of hexai, or if its name cannot be that of a prompt.
 fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
     let line: Line =
         serde_json::from_str(text).map_err(|error| invalid_line(number, error.to_string()))?;
@@ -101,10 +105,11 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
     })
 }
 
-fn invalid_line(number: usize, message: String) -> Diagnostic {
+/// Returns the error about a line that is not a prompt, for this reason.
+fn invalid_line(number: usize, reason: String) -> Diagnostic {
     Diagnostic::error(
         Some(Position::at_line(number)),
-        format!("not a prompt of hexai: {message}"),
+        format!("not a prompt of hexai: {reason}"),
         "correct the line, or delete it",
     )
 }
@@ -119,8 +124,9 @@ fn declared_arguments(line_arguments: Vec<LineArgument>) -> Vec<Argument> {
         required,
     } in line_arguments
     {
+        let placeholder = format!("{{{{{name}}}}}"); // `{{name}}`
         arguments.push(Argument {
-            default: (!required).then(|| format!("{{{{{name}}}}}")),
+            default: if required { None } else { Some(placeholder) },
             name,
             description,
             required,
@@ -167,6 +173,7 @@ fn trimmed(text: Option<String>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// Returns the keys without a meaning here, at the line with this number.
 fn other_keys(values: BTreeMap<String, Value>, number: usize) -> Vec<OtherKey> {
     let mut other_keys = Vec::new();
     for (key, value) in values {

@@ -101,6 +101,7 @@ struct TemplateKeys {
 }
 
 impl TemplateKeys {
+    /// Adds a key of the template. The `name` is left out, because the file names the prompt.
     fn add(&mut self, field: Field) {
         let line = field.node.position.line;
         match (field.key.as_str(), &field.node.value) {
@@ -118,13 +119,14 @@ impl TemplateKeys {
         }
     }
 
+    /// Records that a text of the prompt begins in this line. The keys may be in any order.
     fn note_text_at(&mut self, line: usize) {
         if self.first_line == 0 || line < self.first_line {
             self.first_line = line;
         }
     }
 
-    /// Adds the defaults that are texts.
+    /// Adds the defaults that are texts. Others, such as lists, are ignored.
     fn add_defaults(&mut self, fields: &[Field]) {
         for field in fields {
             if let Value::Text { text, .. } = &field.node.value {
@@ -152,7 +154,7 @@ impl TemplateKeys {
     /// Returns the texts of `system` and `prompt`, with an empty line between them.
     ///
     /// # Errors
-    /// There is none, or they are empty.
+    /// Fails if the template has no such text, or only empty ones.
     fn body(&self) -> Result<String, Diagnostic> {
         let mut texts = Vec::new();
         for text in [&self.system, &self.prompt].into_iter().flatten() {
@@ -190,7 +192,8 @@ impl TemplateKeys {
     }
 }
 
-/// Returns the names after each `$` or `${` of a body, in their order.
+/// Returns the names after each `$` or `${` of a body, in their order: `lang` and `input` for
+/// `$lang: ${input}, $5`. A name begins with a letter or `_`.
 fn names_in(body: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for after_dollar in body.split('$').skip(1) {
