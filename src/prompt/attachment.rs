@@ -69,10 +69,10 @@ impl AttachmentPath {
     /// # Errors
     /// It is an address of another kind than `https:`.
     pub fn is_address(&self) -> Result<bool, Diagnostic> {
-        let Some((scheme, rest)) = self.path.split_once("://") else {
+        let Some((scheme, after_scheme)) = self.path.split_once("://") else {
             return Ok(false);
         };
-        if scheme.eq_ignore_ascii_case("https") && may_follow_scheme(rest) {
+        if scheme.eq_ignore_ascii_case("https") && may_follow_scheme(after_scheme) {
             return Ok(true);
         }
         Err(self.problem(
@@ -129,17 +129,19 @@ impl AttachmentPath {
         None
     }
 
-    /// Creates an error about the attachment. `what` is a clause that goes on after its name.
-    pub fn problem(&self, what: &str, fix: &str) -> Diagnostic {
-        let message = format!("the attachment {} {what}", quoted(&self.path));
+    /// Creates an error about the attachment. `predicate` follows its path in the message: `cannot be
+    /// read` for ``the attachment `a.png` cannot be read``.
+    pub fn problem(&self, predicate: &str, fix: &str) -> Diagnostic {
+        let message = format!("the attachment {} {predicate}", quoted(&self.path));
         Diagnostic::error(Some(self.position), message, fix)
     }
 }
 
-/// Returns whether a text may follow `https://` in an address.
-fn may_follow_scheme(rest: &str) -> bool {
-    rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[')
-        && !rest.contains(|letter: char| letter.is_whitespace() || letter.is_control())
+/// Returns whether a text may follow `https://` in an address: it begins with a host such as
+/// `example.com` or `[::1]`, and has no blanks or control characters.
+fn may_follow_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[')
+        && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
 /// Returns what follows the last dot of a file name; without a dot, nothing.
@@ -173,18 +175,20 @@ impl Attachment {
     }
 }
 
-/// Returns a text, without its byte order mark, in a fence that is longer than any in it.
+/// Returns a text as a fenced block of Markdown, without the byte order mark. The fence has at least
+/// three backticks, and more than any row of them in the text, so that the text cannot end the
+/// block.
 fn fenced(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let runs = text.split(|letter| letter != '`').map(str::len);
-    let longest = runs.max().unwrap_or(0);
-    let fence = "`".repeat(3.max(longest + 1));
-    let end = if text.is_empty() || text.ends_with('\n') {
+    let backtick_rows = text.split(|letter| letter != '`');
+    let longest_row = backtick_rows.map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest_row + 1));
+    let line_end = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-    format!("{fence}\n{text}{end}{fence}")
+    format!("{fence}\n{text}{line_end}{fence}")
 }
 
 #[cfg(test)]

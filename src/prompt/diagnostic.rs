@@ -226,6 +226,7 @@ impl Diagnostic {
 }
 
 impl Kind {
+    /// Returns how much a diagnostic of this kind matters. Most kinds are errors.
     fn severity(&self) -> Severity {
         match self {
             Kind::Warning => Severity::Warning,
@@ -255,8 +256,8 @@ fn path_without_password(path: &Path) -> String {
     without_password(&path.display().to_string())
 }
 
-/// Writes `file:line:column: message; fix`, which terminals and editors turn into a link. Control
-/// characters in the path are escaped.
+/// Writes `file:line:column: message; fix`, which terminals and editors turn into a link. Without a
+/// file, writes `line 3, column 1: message; fix`. Control characters in the path are escaped.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
@@ -315,16 +316,20 @@ impl<'t> Positions<'t> {
         }
     }
 
-    /// Returns the position of the byte `offset`, which must not be before that of the previous
-    /// call. An offset after the text has the position of its end.
+    /// Returns the position of the byte `offset`: line 2, column 1 for the `b` of `a\nb`. An offset
+    /// after the text has the position of its end.
+    ///
+    /// # Panics
+    /// Panics if the offset is less than that of the previous call, or within a character.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
         let length = self.rest.len().min(offset - self.offset);
-        let (passed, rest) = self.rest.split_at(length);
-        if let Some(newline) = passed.rfind('\n') {
-            self.position.line += passed.matches('\n').count();
-            self.position.column = passed[newline + 1..].chars().count() + 1;
+        let (text_before, rest) = self.rest.split_at(length);
+        if let Some(newline) = text_before.rfind('\n') {
+            let last_line = &text_before[newline + 1..];
+            self.position.line += text_before.matches('\n').count();
+            self.position.column = last_line.chars().count() + 1;
         } else {
-            self.position.column += passed.chars().count();
+            self.position.column += text_before.chars().count();
         }
         self.rest = rest;
         self.offset = offset;

@@ -101,6 +101,7 @@ impl<'v> GivenValues<'v> {
         }
     }
 
+    /// Gives a text to a slot. The input has no origin, so `origin` counts for an argument only.
     fn set(&mut self, slot: Slot, text: Cow<'v, str>, origin: Origin) {
         match slot {
             Slot::Argument(index) => self.arguments[index] = Some(GivenValue { text, origin }),
@@ -128,6 +129,7 @@ enum PartSource {
 }
 
 impl<'v> InputPart<'v> {
+    /// Returns the part that is a word of a shell, with a space between it and the part before it.
     fn word(text: &'v str) -> InputPart<'v> {
         InputPart {
             text,
@@ -142,7 +144,7 @@ impl<'v> InputPart<'v> {
     /// two; without line breaks, one space does.
     fn after_pair(text_after_pair: &'v str) -> InputPart<'v> {
         let text = without_space_before(text_after_pair);
-        let space = &text_after_pair[..text_after_pair.len() - text.len()];
+        let (space, _) = text_after_pair.split_at(text_after_pair.len() - text.len());
         InputPart {
             text,
             separator: if space.ends_with('\n') { space } else { " " },
@@ -155,40 +157,44 @@ impl<'v> InputPart<'v> {
     }
 }
 
-/// Removes the spaces and empty lines at the beginning of a text. If there are empty lines, the
-/// indentation of the line after them stays.
+/// Returns a text without the spaces and empty lines at its beginning: `a` for `  a`. After a line
+/// break, the indentation of the line stays: `  a` for `\n\n  a`.
 fn without_space_before(text: &str) -> &str {
     let trimmed = text.trim_start();
-    let space = &text[..text.len() - trimmed.len()];
+    let (space, _) = text.split_at(text.len() - trimmed.len());
     match space.rfind('\n') {
         Some(newline) => &text[newline + 1..],
         None => trimmed,
     }
 }
 
-/// Returns the words of a shell command, with the piped text inserted before the word with the
-/// index `at`. If a word follows the piped text, its trailing line breaks are dropped.
+/// Returns the words of a shell command, with the text from a pipe inserted before the word with
+/// the index `at`; after all words, if there is no such word.
+///
+/// If a word follows the text from the pipe, its line breaks at the end are dropped. An empty text
+/// is no part.
 pub(super) fn shell_parts<'v>(
     words: &'v [String],
     piped: &'v str,
     at: usize,
 ) -> Vec<InputPart<'v>> {
-    let at = at.min(words.len());
-    let mut piped = piped;
-    if at < words.len() {
-        piped = piped.trim_end_matches(['\r', '\n']);
-    }
+    let (words_before, words_after) = words.split_at(at.min(words.len()));
+    let piped_text = if words_after.is_empty() {
+        piped
+    } else {
+        piped.trim_end_matches(['\r', '\n'])
+    };
     let mut parts = Vec::with_capacity(words.len() + 1);
-    for word in &words[..at] {
+    for word in words_before {
         parts.push(InputPart::word(word));
     }
-    if !piped.is_empty() {
+    if !piped_text.is_empty() {
         parts.push(InputPart {
             source: PartSource::Pipe,
-            ..InputPart::word(piped)
+            ..InputPart::word(piped_text)
         });
     }
-    for word in &words[at..] {
+    for word in words_after {
         parts.push(InputPart::word(word));
     }
     parts
@@ -203,7 +209,7 @@ pub fn join_piped(words: &[String], text: &str, at: usize) -> String {
 /// Joins parts to one text: the words `a` and `b`, and `c` from a pipe, are `a b\n\nc`.
 ///
 /// Two parts are joined by the separator of the second or, if one of them is from a pipe, by an
-/// empty line. A single part is not copied.
+/// empty line, which is left out at the beginning of the text. A single part is not copied.
 fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     let mut parts = parts.into_iter();
     let Some(mut previous) = parts.next() else {
@@ -223,7 +229,9 @@ fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     joined
 }
 
-/// Divides a chat message among the arguments of a prompt and its input.
+/// Divides a chat message among the arguments of a prompt and its input, by the rules at the top of
+/// this file: `Rust or Go criteria=speed` gives `Rust or Go` to the required `options`, and `speed`
+/// to `criteria`.
 pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
     if prompt.arguments.is_empty() && !prompt.takes_words() {
         return GivenValues::of_input(prompt, text);
@@ -385,13 +393,13 @@ struct WordPair {
 /// Returns the words that are `name=value` pairs, the first for each argument. A verbatim argument
 /// takes all words as they are, so with one, only the first word can be a pair.
 fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
-    let may_have_pair = if has_verbatim_argument(prompt) {
-        &words[..words.len().min(1)]
+    let searched_count = if has_verbatim_argument(prompt) {
+        1
     } else {
-        words
+        words.len()
     };
     let mut pairs: Vec<WordPair> = Vec::new();
-    for (word, part) in may_have_pair.iter().enumerate() {
+    for (word, part) in words.iter().enumerate().take(searched_count) {
         if part.is_piped() {
             continue;
         }
@@ -417,16 +425,18 @@ fn has_verbatim_argument(prompt: &Prompt) -> bool {
 
 /// Gives the values of the pairs to their arguments, and the parts outside the pairs to the slots.
 ///
-/// If there is no slot, these parts belong to the pair before them.
+/// If nothing else can take these parts, they belong to the pair before them: `options=Rust or Go`
+/// gives `Rust or Go` to `options`. Then the text before the first pair has no place, which is an
+/// error.
 fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
     let mut values = GivenValues::of_input(prompt, "");
     let slots = free_slots(prompt, &input.pairs);
     let extends_pairs = slots.is_empty() && !prompt.takes_input() && !prompt.takes_words();
     for pair in input.pairs {
-        let value = match pair.extended_value {
-            Some(extended_value) if extends_pairs => extended_value,
-            _ => pair.value,
-        };
+        let mut value = pair.value;
+        if extends_pairs && let Some(extended_value) = pair.extended_value {
+            value = extended_value;
+        }
         values.set(Slot::Argument(pair.argument), value, Origin::Pair);
     }
     if extends_pairs {
@@ -489,7 +499,8 @@ fn assign_words<'v>(
     values.left_out = next_word(&mut parts);
 }
 
-/// Gives one word to each slot but the last, which gets everything that remains.
+/// Gives one word to each slot but the last, which gets everything that remains: for two slots,
+/// `a b c` is `a` and `b c`.
 fn assign_by_position<'v>(
     slots: &[Slot],
     mut parts: VecDeque<InputPart<'v>>,
@@ -499,12 +510,9 @@ fn assign_by_position<'v>(
         return;
     };
     // A text from a pipe at the end is for the last slot, even if there are too few words for the
-    // others.
-    let piped_at_end = if parts.back().is_some_and(InputPart::is_piped) {
-        parts.pop_back()
-    } else {
-        None
-    };
+    // others. So it is put aside while they get their words.
+    let ends_piped = parts.back().is_some_and(InputPart::is_piped);
+    let piped_at_end = if ends_piped { parts.pop_back() } else { None };
     for slot in other_slots {
         if let Some(word) = next_word(&mut parts) {
             values.set(*slot, word, Origin::Word);
@@ -516,8 +524,8 @@ fn assign_by_position<'v>(
     }
 }
 
-/// Takes the first word or quoted group from the parts. Words of a shell and text from a pipe are
-/// taken as a whole.
+/// Takes the first word or quoted group from the parts: `a b` from `"a b" c`, which leaves `c`. A
+/// word of a shell and a text from a pipe are taken as a whole.
 fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
     let part = parts.pop_front()?;
     if part.source != PartSource::Chat {

@@ -45,7 +45,7 @@ struct KeyLines {
 /// is empty for a new file.
 ///
 /// # Errors
-/// The frontmatter is never closed; an argument has no valid name.
+/// Fails if the frontmatter is never closed, or if an argument has no valid name.
 pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Split { yaml, body, .. } = split(text, Dialect::Own)?;
@@ -63,19 +63,20 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
         });
         new_body = Some(body);
     }
-    let ReplacedKeys { lines, replaced } = replace_keys(yaml.unwrap_or_default(), new_keys);
-    let text = match new_body {
+    let ReplacedKeys { lines, old_lines } = replace_keys(yaml.unwrap_or_default(), new_keys);
+    let new_text = match new_body {
         Some(body) => file(&lines, &body),
         // A body that begins with `---` would be read as frontmatter.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),
     };
     Ok(EditedFile {
-        text,
-        loses_comments: replaced.contains(" #"),
+        text: new_text,
+        loses_comments: old_lines.contains(" #"),
     })
 }
 
+/// Refuses arguments with a name that no placeholder can have.
 fn check_argument_names(arguments: &[Argument]) -> Result<(), Diagnostic> {
     for Argument { name, .. } in arguments {
         if !is_argument_name(name) {
@@ -121,42 +122,47 @@ fn new_keys(fields: &Fields) -> Vec<KeyLines> {
 
 /// A frontmatter whose keys were replaced.
 struct ReplacedKeys {
+    /// The new lines of the frontmatter.
     lines: String,
     /// The old lines of the replaced keys.
-    replaced: String,
+    old_lines: String,
 }
 
-/// Replaces the lines of keys, and adds the keys that the frontmatter does not have at its end.
+/// Replaces the lines of keys in a frontmatter, and adds the keys that it does not have at its end.
+///
+/// `title: x` and `tags: [a]`, with the new lines `title: y` and `description: z`, become
+/// `title: y`, `tags: [a]` and `description: z`.
 fn replace_keys(yaml: &str, mut new_keys: Vec<KeyLines>) -> ReplacedKeys {
     let mut lines = String::new();
-    let mut replaced = String::new();
+    let mut old_lines = String::new();
+    // Whether the key that the line belongs to is replaced. Lines before any key stay.
     let mut is_replaced = false;
     for line in yaml.split_inclusive('\n') {
         if let Some(key) = top_level_key(line) {
             let new_key = new_keys.iter_mut().find(|new_key| new_key.key == key);
             is_replaced = new_key.is_some();
             if let Some(new_key) = new_key {
-                // The lines of a key that occurs twice are written once.
+                // Taken, so that the lines of a key that occurs twice are written once.
                 lines += &std::mem::take(&mut new_key.lines);
             }
         }
         if is_replaced {
-            replaced += line;
+            old_lines += line;
         } else {
             lines += line;
         }
     }
     for new_key in new_keys {
-        lines += &new_key.lines;
+        lines += &new_key.lines; // empty if they are in their place already
     }
-    ReplacedKeys { lines, replaced }
+    ReplacedKeys { lines, old_lines }
 }
 
-/// Returns the key that begins in a line of the frontmatter; an empty one for a comment between
-/// keys, and `None` for a line that continues a value.
+/// Returns the key that begins in a line of the frontmatter: `title` for `title: x`. A line that
+/// continues a value, such as `  - a`, has none.
 fn top_level_key(line: &str) -> Option<&str> {
     if line.starts_with('#') {
-        return Some("");
+        return Some(""); // a comment belongs to no key, so it stays
     }
     if line.starts_with(|first: char| first.is_whitespace() || "-}]".contains(first)) {
         return None;

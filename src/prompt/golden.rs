@@ -107,18 +107,17 @@ impl Tests {
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
         let text = utf8_of(bytes)?;
         let mut parser = Parser::default();
-        let mut end = 0;
+        let mut line_end = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {
-            end += line.len();
+            line_end += line.len();
             let mut line_text = line.trim_end_matches('\n').trim_end_matches('\r');
             if index == 0 {
                 line_text = line_text.trim_start_matches('\u{feff}');
             }
-            let position = Position::at_line(index + 1);
             parser.add(TestLine {
                 text: line_text,
-                position,
-                end,
+                position: Position::at_line(index + 1),
+                end: line_end,
             })?;
         }
         parser.finish_case()?;
@@ -142,7 +141,7 @@ impl Tests {
     pub fn with_texts(&self, texts: &BTreeMap<usize, String>) -> String {
         let newline = self.newline();
         let mut file = String::with_capacity(self.text.len());
-        let mut copied = 0; // bytes of the old file
+        let mut copy_start = 0; // what precedes this byte of the old file is in the new one
         for (index, case) in self.cases.iter().enumerate() {
             let Some(text) = texts.get(&index) else {
                 continue;
@@ -150,9 +149,9 @@ impl Tests {
             if case.has_text(text) {
                 continue;
             }
-            let replaced = case.text_range();
-            file += &self.text[copied..replaced.start];
-            copied = replaced.end;
+            let old_range = case.text_range();
+            file += &self.text[copy_start..old_range.start];
+            copy_start = old_range.end;
             if !file.ends_with('\n') {
                 file += newline;
             }
@@ -163,7 +162,7 @@ impl Tests {
                 file.extend([&*escaped(line), newline]);
             }
         }
-        file + &self.text[copied..]
+        file + &self.text[copy_start..]
     }
 
     /// Returns the line ending of the file.
@@ -228,7 +227,8 @@ impl Case {
         }
     }
 
-    /// Returns the bytes of the file that hold the expected text, or that would hold it.
+    /// Returns the bytes of the file that hold the lines of the expected text. Without a block
+    /// `text`, the range is empty, at the place for such a block.
     fn text_range(&self) -> Range<usize> {
         match &self.text {
             Some(expected) => expected.range.clone(),
@@ -251,15 +251,17 @@ impl Case {
         failures
     }
 
+    /// Returns a failure if an expansion is not the expected text. Without a block `text`, any
+    /// expansion is right.
     fn compare_text(&self, expansion: &str) -> Option<CaseFailure> {
-        let expected = self.text.as_ref()?;
-        let texts = [&expected.text, expansion].map(comparable);
-        if texts[0] == texts[1] {
+        let expected_text = comparable(&self.text.as_ref()?.text);
+        let expansion = comparable(expansion);
+        if expected_text == expansion {
             return None;
         }
         let message = "the expansion differs from the expected text".to_owned();
         Some(CaseFailure {
-            texts: Some(texts),
+            texts: Some([expected_text, expansion]),
             ..CaseFailure::new("text", message)
         })
     }
@@ -338,11 +340,11 @@ impl CaseFailure {
 /// Returns what follows a mark at the beginning of a line: `two options` in `=== two options`, and
 /// an empty text in `===`. `None` if the line is not a header, as `====` is not.
 fn header<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
-    let rest = line.strip_prefix(mark)?;
-    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+    let after_mark = line.strip_prefix(mark)?;
+    if !after_mark.is_empty() && !after_mark.starts_with([' ', '\t']) {
         return None;
     }
-    Some(rest.trim())
+    Some(after_mark.trim())
 }
 
 /// Returns a line of a text as it is written in a block: `\--- x` for `--- x`, which would begin a
@@ -356,15 +358,20 @@ fn escaped(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a line of a text from a line of a block.
+/// Returns the line of a text that a line of a block stands for: `--- x` for `\--- x`. Of several
+/// backslashes, the first is dropped.
 fn unescaped(line: &str) -> &str {
-    if is_escaped(line) { &line[1..] } else { line }
+    match line.strip_prefix('\\') {
+        Some(unescaped) if is_escaped(line) => unescaped,
+        _ => line,
+    }
 }
 
 /// Returns whether a line is a mark after one backslash or more: `\===`, `\\--- x`.
 fn is_escaped(line: &str) -> bool {
-    let bare = line.trim_start_matches('\\');
-    line.starts_with('\\') && (bare.starts_with("===") || bare.starts_with("---"))
+    let after_backslashes = line.trim_start_matches('\\');
+    let has_mark = after_backslashes.starts_with("===") || after_backslashes.starts_with("---");
+    line.starts_with('\\') && has_mark
 }
 
 /// Returns a text as it is compared: with `\n` as line ending, and no empty lines at its end.
@@ -386,6 +393,7 @@ struct TestLine<'t> {
 }
 
 impl TestLine<'_> {
+    /// Creates an error at the beginning of the line.
     fn error(&self, message: &str, fix: &str) -> Diagnostic {
         Diagnostic::error(Some(self.position), message, fix)
     }
@@ -404,6 +412,7 @@ struct TestBlock<'t> {
     range: Range<usize>,
 }
 
+/// What the lines of a block say about an expansion.
 enum BlockKind {
     Text,
     Contains,
@@ -413,7 +422,8 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    /// Parses what follows the `---`: `text`, or `characters: 18,000`.
+    /// Parses what follows the `---`: `text`, or `characters: 18,000`, in which commas and `_` may
+    /// separate digits. `None` if there is no such kind, or the number is none.
     fn parse(kind: &str) -> Option<BlockKind> {
         match kind {
             "text" => Some(BlockKind::Text),
@@ -579,7 +589,10 @@ impl Case {
         Err(line.error(&message, &fix))
     }
 
-    /// Adds what a block says. Only `contains` and `lacks` may occur twice in a case.
+    /// Adds what a block says to the case.
+    ///
+    /// # Errors
+    /// Fails if the case has a second block of this kind, unless it is `contains` or `lacks`.
     fn add_block(&mut self, block: TestBlock<'_>) -> Result<(), Diagnostic> {
         let is_second = match block.kind {
             BlockKind::Contains => {
@@ -611,7 +624,8 @@ impl Case {
     }
 }
 
-/// Returns the name and the value in a line such as `arg NAME: TEXT`.
+/// Returns the name and the value in a line `arg NAME: TEXT`. Without a text, as in `arg NAME:`, the
+/// value is empty. Other lines have none.
 fn argument_value(line: &str) -> Option<(&str, &str)> {
     let argument = line.strip_prefix("arg ")?.trim_start();
     let (name, value) = match argument.split_once(": ") {
@@ -624,7 +638,8 @@ fn argument_value(line: &str) -> Option<(&str, &str)> {
     Some((name, value))
 }
 
-/// Returns a text with one more line, which is the first if there is no text yet.
+/// Returns a text with one more line: `a\nb` for `a` and the line `b`, and `b` if there is no text
+/// yet.
 fn with_line(text: Option<String>, line: &str) -> String {
     match text {
         Some(text) => text + "\n" + line,

@@ -83,16 +83,15 @@ impl Origins {
     pub(super) fn of(&self, position: Position) -> LineOrigin<'_> {
         // The sections are in the order of the lines, so the last one that begins at or before the
         // line has it.
-        let following = self
+        let section_count = self
             .sections
             .partition_point(|section| section.line <= position.line);
-        let Some(index) = following.checked_sub(1) else {
+        let Some(section) = self.sections[..section_count].last() else {
             return LineOrigin {
                 file: None,
                 position,
             };
         };
-        let section = &self.sections[index];
         LineOrigin {
             file: section.file.map(|file| &self.files[file].file),
             position: Position {
@@ -117,6 +116,7 @@ impl Origins {
 
 /// What is included of a file.
 pub(super) struct IncludedPart {
+    /// The text without the frontmatter.
     pub(super) body: String,
     /// The line of the file in which the body begins.
     pub(super) first_line: usize,
@@ -124,36 +124,38 @@ pub(super) struct IncludedPart {
     pub(super) includes: bool,
 }
 
-/// Returns the body of a file with everything that it includes.
+/// Returns the body of a prompt's file with everything that it includes, and where its lines come
+/// from. `reader` reads the bytes of an included file, and `parse` finds the body in its text.
 ///
 /// # Errors
-/// A file cannot be included, or a limit is exceeded.
+/// Fails if a file cannot be included, or if a limit is exceeded.
 pub(super) fn assemble(
-    whole: &IncludedPart,
+    own_part: &IncludedPart,
     reader: &mut dyn IncludeReader,
-    read: fn(&str) -> Result<IncludedPart, Diagnostic>,
+    parse: fn(&str) -> Result<IncludedPart, Diagnostic>,
 ) -> Result<(String, Origins), Diagnostic> {
-    let own = reader.own();
+    let own_file = reader.own();
     let mut assembly = Assembly {
         reader,
-        read,
+        parse,
         body: None,
-        line: whole.first_line,
+        line: own_part.first_line,
         origins: Origins::default(),
         count: 0,
         open: Vec::new(),
     };
-    assembly.add_file(own, None, whole)?;
+    assembly.add_file(own_file, None, own_part)?;
     Ok((assembly.body.unwrap_or_default(), assembly.origins))
 }
 
+/// A body to which files are being added.
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
-    /// Reads the text of a file.
-    read: fn(&str) -> Result<IncludedPart, Diagnostic>,
-    /// `None` before the first line.
+    /// Finds what is included in the text of a file.
+    parse: fn(&str) -> Result<IncludedPart, Diagnostic>,
+    /// The lines so far; `None` before the first line.
     body: Option<String>,
-    /// The number of the next line.
+    /// The number of the next line of the body.
     line: usize,
     origins: Origins,
     /// How many includes there were.
@@ -170,8 +172,12 @@ struct OpenFile {
 }
 
 impl Assembly<'_> {
-    /// Adds the body of a file, which has this index among the included files; `None` for the
-    /// prompt's own.
+    /// Adds the lines of a file, and those of the files that they include. The file has this index
+    /// among the included files; `None` for the prompt's own.
+    ///
+    /// # Errors
+    /// Fails at the first line that cannot be added, with the position of that line. Then the
+    /// assembly cannot be used any more.
     fn add_file(
         &mut self,
         file: IncludedFile,
@@ -226,18 +232,18 @@ impl Assembly<'_> {
     }
 
     /// Adds the body of the file that a path names in the current file, with what it includes
-    /// itself.
+    /// itself. A partial file, such as `_style.md`, may include others without `include: true`.
     fn include(&mut self, path: &str) -> Result<(), Diagnostic> {
         self.count += 1;
         self.check_limits()?;
-        let Some(from) = self.open.last() else {
-            return Ok(());
+        let Some(current) = self.open.last() else {
+            return Ok(()); // not reached, because a line of an open file includes this one
         };
-        let (file, bytes) = self.reader.read(path, &from.file)?;
+        let (file, bytes) = self.reader.read(path, &current.file)?;
         self.check_circle(&file)?;
         let text = text_of(&bytes).map_err(|error| in_file(&file, error))?;
-        let mut part = (self.read)(text).map_err(|error| in_file(&file, error))?;
-        part.includes |= is_partial(&file.name);
+        let mut part = (self.parse)(text).map_err(|error| in_file(&file, error))?;
+        part.includes = part.includes || is_partial(&file.name);
         let index = self.index_of(&file, text);
         self.add_file(file, Some(index), &part)
     }
@@ -290,7 +296,11 @@ impl Assembly<'_> {
         files.len() - 1
     }
 
-    /// Adds a line of text to the body.
+    /// Adds a line of text to the body. It is the line `line_in_file` of the file with this index;
+    /// `None` for the prompt's own.
+    ///
+    /// # Errors
+    /// Fails if the body would be longer than [`MAX_FILE`].
     fn add_line(
         &mut self,
         line: &str,
@@ -386,13 +396,14 @@ fn path_in(tag: &str) -> Option<&str> {
         Some(argument) => argument.trim_start(),
         None => inside.strip_prefix("render")?.trim_start(),
     };
-    let quote = argument.chars().next()?;
-    if !matches!(quote, '"' | '\'') {
-        return None;
+    for quote in ['"', '\''] {
+        if let Some(after_quote) = argument.strip_prefix(quote) {
+            let path = after_quote.strip_suffix(quote)?;
+            let is_path = !path.is_empty() && !path.contains(quote);
+            return is_path.then_some(path);
+        }
     }
-    let path = argument[1..].strip_suffix(quote)?;
-    let is_path = !path.is_empty() && !path.contains(quote);
-    is_path.then_some(path)
+    None
 }
 
 /// Returns whether a file of this program's own folders is only there to be included: its name, or

@@ -52,8 +52,8 @@ impl Prompt {
 /// The most lookalikes of placeholders in one message that get a warning.
 const MAX_WARNINGS: usize = 100;
 
-/// How many different words in braces are compared with the names. A body with more of them is full
-/// of another program's templates.
+/// How many different words in braces are compared with the names of arguments, and how many get a
+/// warning that no argument has them. A body with more is full of another program's templates.
 const MAX_WORDS: usize = 200;
 
 /// The longest name in full-width braces, in bytes.
@@ -96,6 +96,7 @@ fn is_own(prompt: &Prompt) -> bool {
     prompt.syntax.fallback.is_some()
 }
 
+/// Warns about a description that the author has not written, but the command `new`.
 fn unedited_description(prompt: &Prompt) -> Option<Diagnostic> {
     let description = prompt.description.as_deref()?;
     if !is_draft_description(description) {
@@ -179,6 +180,7 @@ fn listed_texts(prompt: &Prompt) -> Vec<&String> {
     texts
 }
 
+/// Warns about the message of a prompt that is as the command `new` wrote it.
 fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
     if !prompt.is_unedited_draft() {
         return None;
@@ -303,7 +305,8 @@ struct OpenedWord<'b> {
     close: &'static str,
 }
 
-/// Returns the word after each opening. The word is empty if something else follows.
+/// Returns the word after each `{{`, `{{{` or `<<` of a body. The word is empty if something else
+/// follows, as in `{{ .Values }}`.
 fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     openings(body).map(|Opening { range, close }| {
         let inside = body[range.end..].trim_start_matches(SPACES);
@@ -321,15 +324,20 @@ fn is_letter_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// Finds known names that too few braces close, such as `{{input}`.
+/// Finds known names that too few braces close, such as `{{input}`. A name without any brace after
+/// it is text.
 fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for opened in opened_words(body) {
+        if opened.close == ">>" || !names.contains(&opened.word) {
+            continue;
+        }
         let after_braces = opened.after.trim_start_matches('}');
-        let braces = opened.after.len() - after_braces.len();
-        let is_unclosed = opened.close != ">>" && 0 < braces && braces < opened.close.len();
-        if is_unclosed && names.contains(&opened.word) {
-            let written = &body[opened.at..body.len() - after_braces.len()];
+        let brace_count = opened.after.len() - after_braces.len();
+        let has_too_few = 0 < brace_count && brace_count < opened.close.len();
+        if has_too_few {
+            let end = body.len() - after_braces.len();
+            let written = &body[opened.at..end];
             lookalikes.push(Lookalike::of(opened.word, opened.at, written));
         }
     }
@@ -343,15 +351,16 @@ fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
 /// each counts, and only outside of code.
 fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
+    // The most similar name for each unknown word, or `None`.
     let mut similar_names: HashMap<&str, Option<&str>> = HashMap::new();
-    let mut undeclared = HashSet::new();
+    let mut undeclared_words = HashSet::new();
     for opened in opened_words(body) {
         let word = opened.word;
         if names.contains(&word) || !opened.after.starts_with(opened.close) {
             continue;
         }
-        let end = body.len() - opened.after.len() + opened.close.len();
-        let written = &body[opened.at..end];
+        let close_start = body.len() - opened.after.len();
+        let written = &body[opened.at..close_start + opened.close.len()];
         if similar_names.len() < MAX_WORDS {
             similar_names
                 .entry(word)
@@ -361,8 +370,8 @@ fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
             lookalikes.push(Lookalike::of(name, opened.at, written));
         } else if may_be_argument(word)
             && !code.contains(opened.at)
-            && undeclared.len() < MAX_WORDS
-            && undeclared.insert(word)
+            && undeclared_words.len() < MAX_WORDS
+            && undeclared_words.insert(word)
         {
             lookalikes.push(Lookalike::of_undeclared(word, opened.at, written));
         }
@@ -370,7 +379,8 @@ fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     lookalikes
 }
 
-/// Returns whether an argument might have this name. `args` is the input in Gemini CLI.
+/// Returns whether an author may have meant this word as the name of an argument: it begins with a
+/// letter, and is not `args`, the input in Gemini CLI.
 fn may_be_argument(word: &str) -> bool {
     word.starts_with(char::is_alphabetic) && word != "args"
 }
@@ -395,19 +405,19 @@ fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
 /// Finds the first occurrence of each placeholder that other programs use for the input.
 fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Vec<Lookalike> {
     let body = message.body();
-    let foreign = if prompt.has_placeholders() {
-        // The file was probably converted only in part, and the other spellings may be meant as
-        // text.
+    let spellings = if prompt.has_placeholders() {
+        // The author knows the placeholders of this program, so that the spellings in braces may be
+        // meant as text. `$ARGUMENTS` is probably left over from another program.
         &["$ARGUMENTS"][..]
     } else {
         &FOREIGN
     };
     let mut lookalikes = Vec::new();
-    for written in foreign {
+    for written in spellings {
         let Some(at) = body.find(written) else {
             continue;
         };
-        let is_part_of_longer = body[..at].ends_with(['{', '｛', '$', '\\']);
+        let is_part_of_longer = body[..at].ends_with(['{', '｛', '$', '\\']); // `{{input}}`
         let is_placeholder = message
             .placeholders()
             .any(|placeholder| placeholder.range.start == at);
@@ -451,6 +461,10 @@ impl Prompt {
 
     /// Returns whether the words `$1` to `$9` in a body are arguments of another program, and not
     /// prices. `words` are their ranges.
+    ///
+    /// This can only be guessed. They are arguments if the file has the key `argument-hint`. If it
+    /// has a placeholder in braces, they are not. Otherwise, `$1` and another number are arguments,
+    /// and a `$1` alone is one if the prompt has no placeholder and no price.
     fn are_arguments(&self, body: &str, words: &[Range<usize>]) -> bool {
         if self.is_command_of_other_program() {
             return true;
@@ -474,6 +488,7 @@ impl Prompt {
             .any(|other| other.key == "argument-hint")
     }
 
+    /// Returns whether the prompt has a placeholder in braces or angle brackets.
     fn has_placeholder_without_dollar(&self) -> bool {
         self.messages.iter().any(|message| {
             message
@@ -485,11 +500,15 @@ impl Prompt {
 
 /// Returns whether a text has an amount that is not an argument, such as `$10` or `$1.50`.
 fn has_price(body: &str) -> bool {
-    let mut after_dollars = body.split('$').skip(1);
-    after_dollars.any(|after| match after.as_bytes() {
-        [first, b'.' | b',', second, ..] | [first, second, ..] => {
-            first.is_ascii_digit() && second.is_ascii_digit()
-        }
-        _ => false,
-    })
+    body.split('$').skip(1).any(begins_with_amount)
+}
+
+/// Returns whether the text after a `$` begins with two digits, with a point or a comma between
+/// them perhaps: `10`, `1.50` or `1,000`.
+fn begins_with_amount(text: &str) -> bool {
+    let Some(after_digit) = text.strip_prefix(|first: char| first.is_ascii_digit()) else {
+        return false;
+    };
+    let after_sign = after_digit.strip_prefix(['.', ',']).unwrap_or(after_digit);
+    after_sign.starts_with(|first: char| first.is_ascii_digit())
 }

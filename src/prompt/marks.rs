@@ -147,7 +147,8 @@ impl ForeignSyntax {
             ProgramWould(verb) => format!("{} would {verb} it", self.title),
         };
         let written = &message.body()[range.clone()];
-        let inside = &written[mark.open.len()..written.len() - mark.close.len()];
+        let text_end = written.len() - mark.close.len();
+        let inside = &written[mark.open.len()..text_end];
         Diagnostic::warning(
             Some(message.positions().at(range.start)),
             format!("{} stays as written: {consequence}", quoted(written)),
@@ -163,7 +164,8 @@ impl ForeignMark {
         self.open == WORD.open
     }
 
-    /// Returns the ranges of a body that have such a mark.
+    /// Returns the ranges of a body that have such a mark, from its opening to its end: 4 to 17 for
+    /// `` Use !`git status` ``.
     pub(super) fn find_all(&self, body: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         for (start, _) in body.match_indices(self.open) {
@@ -210,12 +212,7 @@ impl ForeignMark {
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),
             "@" => may_precede_word(before) && is_path(text),
-            // `$1` to `$9`, but not `$1.50`, `$10` or `US$1`
-            "$" => {
-                !before.ends_with(char::is_alphanumeric)
-                    && !before.ends_with(['$', '\\'])
-                    && matches!(text.as_bytes(), [b'1'..=b'9'])
-            }
+            "$" => is_word_number(before, text),
             "{{>" => !text.contains(['{', '>']) && !text.trim().is_empty(),
             "{%" => is_tag(text),
             _ => true,
@@ -223,11 +220,18 @@ impl ForeignMark {
     }
 }
 
+/// Returns whether `$` and a text stand for a word: `$1` to `$9`, but not `$1.50`, `$10` or `US$1`.
+fn is_word_number(before: &str, text: &str) -> bool {
+    let continues_word = before.ends_with(char::is_alphanumeric) || before.ends_with(['$', '\\']);
+    !continues_word && matches!(text.as_bytes(), [b'1'..=b'9'])
+}
+
+/// Returns whether a character ends a mark without a closing, such as `@src/main.rs`.
 fn is_end_of_word(letter: char) -> bool {
     letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter)
 }
 
-/// Returns whether a word may begin after this text.
+/// Returns whether a word may begin after this text: at the beginning, after a blank or after `(`.
 fn may_precede_word(before: &str) -> bool {
     before.is_empty() || before.ends_with(char::is_whitespace) || before.ends_with('(')
 }

@@ -68,7 +68,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Returns the messages without the empty ones; if all are empty, a single one of the user.
+    /// Returns the messages without the empty ones. If all are empty, the first stays, as a message
+    /// of the user.
     pub(super) fn new(mut messages: Vec<Message>) -> Messages {
         if messages.iter().any(|message| !message.text.is_empty()) {
             messages.retain(|message| !message.text.is_empty());
@@ -86,8 +87,8 @@ impl Messages {
 
     /// Returns the text form: the texts of all messages and attachments, with an empty line between
     /// two of them. If there is a message of the assistant, each message comes after a line `User:`
-    /// or `Assistant:`. `attached` gives the text of an attachment.
-    pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
+    /// or `Assistant:`. `attachment_text` returns the text of an attachment.
+    pub fn to_text_with(&self, attachment_text: impl Fn(&Attachment) -> String) -> String {
         let mut text = String::new();
         for (heading, message) in self.headings().zip(&self.messages) {
             begin_part(&mut text);
@@ -96,12 +97,13 @@ impl Messages {
         }
         for attachment in &self.attachments {
             begin_part(&mut text);
-            text += &attached(attachment);
+            text += &attachment_text(attachment);
         }
         text
     }
 
-    /// Returns the line before each message in the text form, or nothing.
+    /// Returns the line before each message in the text form: `User:` or `Assistant:` if there is a
+    /// message of the assistant, else an empty text.
     fn headings(&self) -> impl Iterator<Item = &'static str> {
         let has_roles = self
             .messages
@@ -146,7 +148,7 @@ impl Messages {
 /// What is between two messages or attachments in the text form.
 const PART_SEPARATOR: &str = "\n\n";
 
-/// Separates the next part from what is before it, if there is anything.
+/// Adds the separator before the next part of a text form. The first part has none.
 fn begin_part(text: &mut String) {
     if !text.is_empty() {
         text.push_str(PART_SEPARATOR);

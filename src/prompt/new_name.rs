@@ -18,7 +18,8 @@ impl Name {
     }
 }
 
-/// Returns the name for a new prompt, or the reason why there is none, as a clause.
+/// Returns the name for a new prompt: `git/commit` for `git:commit`. The error is the reason why
+/// there is none, as a clause.
 fn new_name(stripped: &str) -> Result<Name, String> {
     check_typing(stripped)?;
     let name = stripped.replace(COLONS, "/");
@@ -29,7 +30,8 @@ fn new_name(stripped: &str) -> Result<Name, String> {
     Name::new(&name)
 }
 
-/// Checks that a chat recognises `:name` as a command.
+/// Checks that a chat recognises `:name` as a command. The name has no colon before it, and no
+/// spaces around it. The error is a clause.
 fn check_typing(stripped: &str) -> Result<(), String> {
     if stripped.is_empty() {
         return Err("it is empty; write a word, such as `standup`".to_owned());
@@ -59,7 +61,8 @@ const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 /// reserved too.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// Checks that every system can have a file or a folder of this name.
+/// Checks that every system can have a file or a folder of this name, which is one part of the
+/// name of a prompt. The error is a clause.
 fn check_part(part: &str) -> Result<(), String> {
     if part.is_empty() {
         return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
@@ -76,7 +79,7 @@ fn check_part(part: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether Windows reserves a name for a device.
+/// Returns whether Windows reserves a name for a device, as it does `nul`, `Aux.md` and `com1`.
 fn is_device(part: &str) -> bool {
     let lowercase = part.to_lowercase();
     let stem = lowercase.split('.').next().unwrap_or_default();

@@ -4,26 +4,32 @@
 /// of a comparison is the product of the two lengths.
 const MAX_COMPARED: usize = 64;
 
-/// Returns how many edits separate `word` from `known`. `None`: they are too different for a
-/// misspelling.
+/// Returns how many edits separate `word` from `known`, or `None` if they are too different for a
+/// misspelling: 1 for `reveiw` and `review`, `None` for `deploy` and `review`.
 ///
-/// The measure is the optimal string alignment distance (an edit adds, drops or changes one
-/// character, or swaps two neighbors), letter case ignored; a third of the longer word may differ,
-/// as in Cargo and rustc.
+/// The measure is the optimal string alignment distance: an edit adds, drops or changes one
+/// character, or swaps two neighbors. Letter case makes no difference. A third of the longer word
+/// may differ, at least one character, as in Cargo and rustc.
 pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
     let known_length = known.chars().count();
-    // A huge word is neither counted nor copied: a character has at most four bytes.
-    let longest_word = known_length + known_length / 2 + 1;
-    if known_length > MAX_COMPARED || word.len() > 4 * longest_word {
+    // A huge word is neither counted nor copied. A word that is more than half longer than the
+    // known one differs too much, and each of its characters has at most four bytes.
+    let max_word_length = known_length + known_length / 2 + 1;
+    let max_word_bytes = 4 * max_word_length;
+    if known_length > MAX_COMPARED || word.len() > max_word_bytes {
         return None;
     }
     let word_length = word.chars().count();
-    let allowed = (word_length.max(known_length) / 3).max(1);
-    if word_length.abs_diff(known_length) > allowed {
-        return None;
+    let max_distance = (word_length.max(known_length) / 3).max(1);
+    if word_length.abs_diff(known_length) > max_distance {
+        return None; // at least as many characters are added or dropped
     }
     let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
-    (distance <= allowed && distance < known_length).then_some(distance)
+    let keeps_no_character = distance >= known_length;
+    if distance > max_distance || keeps_no_character {
+        return None;
+    }
+    Some(distance)
 }
 
 /// Returns the known word that is closest to `word`; the first of several that are equally close.

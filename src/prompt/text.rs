@@ -7,7 +7,7 @@ use crate::wording::too_long;
 /// Returns the text of a file, without its byte order mark.
 ///
 /// # Errors
-/// Those of [`utf8_of`].
+/// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
 pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     let text = utf8_of(bytes)?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
@@ -16,7 +16,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 /// Returns the text of a file, with its byte order mark.
 ///
 /// # Errors
-/// It is longer than [`MAX_FILE`], or not UTF-8.
+/// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
 pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         return Err(Diagnostic::error(
@@ -37,7 +37,8 @@ pub fn owned_text(bytes: Vec<u8>) -> Result<String, Diagnostic> {
         .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
-/// Returns the error about a file of which only the first `valid_up_to` bytes are UTF-8.
+/// Returns the error about a file that is not UTF-8, at the position of the first wrong byte.
+/// `valid_up_to` is the number of the bytes before it.
 pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let position = Position::in_text(&valid, valid.len(), 1);
@@ -50,7 +51,8 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     Diagnostic::error(Some(position), message, "save it with the encoding UTF-8")
 }
 
-/// Returns at most the first `max` bytes of a text.
+/// Returns at most the first `max` bytes of a text, without a part of a character: `a` for the first
+/// two bytes of `aé`.
 pub(super) fn beginning(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -66,23 +68,24 @@ pub(super) struct TrimmedBody<'t> {
     pub(super) dropped: usize,
 }
 
-/// Drops the empty lines at the start and end of a body.
+/// Drops the empty lines at the start and end of a body, and the line break of its last line: one
+/// line is dropped before the text `  a ` in `\n  a \n\n`. A line of spaces is empty, too.
 pub(super) fn without_empty_ends(body: &str) -> TrimmedBody<'_> {
     let mut text = body;
     let mut dropped = 0;
-    while let Some((line, rest)) = text.split_once('\n')
+    while let Some((line, lines_after)) = text.split_once('\n')
         && line.trim().is_empty()
     {
-        text = rest;
+        text = lines_after;
         dropped += 1;
     }
-    let end = text.trim_end().len();
-    if end == 0 {
+    let last_word_end = text.trim_end().len();
+    if last_word_end == 0 {
         return TrimmedBody { text: "", dropped };
     }
     // The last line keeps the spaces at its end.
-    if let Some(newline) = text[end..].find('\n') {
-        text = &text[..end + newline];
+    if let Some(newline) = text[last_word_end..].find('\n') {
+        text = &text[..last_word_end + newline];
     }
     TrimmedBody { text, dropped }
 }

@@ -38,20 +38,21 @@ impl Prompt {
     /// - only pairs: `lang=de tone=kind Hello`
     fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let requires_none = self.arguments.iter().all(|argument| !argument.required);
-        let takes_all = requires_none && !self.input_is_slot();
+        // Optional arguments get words only if nothing else can.
+        let optional_get_words = requires_none && !self.input_is_slot();
         let mut words = Vec::new();
         let mut last_value = "";
         let mut pairs = Vec::new();
         let mut all_as_pairs = Vec::new();
         for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
-            let value = shown_value(bound);
+            let value = value_or_ellipsis(bound);
             if value.is_empty() || argument.default.as_deref() == Some(value) {
                 continue;
             }
             let word = self.as_word(value);
             let pair = format!("{}={word}", bound.name);
             all_as_pairs.push(pair.clone());
-            let gets_word = argument.required || takes_all;
+            let gets_word = argument.required || optional_get_words;
             if gets_word && bound.origin != Origin::Missing {
                 words.push(word);
                 last_value = value;
@@ -66,46 +67,50 @@ impl Prompt {
             // What comes last needs no quotes.
             last_value.clone_into(last_word);
         }
-        let mut texts = vec![
-            join_words([&words, &pairs], input),
-            join_words([&pairs, &words], input),
-            join_words([&all_as_pairs, &[]], input),
-        ];
+        let words_first = join_words([&words, &pairs], input);
+        let pairs_first = join_words([&pairs, &words], input);
+        let only_pairs = join_words([&all_as_pairs, &[]], input);
         let mut arguments = binding.arguments.iter();
         if arguments.any(|bound| bound.origin == Origin::Missing) {
-            texts.swap(0, 1);
+            vec![pairs_first, words_first, only_pairs]
+        } else {
+            vec![words_first, pairs_first, only_pairs]
         }
-        texts
     }
 
-    /// Returns whether typing this text binds the same values as `binding` has.
-    fn is_bound_to(&self, text: &str, binding: &Binding<'_>) -> bool {
-        let bound = self.bind(Call::Text(text));
+    /// Returns whether typing this text binds the values and the input that `wanted` has. Spaces at
+    /// their ends make no difference.
+    fn is_bound_to(&self, text: &str, wanted: &Binding<'_>) -> bool {
+        let typed = self.bind(Call::Text(text));
         // The value that was given, or the text that stands for a missing one, need not be among
         // the choices.
-        if let Some(error) = &bound.error
+        if let Some(error) = &typed.error
             && error.kind != Kind::NotAChoice
         {
             return false;
         }
-        let mut pairs = bound.arguments.iter().zip(&binding.arguments);
-        trimmed_input(&bound) == trimmed_input(binding)
-            && pairs.all(|(bound, wanted)| shown_value(bound) == shown_value(wanted))
+        if trimmed_input(&typed) != trimmed_input(wanted) {
+            return false;
+        }
+        let mut values = typed.arguments.iter().zip(&wanted.arguments);
+        values.all(|(typed, wanted)| value_or_ellipsis(typed) == value_or_ellipsis(wanted))
     }
 
-    /// Returns a value as one word, in quotes if it needs them.
+    /// Returns a value as one word, in double quotes if it needs them: `kind`, `"Rust or Go"`, and
+    /// `"tone=x"` if the prompt has an argument `tone`.
     fn as_word(&self, value: &str) -> String {
         let is_word = words(value) == [value]
             && unquoted(value) == value
             && pair_start(&self.arguments, value).is_none();
         if is_word {
-            value.to_owned()
-        } else {
-            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+            return value.to_owned();
         }
+        let escaped = value.replace('\\', r"\\").replace('"', r#"\""#);
+        format!("\"{escaped}\"")
     }
 }
 
+/// Joins two lists of words and the input with spaces. An empty input leaves none at the end.
 fn join_words(parts: [&[String]; 2], input: &str) -> String {
     let mut words = parts.concat();
     words.push(input.to_owned());
@@ -116,7 +121,8 @@ fn trimmed_input<'b>(binding: &'b Binding<'_>) -> Option<&'b str> {
     binding.input.as_deref().map(str::trim_end)
 }
 
-fn shown_value<'b>(bound: &'b Bound<'_>) -> &'b str {
+/// Returns the value of an argument, or `…` if a required value is missing.
+fn value_or_ellipsis<'b>(bound: &'b Bound<'_>) -> &'b str {
     if bound.origin == Origin::Missing {
         MISSING
     } else {

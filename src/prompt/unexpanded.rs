@@ -60,19 +60,21 @@ impl Prompt {
 /// cannot be the name of an argument, is `Foreign`.
 ///
 /// The lookalikes of `check` are `Unknown`. They include other texts than those in braces, such as
-/// `$1`, but of several equal texts only the first.
+/// `$ARGUMENTS`, but of several equal texts only the first.
 fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
-    let mut unknown = HashSet::new();
+    let mut unknown_texts = HashSet::new();
     for lookalike in &lookalikes {
-        unknown.insert(lookalike.written.clone());
+        unknown_texts.insert(lookalike.written.clone());
     }
-    let escaped: HashSet<usize> = message.escaped().into_iter().collect();
+    let escaped_starts: HashSet<usize> = message.escaped().into_iter().collect();
+    // By the first byte of each text, so that the texts are in the order of the message, and a
+    // lookalike in braces is there once.
     let mut by_start: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
     for (start, written) in texts_in_braces(message) {
-        let reason = if escaped.contains(&start) {
+        let reason = if escaped_starts.contains(&start) {
             Reason::Escaped
-        } else if unknown.contains(written) {
+        } else if unknown_texts.contains(written) {
             Reason::Unknown
         } else {
             Reason::Foreign
@@ -94,19 +96,20 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
     }
 }
 
-/// Returns the texts in braces or angle brackets that are not placeholders, by their first byte.
+/// Returns the texts in braces or angle brackets that are not placeholders, by their first byte: 4
+/// and `{{ .x }}` for `See {{ .x }}`. Their ends are in the same line.
 fn texts_in_braces(message: &MessageTemplate) -> BTreeMap<usize, &str> {
     let body = message.body();
-    let mut placeholders = HashSet::new();
+    let mut placeholder_starts = HashSet::new();
     for placeholder in message.placeholders() {
-        placeholders.insert(placeholder.range.start);
+        placeholder_starts.insert(placeholder.range.start);
     }
     let mut texts = BTreeMap::new();
     for Opening { range, close } in openings(body) {
-        let following = beginning(&body[range.end..], MAX_LENGTH);
-        let line = following.lines().next().unwrap_or_default();
-        if let Some(length) = line.find(close)
-            && !placeholders.contains(&range.start)
+        let after_opening = beginning(&body[range.end..], MAX_LENGTH);
+        let rest_of_line = after_opening.lines().next().unwrap_or_default();
+        if let Some(length) = rest_of_line.find(close)
+            && !placeholder_starts.contains(&range.start)
         {
             let end = range.end + length + close.len();
             texts.insert(range.start, &body[range.start..end]);
