@@ -76,7 +76,7 @@ fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Style
 fn marked_line(line: &str, position: Position, style: Style, columns: usize) -> Styled {
     let number_margin = format!("    {} | ", position.line);
     let empty_margin = format!("    {} | ", " ".repeat(position.line.to_string().len()));
-    let free_columns = columns.saturating_sub(number_margin.len() + 1); // the last one stays empty
+    let free_columns = columns.saturating_sub(number_margin.len());
     let excerpt = Excerpt::new(line, position.column, free_columns);
     styled(FAINT, number_margin)
         .plain(format!("{}\n", excerpt.text))
