@@ -52,8 +52,10 @@ pub(crate) use disk::reach::{
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::root::PromptFile;
 pub(crate) use disk::root::{Root, TextGuard, is_hidden};
+#[cfg(feature = "store")]
+pub(crate) use disk::rows::Row;
 #[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use disk::rows::{Row, Rows};
+pub(crate) use disk::rows::Rows;
 #[cfg(feature = "store")]
 pub(crate) use disk::watch::Changes;
 pub(crate) use disk::watched::Watched;

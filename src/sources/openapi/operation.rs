@@ -8,7 +8,7 @@ use ureq::http::HeaderName;
 pub(crate) struct Operation {
     /// In uppercase.
     pub(crate) method: &'static str,
-    /// The address that the path follows: that of the [options](Options::base), else
+    /// The address that the path follows: that of the [options](OpenApiOptions::base), else
     /// `servers[0].url` of the document with the defaults of its variables. As written; empty if
     /// there is none.
     pub(crate) base: String,
