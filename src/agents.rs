@@ -18,8 +18,8 @@ mod zed;
 
 mod agent;
 mod config_file;
+mod config_text;
 mod drafts;
-mod edit;
 mod environment;
 mod files;
 mod hook_line;

@@ -3,7 +3,7 @@
 //! `parse.rs` parses a line, and `commands.rs` runs its command. Without a command, the program
 //! serves MCP on stdio. Commands use the same library and the same expansion, without the protocol.
 
-mod agent;
+mod agent_names;
 mod append;
 mod call;
 mod check;
@@ -44,7 +44,7 @@ mod rm;
 mod serve;
 mod short_help;
 mod show;
-mod source;
+mod source_options;
 mod stdin;
 #[cfg(feature = "store")]
 mod store;
@@ -64,7 +64,7 @@ mod version;
 use output::Reporter;
 use parse::{ParsedLine, Task};
 use serve::options::Serve;
-use source::PromptSource;
+use source_options::PromptSource;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;

@@ -10,7 +10,7 @@
 mod client;
 mod examination;
 mod hook;
-mod server;
+mod registration;
 #[cfg(test)]
 mod tests;
 
@@ -96,7 +96,7 @@ impl Examination {
     /// tried with `prompt`, the name of a prompt.
     fn examine_agent(&self, agent: &'static Agent, prompt: Option<&str>) -> AgentReport {
         let files = agent.read_files(&self.system);
-        let servers = server::examine(self, agent, &files);
+        let servers = registration::examine(self, agent, &files);
         let plugin = agent.plugin(&files, &self.system);
         let has_hook = !agent.hooks(&files).is_empty();
         let is_registered = servers.is_registered || plugin.is_some();

@@ -36,7 +36,7 @@
 //!   each use (`library/disk/cache.rs`); no event of the file system decides what is served.
 //! - The prompts that are served are read in `library/disk/open.rs` alone, and a name from a client
 //!   becomes a path in `library/disk/root.rs` alone. Other code opens a prompt file only to write
-//!   it (`library/write/files.rs`), and for a command that names it (`import`, `store`). A
+//!   it (`library/write/single_file.rs`), and for a command that names it (`import`, `store`). A
 //!   project's prompts are served only if the user trusts it, and no symlink in them may point
 //!   outside.
 //! - Every file that the program creates or replaces is written by `whole_file.rs`, which says what
@@ -52,8 +52,8 @@
 //!   `cli/clipboard.rs` the system's command for the clipboard; and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
 //! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
-//!   `sources/team/server.rs` to the server of the user's team; and
-//!   `sources/postgres/connection.rs` to a database that the user named.
+//!   `sources/team/client.rs` to the server of the user's team; and
+//!   `sources/postgres/connect.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 
 pub mod prompt;

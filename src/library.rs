@@ -37,8 +37,8 @@ pub use source::{
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
 pub use write::edit::{Current, Editor, VersionText, Written};
-pub(crate) use write::files::{create_prompt_file, delete_unchanged, path_of_new_prompt};
 pub use write::history::{Operation, VERSIONS, Version};
+pub(crate) use write::single_file::{create_prompt_file, delete_unchanged, path_of_new_prompt};
 
 // The interface for sources (`src/sources`): what they implement, and what they read, keep and
 // watch files with.
@@ -68,5 +68,5 @@ pub(crate) use source::{WriteAction, WriteRequest};
 pub(crate) use write::file_store::conflict;
 #[cfg(feature = "store")]
 pub(crate) use write::file_store::exists;
-pub(crate) use write::files::{create_with_folders, replace};
 pub(crate) use write::history::failed;
+pub(crate) use write::single_file::{create_with_folders, replace};

@@ -23,6 +23,7 @@ mod diagnostic;
 mod division;
 mod expand;
 mod fields;
+mod file_text;
 mod format;
 mod golden;
 mod import;
@@ -39,19 +40,19 @@ pub(crate) mod notable;
 mod outline;
 mod placeholder;
 mod revision;
+mod serialize;
 pub(crate) mod similar;
 mod template;
-mod text;
 mod typed;
 mod unexpanded;
 mod words;
-mod write;
 
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
 pub use division::{Origin, join_piped};
 pub use fields::{EditedFile, Fields, with_fields};
+pub use file_text::{not_utf8, owned_text};
 pub use format::markdown::with_only_include_key;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
@@ -74,7 +75,6 @@ pub(crate) use name::{
 };
 pub use revision::Revision;
 pub(crate) use revision::sha256;
+pub use serialize::{draft, draft_around};
 pub use template::{INPUT, MessageTemplate, Placeholder};
-pub use text::{not_utf8, owned_text};
 pub use unexpanded::{Reason, Unexpanded};
-pub use write::{draft, draft_around};

@@ -1,8 +1,8 @@
 //! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
+use super::config_text::{Syntax, value_at};
 use super::drafts::Drafts;
-use super::edit::{Syntax, value_at};
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, ConfigContent};
 use super::hook_line::{HookLine, HookPlace};

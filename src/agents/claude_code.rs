@@ -1,8 +1,8 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
+use super::config_text::{Entry, JsonSyntax, Syntax};
 use super::drafts::{Drafts, is_between};
-use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};

@@ -1,8 +1,8 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
+use super::config_text::{Entry, JsonSyntax, Syntax};
 use super::drafts::{Drafts, is_between};
-use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};

@@ -1,6 +1,6 @@
 //! A file of an agent: read, edited as text, and written in one step, with one backup.
 
-use super::edit::Syntax;
+use super::config_text::Syntax;
 use super::environment::Scope;
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::whole_file::{self, FileAccess, PendingFile};

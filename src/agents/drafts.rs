@@ -1,6 +1,6 @@
 //! How agents open the draft of a message in the editor that VISUAL or EDITOR names.
 
-use super::edit::value_at;
+use super::config_text::value_at;
 use super::environment::Environment;
 use super::files::AgentFiles;
 use crate::wording::{alternatives, quoted};

@@ -1,7 +1,7 @@
 //! All files of an agent that register servers or hooks, each read once.
 
 use super::config_file::ConfigFile;
-use super::edit::{Syntax, value_at};
+use super::config_text::{Syntax, value_at};
 use super::environment::{Scope, is_same_file};
 use crate::prompt::Diagnostic;
 use serde_json::Value;

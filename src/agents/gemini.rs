@@ -2,8 +2,8 @@
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
+use super::config_text::{Entry, JsonSyntax, Syntax};
 use super::drafts::Drafts;
-use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};

@@ -6,7 +6,7 @@
 
 use super::agent::{Agent, Hook, Installed, RegisteredServers};
 use super::config_file::{Backup, ConfigFile};
-use super::edit::{Entry, SetMode, Syntax};
+use super::config_text::{Entry, SetMode, Syntax};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
 use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
@@ -670,7 +670,7 @@ fn what_it_runs(server: &Registration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::JsonSyntax;
+    use super::super::config_text::JsonSyntax;
     use super::super::{AGENTS, Agent as Named};
     use super::*;
 

@@ -3,8 +3,8 @@
 mod menu_text;
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
+use super::config_text::{Entry, Syntax};
 use super::drafts::Drafts;
-use super::edit::{Entry, Syntax};
 use super::hook_line::HookLine;
 use super::limit::{PartLimit, Unit};
 use super::registration::Config;

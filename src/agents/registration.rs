@@ -1,7 +1,7 @@
 //! How the config of an agent registers servers, and a server in it.
 
 use super::config_file::ConfigFile;
-use super::edit::{Entry, JsonSyntax, Syntax, value_at};
+use super::config_text::{Entry, JsonSyntax, Syntax, value_at};
 use super::environment::{Scope, System};
 use super::hook_line::is_prompt_expander;
 use crate::prompt::{Diagnostic, Kind, Position};

@@ -1,7 +1,7 @@
 //! Zed Industries' Zed, by its documentation and source.
 
 use super::agent::{Agent, Launch, MenuMessages};
-use super::edit::Entry;
+use super::config_text::Entry;
 use super::registration::Config;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 //! causes a warning; the server goes on. If `doctor` has started the server, files are only tested:
 //! none is created, and nothing is appended.
 
-use super::source::absolute;
+use super::source_options::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::wording::path_in_backticks;
 use std::fs::{File, OpenOptions};

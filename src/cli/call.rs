@@ -1,7 +1,7 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
 use super::output::Reporter;
-use super::source::{PromptSource, absolute, without_parents};
+use super::source_options::{PromptSource, absolute, without_parents};
 use super::stdin;
 use crate::api::CallRequest;
 use crate::library::{Found, Library, View, is_prompt_file};

@@ -2,10 +2,10 @@
 
 pub(super) mod finding;
 
-use super::agent::agent_parser;
+use super::agent_names::agent_parser;
 use super::call::is_path;
 use super::output::{self, FAINT, Reporter, Styled};
-use super::source::{PromptSource, folder, without_parents};
+use super::source_options::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::{Agent, PartLimit};
 use crate::library::{Found, Report, TestFile, View};

@@ -3,7 +3,7 @@
 use super::line::{ProgramOptions, USAGE};
 use super::output::Reporter;
 use super::serve::ServeCommand;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 #[cfg(feature = "store")]
 use super::store;
 #[cfg(feature = "http")]

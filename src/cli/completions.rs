@@ -4,7 +4,7 @@
 //! prompts are added and removed. clap's completion engine answers.
 
 use super::line::{command_first, command_position};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use super::{config, output};
 use crate::library::Library;
 use crate::prompt::{Argument, COLONS, spelled_as_typed};

@@ -6,7 +6,7 @@
 
 use super::output::Reporter;
 use super::pick::{self, Answer, Choice, Purpose};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
 use crate::api::{CallRequest, ExpandedPrompt};

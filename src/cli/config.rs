@@ -6,7 +6,7 @@
 
 use super::output;
 use super::serve::options::{self, Serve};
-use super::source::{ConfigOptions, Folders, PromptSource, Settings, TeamKeys, absolute};
+use super::source_options::{ConfigOptions, Folders, PromptSource, Settings, TeamKeys, absolute};
 use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
 use super::{
@@ -18,7 +18,7 @@ use crate::agents::ConfigFile;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Position};
 use crate::sources::Trust;
-use crate::sources::pack::lock::LOCK;
+use crate::sources::pack::pack_lock::LOCK;
 #[cfg(feature = "openapi")]
 use crate::sources::{SecretHeader, Team};
 use crate::wording::{all_of, in_backticks};

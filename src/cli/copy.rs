@@ -4,7 +4,7 @@ use super::call::CallArgs;
 use super::clipboard;
 use super::expand::expand;
 use super::output::{self, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use clap::Args;
 use serde_json::json;
 

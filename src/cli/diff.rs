@@ -2,7 +2,7 @@
 
 use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::{VersionText, difference};
 use crate::wording::{in_backticks, visible};
 use anstyle::Style;

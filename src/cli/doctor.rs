@@ -1,8 +1,8 @@
 //! `prompt-expander doctor`: finds out why `:research` does not work in the agents on this machine.
 
-use super::agent::{agent_parser, system};
+use super::agent_names::{agent_parser, system};
 use super::output::{self, ERROR, NAME, Styled, WARNING};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::agents::{Agent, Finding};
 use crate::doctor::{Diagnosis, Examination};
 use crate::prompt::{Diagnostic, Severity};

@@ -2,7 +2,7 @@
 
 use super::output::{Reporter, full_path};
 use super::path;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
 use crate::library::{Caller, Found, Layer, Library, View, create_prompt_file, delete_unchanged};

@@ -2,7 +2,7 @@
 
 use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::api;
 use crate::library::{Found, Library};
 use crate::prompt::Severity;

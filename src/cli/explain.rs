@@ -2,14 +2,14 @@
 //!
 //! `explain/page.rs` prints the explanation for people.
 
-mod page;
+mod report;
 
 use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::api;
 use clap::Args;
-use page::page;
+use report::page;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 //! common with it.
 
 use super::output::{self, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::{Name, Revision};
 use crate::wording::{alternatives, quoted};

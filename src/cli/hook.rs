@@ -5,7 +5,7 @@
 //! printed. Errors are shown only at a terminal, where a person runs this command.
 
 use super::output;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::agents::Agent;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_MESSAGE;

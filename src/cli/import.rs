@@ -5,7 +5,7 @@ mod originals;
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, NAME, Reporter, Styled, shown, styled};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use super::stdin;
 use crate::library::{Library, create_prompt_file, path_of_new_prompt};
 use crate::prompt::{

@@ -4,20 +4,20 @@
 //! What would change is shown first. Nothing is written until the user confirms it, at a terminal
 //! or with --yes.
 
+mod agent_list;
 mod changes;
-mod copy;
-mod list;
+mod program;
 
-use super::agent::system;
+use super::agent_names::system;
 use super::config;
 use super::output::Reporter;
-use super::source::ConfigOptions;
+use super::source_options::ConfigOptions;
 use crate::agents::{AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, removal};
 use crate::wording::{alternatives, list_of};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
-use copy::CopyChange;
+use program::CopyChange;
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ impl Install {
         let system = system()?;
         if self.selection.is_empty() {
             let statuses = AGENTS.map(|agent| RegistrationStatus::of(agent, &system));
-            list::print(&statuses, self.selection.json, reporter)?;
+            agent_list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
         let agents = self.selection.agents(|agent| agent.is_found(&system));
@@ -92,7 +92,7 @@ impl Install {
                 "this machine has none of the agents {names}; to register with one anyway, name it"
             );
         }
-        let program = copy::lasting_path()?;
+        let program = program::lasting_path()?;
         let copy_change = CopyChange::of_program(&program);
         let registered_program = match &copy_change {
             Some(change) => path_text(change.copy())?,
@@ -188,7 +188,7 @@ impl Uninstall {
         let mut registered = Vec::new();
         for agent in AGENTS {
             let status = RegistrationStatus::of(agent, &system);
-            if list::has_something(&status) {
+            if agent_list::has_something(&status) {
                 registered.push(status);
             }
         }
@@ -196,7 +196,7 @@ impl Uninstall {
             reporter.note("nothing is registered");
         }
         if self.selection.is_empty() {
-            list::print(&registered, self.selection.json, reporter)?;
+            agent_list::print(&registered, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
         let agents = self

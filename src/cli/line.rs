@@ -1,7 +1,7 @@
 //! The words of a command line: where its command is, and the order in which they are parsed.
 
 use super::serve::options::Serve;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::prompt::COLONS;
 use clap::builder::Styles;
 use clap::{Arg, Args};

@@ -2,7 +2,7 @@
 //! JSON.
 
 use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::library::Library;
 use crate::prompt::Diagnostic;

@@ -2,7 +2,7 @@
 
 use super::history::editor_for;
 use super::output::{self, Reporter, full_path};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use super::{edit, new, path, rm};
 use crate::library::{Editor, TestFile};
 use crate::prompt::Name;

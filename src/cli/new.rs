@@ -3,7 +3,7 @@
 use super::edit::{self, check_edited};
 use super::output::{self, Reporter, full_path};
 use super::path::{self, location};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use super::stored::{self, NewText};
 use super::test::{self, Mode};
 use super::text_editor::{self, Ended};

@@ -2,17 +2,17 @@
 //!
 //! Only `stream.rs` writes to standard output and standard error.
 
+mod columns;
 mod messages;
-mod rows;
 mod stream;
 mod table;
 mod text;
 
 pub(super) use crate::wording::{cut, full_path};
+pub(super) use columns::{LabeledRow, in_columns};
 #[cfg(feature = "http")]
 pub(super) use messages::print_unlabelled;
 pub(super) use messages::{Reporter, is_help, print_note, print_warning};
-pub(super) use rows::{LabeledRow, in_columns};
 pub(super) use stream::{
     Escaping, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
     print_json, print_json_line, print_verbatim, protocol_stream, styled,

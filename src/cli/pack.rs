@@ -5,12 +5,12 @@ mod lock_file;
 mod offer;
 
 use super::output::{self, Reporter};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use crate::prompt::fold;
 use crate::prompt::notable::with_invisible_escaped;
 use crate::sources::pack::differing_files;
 use crate::sources::pack::git::Texts;
-use crate::sources::pack::lock::{self, Pack, is_commit, parse_pack_name};
+use crate::sources::pack::pack_lock::{self, Pack, is_commit, parse_pack_name};
 use crate::wording::in_backticks;
 use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Subcommand};
@@ -60,13 +60,13 @@ pub(super) enum PackCommand {
 #[derive(Debug, Args)]
 pub(super) struct AddPack {
     /// The address of the repository, as git takes it: https, ssh, git or file, or a path
-    #[arg(value_parser = lock::parse_address)]
+    #[arg(value_parser = pack_lock::parse_address)]
     address: String,
     /// The branch or tag that updates follow, or a commit; by default, the repository's main branch
-    #[arg(long = "ref", value_name = "REF", value_parser = lock::parse_reference)]
+    #[arg(long = "ref", value_name = "REF", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
     /// The folder of the repository that has the prompts
-    #[arg(long, value_name = "FOLDER", value_parser = lock::parse_folder)]
+    #[arg(long, value_name = "FOLDER", value_parser = pack_lock::parse_folder)]
     path: Option<String>,
     /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be
     /// repeated
@@ -86,7 +86,7 @@ pub(super) struct UpdatePack {
     /// The pack; by default, all
     name: Option<String>,
     /// Follow this branch or tag from now on, or take this commit
-    #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = lock::parse_reference)]
+    #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
     /// Only say whether there is something new: then, the exit status is 1
     #[arg(long, conflicts_with = "yes")]

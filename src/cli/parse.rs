@@ -7,7 +7,7 @@ use super::line::{
     is_option, program_without_commands,
 };
 use super::serve::options::Serve;
-use super::source::{PromptSource, hidden_options, innermost};
+use super::source_options::{PromptSource, hidden_options, innermost};
 use crate::prompt::similar::closest;
 use crate::wording::in_backticks;
 use clap::builder::Styles;

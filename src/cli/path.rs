@@ -1,7 +1,7 @@
 //! `prompt-expander path`: where prompts are.
 
 use super::output::{self, Reporter, full_path, shown};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::Found;
 use crate::wording::in_backticks;
 use anyhow::Context;

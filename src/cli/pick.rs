@@ -17,7 +17,7 @@ pub(super) use terminal::can_draw;
 
 use super::expand::print_expansion;
 use super::output::Reporter;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use super::{call, clipboard, text_editor};
 use crate::api::{self, CallRequest, ExpandedPrompt};
 use crate::library::{Found, View};

@@ -3,7 +3,7 @@
 use super::history::{current_revision, editor_for, revision};
 use super::output::{self, Reporter};
 use super::path;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::{Authorship, Found, Library};
 use crate::wording::in_backticks;
 use anyhow::Context;

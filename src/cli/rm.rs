@@ -3,7 +3,7 @@
 use super::history::editor_for;
 use super::output::{self, Reporter, full_path};
 use super::path;
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::{Authorship, Editor, Found, Layer, Library, View};
 use crate::prompt::Name;
 use crate::wording::{count, in_backticks};

@@ -7,7 +7,7 @@ pub(super) mod options;
 
 use super::append;
 use super::output::{self, Escaping, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::library::{Library, VERSIONS};
 use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
 use crate::transport::{Tap, stdio};

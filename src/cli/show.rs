@@ -1,7 +1,7 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
 use super::output::{self, Reporter};
-use super::source::PromptSource;
+use super::source_options::PromptSource;
 use crate::api;
 use crate::library::Found;
 use crate::whole_file;

@@ -9,7 +9,7 @@ use super::config;
 use super::database::StoreOptions;
 use super::diff::print_diff;
 use super::output::{self, Reporter, shown};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
 use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};

@@ -1,6 +1,6 @@
 //! The team: its keys in the settings file.
 
-use super::source::{TeamKeys, absolute};
+use super::source_options::{TeamKeys, absolute};
 use super::user_folders;
 use crate::sources::{HeaderValue, SecretHeader, Team, check_base};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::check::finding::findings;
 use super::diff::colored;
 use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
 use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};

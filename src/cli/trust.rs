@@ -2,7 +2,7 @@
 
 use super::output::{self, Reporter, shown};
 use super::review::{self, Review, ReviewedText};
-use super::source::{PromptSource, absolute};
+use super::source_options::{PromptSource, absolute};
 use super::{config, path, user_folders};
 use crate::library::{Found, Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
 use crate::sources::{self, main_repository, texts_of};

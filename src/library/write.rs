@@ -4,6 +4,6 @@
 pub(super) mod diff;
 pub(super) mod edit;
 pub(super) mod file_store;
-pub(super) mod files;
 pub(super) mod history;
 mod rename;
+pub(super) mod single_file;

@@ -6,11 +6,11 @@
 
 use super::diagnostic::{Diagnostic, Kind};
 use super::division::{GivenValue, GivenValues, Origin, divide_text, divide_words, shell_parts};
+use super::file_text::beginning;
 use super::message::Piece;
 use super::model::{Argument, Prompt};
 use super::similar;
 use super::template::INPUT;
-use super::text::beginning;
 use super::words::{pair_start, words};
 use crate::wording::{all_of, alternatives, in_backticks, quoted};
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 
 use super::format::fences::{Split, split};
 use super::format::frontmatter::{Dialect, is_argument_name};
-use super::write::{arguments, file, list_key, messages, text_key};
+use super::serialize::{arguments, file, list_key, messages, text_key};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
 use crate::prompt::model::Argument;

@@ -14,10 +14,10 @@ pub(super) mod vscode;
 pub(crate) mod yaml;
 
 use super::diagnostic::Diagnostic;
+use super::file_text::text_of;
 use super::include::{IncludeReader, is_partial};
 use super::model::Prompt;
 use super::name::Name;
-use super::text::text_of;
 use std::path::Path;
 
 /// How files of a program are written, and where they are.

@@ -19,9 +19,9 @@
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
+use super::file_text::utf8_of;
 use super::message::Messages;
 use super::model::Prompt;
-use super::text::utf8_of;
 use crate::wording::{alternatives, in_backticks, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ pub(super) mod llm;
 
 use super::format::{Format, row};
 use super::outline::outline;
-use super::write;
+use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{Append, Argument, Metadata, Prompt};
@@ -97,14 +97,14 @@ fn write_and_compare(prompt: &Prompt) -> Option<String> {
     let mut draft = prompt.clone();
     draft.title = None;
     draft.description = None;
-    let derived = parse_back(prompt, &write::markdown(&draft))?;
+    let derived = parse_back(prompt, &serialize::markdown(&draft))?;
     if prompt.title != derived.title {
         draft.title = prompt.title.clone();
     }
     if prompt.description != derived.description {
         draft.description = prompt.description.clone();
     }
-    let text = write::markdown(&draft);
+    let text = serialize::markdown(&draft);
     let imported = parse_back(prompt, &text)?;
     if !is_same(prompt, &imported) {
         return None;

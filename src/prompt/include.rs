@@ -6,8 +6,8 @@
 //! [`IncludeReader`].
 
 use super::diagnostic::{Diagnostic, Position};
+use super::file_text::text_of;
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
-use super::text::text_of;
 use crate::wording::in_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -15,11 +15,11 @@ mod filters;
 use filters::{ADDED_FILTERS, FILTERS, FilterBudget, text_of_value};
 
 use super::diagnostic::{Diagnostic, Kind, Position};
+use super::file_text::without_empty_ends;
 use super::limits::{MAX_EXPANSION, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS};
 use super::message::Piece;
 use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
-use super::text::without_empty_ends;
 use crate::lock::lock;
 use crate::wording::{in_backticks, in_bytes, quoted};
 use minijinja::machinery::ast::{

@@ -2,14 +2,14 @@
 //! expansion.
 
 use super::diagnostic::Diagnostic;
+use super::file_text::beginning;
 use super::limits::LONG;
 use super::model::Prompt;
 use super::name::{Name, half_width, hyphenated, is_usual_after_colon};
 use super::outline::Code;
+use super::serialize::is_draft_description;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
-use super::text::beginning;
-use super::write::is_draft_description;
 use crate::wording::{all_of, in_backticks, is_invisible, is_usual, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -3,8 +3,8 @@
 //! would do. Marks in code are examples.
 
 use super::diagnostic::Diagnostic;
+use super::file_text::beginning;
 use super::template::MessageTemplate;
-use super::text::beginning;
 use crate::wording::quoted;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
-use super::text::beginning;
+use super::file_text::beginning;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 

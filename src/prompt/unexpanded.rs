@@ -1,10 +1,10 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
 use super::diagnostic::{Position, shown_path};
+use super::file_text::beginning;
 use super::lint;
 use super::model::Prompt;
 use super::template::{MessageTemplate, Opening, openings};
-use super::text::beginning;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;

@@ -12,7 +12,7 @@
 pub(crate) mod bounds;
 mod copies;
 pub(crate) mod git;
-pub(crate) mod lock;
+pub(crate) mod pack_lock;
 mod processes;
 pub(crate) mod run;
 
@@ -24,7 +24,7 @@ use crate::library::{
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::in_backticks;
 use copies::{folder_of_copies, missing_files};
-use lock::{LOCK, Pack, PackLock};
+use pack_lock::{LOCK, Pack, PackLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -15,7 +15,7 @@
 //! After it was lost, everything is read again. A write is in the memory of its own process before
 //! it is answered.
 
-mod connection;
+mod connect;
 mod follow;
 pub(super) mod push;
 mod store;
@@ -26,8 +26,8 @@ use crate::library::{About, Found, Library, Listing, Source, Store};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Name, Severity};
 use crate::wording::too_long;
-pub use connection::Address;
-use connection::{Connection, STATEMENT, SqlParameter, ask, no_answer, within};
+pub use connect::Address;
+use connect::{Connection, STATEMENT, SqlParameter, ask, no_answer, within};
 use follow::{FollowState, foreign_tables, read_format};
 use std::io;
 use std::sync::Arc;

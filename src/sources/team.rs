@@ -7,9 +7,9 @@
 //! | the list of the prompts | `team/list.rs` |
 //! | a request and its reply | `team/server.rs` |
 
-mod cache;
-mod list;
-mod server;
+mod client;
+mod prompt_cache;
+mod prompt_list;
 
 use crate::library::{
     About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
@@ -19,11 +19,11 @@ use crate::prompt::{
     Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
     Role, join_piped,
 };
-pub(crate) use cache::Team;
-use list::KnownTeamPrompt;
+use client::ANSWER_WITHIN;
+pub(crate) use prompt_cache::Team;
+use prompt_list::KnownTeamPrompt;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use server::ANSWER_WITHIN;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -107,7 +107,7 @@ impl TeamLayer {
             "expected": write.expected,
             "note": write.by.note,
         });
-        let request = server::request(method, url, &body);
+        let request = client::request(method, url, &body);
         let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
         _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
         Ok(revision)
@@ -212,7 +212,7 @@ impl TeamPrompt {
             }
         };
         let url = self.team.server.address("/api/expand", "");
-        server::request("POST", url, &body)
+        client::request("POST", url, &body)
     }
 }
 

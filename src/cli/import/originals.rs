@@ -1,6 +1,6 @@
 //! Finds and reads the prompts that `import` copies.
 
-use crate::cli::source::PromptSource;
+use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, below, read_confined};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, hexai_prompts, owned_text,

@@ -1,9 +1,9 @@
 //! What `install` and `uninstall` have in common: the selection of agents, the preview of all
 //! changes, one question, and the writing.
 
-use super::copy::CopyChange;
+use super::program::CopyChange;
 use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
-use crate::cli::agent::agent_parser;
+use crate::cli::agent_names::agent_parser;
 use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::library::difference;

@@ -1,11 +1,11 @@
 //! The `packs.lock` of the user or of a project, while a command uses it.
 
 use crate::cli::output::{Reporter, shown};
-use crate::cli::source::{PromptSource, folder_of_packs};
+use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
 use crate::sources::pack::Copies;
 use crate::sources::pack::git::{self, Texts};
-use crate::sources::pack::lock::{self, LOCK, Pack, PackLock};
+use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::in_backticks;
 use anyhow::Context;
@@ -132,7 +132,7 @@ impl<'r> LockFile<'r> {
 
     /// Writes the lock, and deletes the copies that no pack needs any more.
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
-        let text = lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
+        let text = pack_lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.text = Some(text);
         self.copies.clean(&self.packs);
         Ok(())

@@ -4,7 +4,7 @@ use super::lock_file::{LockFile, accepted_line};
 use crate::cli::review::{self, Review, ReviewedText};
 use crate::library::{Folder, Source};
 use crate::sources::pack::git::Texts;
-use crate::sources::pack::lock::Pack;
+use crate::sources::pack::pack_lock::Pack;
 use crate::sources::pack::{NewCopies, text_of};
 use crate::wording::{count, in_backticks};
 use anyhow::ensure;

@@ -2,14 +2,14 @@
 
 use super::options::Serve;
 use crate::cli::output::{self, Reporter};
-use crate::cli::source::PromptSource;
+use crate::cli::source_options::PromptSource;
 use crate::cli::user_folders;
 use crate::library::{Caller, Role};
 use crate::server::MayWait;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
-use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
+use crate::transport::http::client_limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
 use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::secret_file::GuardedFile;

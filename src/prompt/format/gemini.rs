@@ -5,11 +5,11 @@ use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
 use super::yaml;
 use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
+use crate::prompt::file_text::beginning;
 use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{Escape, Mark, Names, Place, Syntax};
-use crate::prompt::text::beginning;
 use toml_edit::{Document, Item, TomlError};
 
 const ARGS: Mark = Mark {

@@ -6,6 +6,7 @@
 use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
 use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::file_text::without_empty_ends;
 use crate::prompt::include::{self, IncludeReader, IncludedPart, Origins};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
@@ -13,7 +14,6 @@ use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::{Code, outline};
 use crate::prompt::template::{MessageTemplate, Place, Syntax};
-use crate::prompt::text::without_empty_ends;
 use crate::wording::quoted;
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -2,11 +2,11 @@
 //! declared argument is a placeholder, which stays as written if an optional argument has no value.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::file_text::without_empty_ends;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{Escape, Mark, MessageTemplate, Names, Place, Syntax, TWO_BRACES};
-use crate::prompt::text::without_empty_ends;
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use super::address::{AllowedAddresses, BaseUrl};
 use super::operation::{OpenApiOptions, Operation};
-use super::reply::ServiceReply;
+use super::response::ServiceReply;
 use super::secrets::{Secret, conceal, read_secrets};
 use crate::library::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Messages};

@@ -1,7 +1,7 @@
 //! The copies of the files of packs, which are what is served. They are in the data folder, in a
 //! folder for each lock, and in that in a folder for each pack.
 
-use super::lock::Pack;
+use super::pack_lock::Pack;
 use crate::library::{Folder, Reach, Root, TextGuard, below, failed, read};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
 use std::collections::{BTreeMap, BTreeSet};

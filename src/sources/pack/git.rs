@@ -6,7 +6,7 @@
 //! reports must keep the rules of a pack before a text is read.
 
 use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
-use super::lock::{FileChoice, MAX_FILES, Pack, is_commit};
+use super::pack_lock::{FileChoice, MAX_FILES, Pack, is_commit};
 use super::run::{STDOUT, refused, run_git};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, sha256};
 use crate::wording::{count, in_backticks, in_bytes, quoted};

@@ -1,6 +1,6 @@
 //! Follows a database: what others write is soon in memory, and listeners are notified of it.
 
-use super::connection::{Address, Connection, STATEMENT, ask, no_answer, within};
+use super::connect::{Address, Connection, STATEMENT, ask, no_answer, within};
 use crate::library::{Change, Changes, Folder, Row, Rows};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};

@@ -1,6 +1,6 @@
 //! Changes of files in the database, in one transaction under the lock of all writers.
 
-use super::connection::{STATEMENT, SqlParameter, ask, within};
+use super::connect::{STATEMENT, SqlParameter, ask, within};
 use super::follow::{FRESH, WrittenRow, read_format, writes};
 use super::{Postgres, check_format, folded};
 use crate::library::Authorship;

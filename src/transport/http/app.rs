@@ -2,7 +2,7 @@
 //! and services.
 
 use super::auth::Access;
-use super::limits::{self, RateLimits, Requests};
+use super::client_limits::{self, RateLimits, Requests};
 use super::metrics::Metrics;
 use super::origin::Sites;
 use super::proxy::Client;
@@ -279,7 +279,7 @@ impl Exchange {
 
     /// Returns the key by which limits know the caller.
     pub(super) fn key(&self) -> u128 {
-        limits::key_of(&self.caller, self.client.address)
+        client_limits::key_of(&self.caller, self.client.address)
     }
 }
 

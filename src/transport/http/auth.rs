@@ -4,7 +4,7 @@
 //! that points to one: a client that found one would ask for it instead of telling its user that a
 //! token is needed.
 
-use super::limits::{Limiter, RateLimit};
+use super::client_limits::{Limiter, RateLimit};
 use super::proxy::network;
 use super::refusal::Refusal;
 use super::secret_file::Watched;

@@ -2,8 +2,8 @@
 //! the end of a session with DELETE.
 
 use super::app::Exchange;
+use super::client_limits;
 use super::headers::{self, EVENT_STREAM};
-use super::limits;
 use super::metrics::{self, HandledMessage};
 use super::refusal::{HttpResult, JSON, Refusal};
 use super::sessions::{self, SessionId};
@@ -44,7 +44,7 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> Ht
     match parse(&exchange, body).await? {
         Ok(message) => mcp_request.answer(message).await,
         Err(error) => {
-            exchange.take(&[limits::NO_METHOD])?;
+            exchange.take(&[client_limits::NO_METHOD])?;
             mcp_request.json(StatusCode::BAD_REQUEST, error)
         }
     }
@@ -105,7 +105,7 @@ impl McpRequest<'_> {
         let method = metrics::label(&message);
         let id = message.id();
         let started = Instant::now();
-        let result = match self.exchange.take(&limits::methods(&message)) {
+        let result = match self.exchange.take(&client_limits::methods(&message)) {
             Ok(()) => self.answer_by_version(message).await,
             Err(refusal) => Err(refusal),
         };

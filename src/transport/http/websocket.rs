@@ -8,7 +8,7 @@
 
 use super::app::{Exchange, stopped};
 use super::budget::Reservation;
-use super::limits::{self, BODY_WITHIN};
+use super::client_limits::{self, BODY_WITHIN};
 use super::metrics::{self, HandledMessage};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
@@ -215,11 +215,12 @@ impl SocketConversation {
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
         self.exchange.client.received(text.as_bytes());
-        let _reservation = self.reserve(text.len() + limits::bytes_of_values(text.as_bytes()))?;
+        let _reservation =
+            self.reserve(text.len() + client_limits::bytes_of_values(text.as_bytes()))?;
         match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => self.answer_message(message).await,
             Err(error) => {
-                let answer = match self.exchange.take(&[limits::NO_METHOD]) {
+                let answer = match self.exchange.take(&[client_limits::NO_METHOD]) {
                     Ok(()) => error,
                     Err(refusal) => RpcResponse::error(None, refusal.into_error()),
                 };
@@ -240,7 +241,7 @@ impl SocketConversation {
         // A conversation has one request at a time, so it may wait for a permit, where a request by
         // POST would be refused.
         let _permit = app.requests.free.acquire().await;
-        let result = match self.exchange.take(&limits::methods(&message)) {
+        let result = match self.exchange.take(&client_limits::methods(&message)) {
             Ok(()) => {
                 let caller = self.exchange.key();
                 app.handle(caller, &mut self.session, message).await

@@ -6,7 +6,7 @@ use super::openapi::OpenApi;
 use super::output::Reporter;
 use super::serve::options::Serve;
 pub(super) use super::user_folders::absolute;
-use super::{agent, user_folders};
+use super::{agent_names, user_folders};
 use crate::library::{Layer, Library, Reach};
 use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "store")]
@@ -317,7 +317,7 @@ impl PromptSource {
             }
         }
         let named = self.folders.named();
-        for (format, path) in agent::prompt_folders() {
+        for (format, path) in agent_names::prompt_folders() {
             if named.iter().all(|(_, folder)| *folder != path) {
                 library = library.with_folder(path, format, Layer::AGENT);
             }
@@ -415,7 +415,7 @@ impl PromptSource {
         let mut folders: Vec<PathBuf> = user_folders::config().into_iter().collect();
         folders.extend(self.folders.named().into_iter().map(|(_, folder)| folder));
         folders.extend(
-            agent::prompt_folders()
+            agent_names::prompt_folders()
                 .into_iter()
                 .map(|(_, folder)| folder),
         );

@@ -3,7 +3,7 @@
 use crate::agents::is_same_file;
 use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
 use crate::cli::output;
-use crate::cli::source::absolute;
+use crate::cli::source_options::absolute;
 use crate::cli::user_folders;
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::in_backticks;
