@@ -1,7 +1,7 @@
 //! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
-use super::config_text::{Syntax, value_at};
+use super::config_text::{ConfigSyntax, value_at};
 use super::drafts::Drafts;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, ConfigContent};
@@ -83,7 +83,7 @@ pub struct Hook {
     pub(super) project: &'static [&'static str],
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
-    pub(super) syntax: Syntax,
+    pub(super) syntax: ConfigSyntax,
     /// How long the agent waits for the hook, in the unit of its config.
     pub(super) timeout: u32,
     /// The texts before and after the words of the command on Windows, for the shell that runs it
@@ -355,7 +355,7 @@ fn agent_files(
     paths: Vec<PathBuf>,
     content: ConfigContent,
     scope: Scope,
-    syntax: Syntax,
+    syntax: ConfigSyntax,
 ) -> Vec<AgentFile> {
     let mut files = Vec::new();
     for path in paths {

@@ -1,7 +1,7 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
-use super::config_text::{Entry, JsonSyntax, Syntax};
+use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, is_between};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
@@ -21,7 +21,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             .or_else(|| system.below_home(".claude"))
     },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax::Strict),
+        syntax: ConfigSyntax::Json(JsonSyntax::Strict),
         // `~/.claude.json` is beside `~/.claude`; with the variable, it is in that folder.
         folder: Some(|system| {
             system
@@ -51,7 +51,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax::Lenient),
+        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         timeout: 5,
         around_on_windows: ["", NEVER_FAILS],
         note: "",

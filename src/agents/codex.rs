@@ -1,7 +1,7 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
-use super::config_text::{Entry, JsonSyntax, Syntax};
+use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, is_between};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookLine, HookPlace};
@@ -19,7 +19,7 @@ pub(super) static CODEX: Agent = Agent {
             .or_else(|| system.below_home(".codex"))
     },
     config: Config {
-        syntax: Syntax::Toml,
+        syntax: ConfigSyntax::Toml,
         user: &["config.toml"],
         project: &[".codex/config.toml"],
         servers: "mcp_servers",
@@ -33,7 +33,7 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        syntax: Syntax::Json(JsonSyntax::Strict),
+        syntax: ConfigSyntax::Json(JsonSyntax::Strict),
         timeout: 5,
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         note: "",

@@ -1,6 +1,6 @@
 //! A file of an agent: read, edited as text, and written in one step, with one backup.
 
-use super::config_text::Syntax;
+use super::config_text::ConfigSyntax;
 use super::environment::Scope;
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::whole_file::{self, FileAccess, PendingFile};
@@ -25,7 +25,7 @@ pub struct ConfigFile {
     pub edited: Option<String>,
     /// The parsed original.
     pub value: Value,
-    pub(super) syntax: Syntax,
+    pub(super) syntax: ConfigSyntax,
     /// What a new file contains.
     pub(super) template: &'static str,
     /// What becomes of the backup when the edited text is written.
@@ -51,7 +51,7 @@ impl ConfigFile {
     /// Reads a file. `None`: it does not exist.
     pub(super) fn read(
         path: &Path,
-        syntax: Syntax,
+        syntax: ConfigSyntax,
         scope: Scope,
     ) -> Result<Option<ConfigFile>, Diagnostic> {
         let Some(text) = read_text(path)? else {
@@ -74,7 +74,7 @@ impl ConfigFile {
     }
 
     /// Returns a config file that does not exist yet, and will not unless it is edited.
-    pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
+    pub(super) fn absent(path: PathBuf, syntax: ConfigSyntax, scope: Scope) -> ConfigFile {
         ConfigFile {
             path,
             scope,
@@ -97,7 +97,7 @@ impl ConfigFile {
             edited: text.clone(),
             original: text,
             backup: Backup::None,
-            ..ConfigFile::absent(path, Syntax::Toml, Scope::User)
+            ..ConfigFile::absent(path, ConfigSyntax::Toml, Scope::User)
         })
     }
 
@@ -110,7 +110,7 @@ impl ConfigFile {
     /// template as the text.
     pub(super) fn edit(
         &mut self,
-        edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
+        edit: impl Fn(&str, ConfigSyntax) -> Result<String, Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let text = self.edited.as_deref().unwrap_or(self.template);
         let edited = self.edit_text(text, edit);
@@ -123,7 +123,7 @@ impl ConfigFile {
     pub(super) fn edit_text(
         &self,
         text: &str,
-        edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
+        edit: impl Fn(&str, ConfigSyntax) -> Result<String, Diagnostic>,
     ) -> Result<String, Diagnostic> {
         let content = without_bom(text);
         let bom = &text[..text.len() - content.len()];
@@ -327,7 +327,7 @@ mod tests {
             original,
             edited,
             backup,
-            ..ConfigFile::absent(path, Syntax::Toml, Scope::User)
+            ..ConfigFile::absent(path, ConfigSyntax::Toml, Scope::User)
         }
     }
 
@@ -391,7 +391,7 @@ mod tests {
             let path = folder.path().join("config");
             let file = ConfigFile {
                 edited: Some("secret".to_owned()),
-                ..ConfigFile::absent(path.clone(), Syntax::Toml, scope)
+                ..ConfigFile::absent(path.clone(), ConfigSyntax::Toml, scope)
             };
             file.write().unwrap();
             let mode = fs::metadata(path).unwrap().permissions().mode();
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_path_without_a_file_is_no_error_and_a_directory_is() {
-        let read = |path: &str| ConfigFile::read(Path::new(path), Syntax::Toml, Scope::User);
+        let read = |path: &str| ConfigFile::read(Path::new(path), ConfigSyntax::Toml, Scope::User);
         assert!(read("/nowhere/config.toml").unwrap().is_none());
         assert!(
             read(concat!(

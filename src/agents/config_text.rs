@@ -17,30 +17,30 @@ use serde_json::Value;
 
 /// How a config is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(super) enum ConfigSyntax {
     Json(JsonSyntax),
     Toml,
     /// A plugin of opencode.
     Plugin,
 }
 
-impl Syntax {
+impl ConfigSyntax {
     /// Parses a text. An empty text is an empty object. Of duplicate keys the last counts, as for
     /// the agents.
     pub(super) fn parse(self, text: &str) -> Result<Value, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::parse(syntax, text),
-            Syntax::Toml => toml::parse(text),
-            Syntax::Plugin => Ok(plugin::parse(text)),
+            ConfigSyntax::Json(syntax) => json::parse(syntax, text),
+            ConfigSyntax::Toml => toml::parse(text),
+            ConfigSyntax::Plugin => Ok(plugin::parse(text)),
         }
     }
 
     /// Returns the position of the last of these keys, in a text that can be parsed.
     pub(super) fn position(self, text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
         match self {
-            Syntax::Json(syntax) => json::position(syntax, text, keys),
-            Syntax::Toml => toml::position(text, keys),
-            Syntax::Plugin => None,
+            ConfigSyntax::Json(syntax) => json::position(syntax, text, keys),
+            ConfigSyntax::Toml => toml::position(text, keys),
+            ConfigSyntax::Plugin => None,
         }
     }
 
@@ -54,9 +54,9 @@ impl Syntax {
         mode: SetMode,
     ) -> Result<String, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::set(syntax, text, keys, entry, mode),
-            Syntax::Toml => toml::set(text, keys, entry, mode),
-            Syntax::Plugin => Ok(text.to_owned()),
+            ConfigSyntax::Json(syntax) => json::set(syntax, text, keys, entry, mode),
+            ConfigSyntax::Toml => toml::set(text, keys, entry, mode),
+            ConfigSyntax::Plugin => Ok(text.to_owned()),
         }
     }
 
@@ -65,9 +65,9 @@ impl Syntax {
     /// keys, so its text stays unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::remove(syntax, text, keys),
-            Syntax::Toml => toml::remove(text, keys),
-            Syntax::Plugin => Ok(text.to_owned()),
+            ConfigSyntax::Json(syntax) => json::remove(syntax, text, keys),
+            ConfigSyntax::Toml => toml::remove(text, keys),
+            ConfigSyntax::Plugin => Ok(text.to_owned()),
         }
     }
 
@@ -83,9 +83,9 @@ impl Syntax {
         is_ours: &dyn Fn(&str) -> bool,
     ) -> Result<String, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
-            Syntax::Plugin => plugin::set(text, &handler["words"]),
-            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
+            ConfigSyntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
+            ConfigSyntax::Plugin => plugin::set(text, &handler["words"]),
+            ConfigSyntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
         }
     }
 
@@ -97,9 +97,9 @@ impl Syntax {
         is_ours: &dyn Fn(&str) -> bool,
     ) -> Result<String, Diagnostic> {
         match self {
-            Syntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
-            Syntax::Plugin => Ok(plugin::remove(text)),
-            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
+            ConfigSyntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
+            ConfigSyntax::Plugin => Ok(plugin::remove(text)),
+            ConfigSyntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
         }
     }
 }
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STRICT: Syntax = Syntax::Json(JsonSyntax::Strict);
-    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax::Lenient);
+    const STRICT: ConfigSyntax = ConfigSyntax::Json(JsonSyntax::Strict);
+    pub(super) const LENIENT: ConfigSyntax = ConfigSyntax::Json(JsonSyntax::Lenient);
 
     #[test]
     fn a_text_is_the_value_that_the_agent_sees() {
@@ -133,9 +133,9 @@ mod tests {
             ),
             (STRICT, "{\"a\": 1, \"a\": 2}", json!({"a": 2})),
             (LENIENT, "// c\n{\"a\": /* d */ [1,],}", json!({"a": [1]})),
-            (Syntax::Toml, "", json!({})),
+            (ConfigSyntax::Toml, "", json!({})),
             (
-                Syntax::Toml,
+                ConfigSyntax::Toml,
                 "# c\r\nx = 1\n[a.b]\nc = [\"d\", 2.5]\ne = {f = true}\n[[g]]\nh = 'i'",
                 json!({"x": 1, "a": {"b": {"c": ["d", 2.5], "e": {"f": true}}}, "g": [{"h": "i"}]}),
             ),
@@ -169,12 +169,12 @@ mod tests {
                 "text cannot contain more than one JSON value",
             ),
             (
-                Syntax::Toml,
+                ConfigSyntax::Toml,
                 "a = 1\nb = \"c\n",
                 "2:7",
                 "invalid basic string, expected `\"`",
             ),
-            (Syntax::Toml, "a = 1\na = 2\n", "2:1", "duplicate key"),
+            (ConfigSyntax::Toml, "a = 1\na = 2\n", "2:1", "duplicate key"),
         ] {
             let error = syntax.parse(text).unwrap_err();
             assert_eq!(
@@ -203,8 +203,12 @@ mod tests {
                 "{\"a\": {\"b\": 1,\n\"é\": 2, \"c\": 3,\n \"é\": 4, \"b\": 5}}",
                 Some("3:10"),
             ),
-            (Syntax::Toml, "x = 1\n[a]\ny = 2\n[a.b]\n", Some("4:4")),
-            (Syntax::Toml, "[a]\nb = 2\n", Some("2:1")),
+            (
+                ConfigSyntax::Toml,
+                "x = 1\n[a]\ny = 2\n[a.b]\n",
+                Some("4:4"),
+            ),
+            (ConfigSyntax::Toml, "[a]\nb = 2\n", Some("2:1")),
         ] {
             let found = syntax
                 .position(text, &keys)
@@ -229,14 +233,14 @@ mod tests {
 
     /// Puts an entry in, and takes it out again.
     #[track_caller]
-    pub(super) fn there_and_back(syntax: Syntax, before: &str, with: &str, after: &str) {
-        let keys = keys(if syntax == Syntax::Toml {
+    pub(super) fn there_and_back(syntax: ConfigSyntax, before: &str, with: &str, after: &str) {
+        let keys = keys(if syntax == ConfigSyntax::Toml {
             "mcp_servers.prompts"
         } else {
             "s.prompts"
         });
         let mut entry = entry(&["a b"]);
-        if syntax == Syntax::Toml {
+        if syntax == ConfigSyntax::Toml {
             entry.initial.clear();
         }
         let changed = syntax.set(before, &keys, &entry, SetMode::Update).unwrap();
@@ -261,7 +265,7 @@ mod tests {
                 "{\"s\": {\"prompts\": {\"command\": \"/p\" /* c */, \"env\": {\"E\": \"e\"}}}}",
             ),
             (
-                Syntax::Toml,
+                ConfigSyntax::Toml,
                 "[s.prompts]\ncommand = '/old' # c\nargs = [ 'x' ]\nenv = {E = 'e'}\n[s.prompts.tools.t]\nu = 1\n",
                 "[s.prompts]\ncommand = \"/p\" # c\nenv = {E = 'e'}\n[s.prompts.tools.t]\nu = 1\n",
             ),

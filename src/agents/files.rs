@@ -1,7 +1,7 @@
 //! All files of an agent that register servers or hooks, each read once.
 
 use super::config_file::ConfigFile;
-use super::config_text::{Syntax, value_at};
+use super::config_text::{ConfigSyntax, value_at};
 use super::environment::{Scope, is_same_file};
 use crate::prompt::Diagnostic;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct AgentFile {
     pub(super) content: ConfigContent,
     pub(super) scope: Scope,
     pub(super) path: PathBuf,
-    pub(super) syntax: Syntax,
+    pub(super) syntax: ConfigSyntax,
 }
 
 /// The files of an agent that register servers or hooks.

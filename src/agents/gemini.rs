@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
-use super::config_text::{Entry, JsonSyntax, Syntax};
+use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::Drafts;
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
@@ -25,7 +25,7 @@ pub(super) static GEMINI: Agent = Agent {
             .map(|home| home.join(".gemini"))
     },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax::WithComments),
+        syntax: ConfigSyntax::Json(JsonSyntax::WithComments),
         user: &["settings.json"],
         project: &[".gemini/settings.json"],
         // Its own command ends the file without a line ending.
@@ -47,7 +47,7 @@ pub(super) static GEMINI: Agent = Agent {
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax::Lenient),
+        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         timeout: 5000,
         around_on_windows: ["& ", NEVER_FAILS], // PowerShell
         note: "",

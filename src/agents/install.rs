@@ -6,7 +6,7 @@
 
 use super::agent::{Agent, Hook, Installed, RegisteredServers};
 use super::config_file::{Backup, ConfigFile};
-use super::config_text::{Entry, SetMode, Syntax};
+use super::config_text::{ConfigSyntax, Entry, SetMode};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
 use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
@@ -169,7 +169,7 @@ impl Installation {
     fn hook_handler(&self, hook: &Hook) -> Value {
         let mut words = vec![self.program.as_str(), "hook", self.agent.name];
         words.extend(self.arguments.iter().map(String::as_str));
-        if hook.syntax == Syntax::Plugin {
+        if hook.syntax == ConfigSyntax::Plugin {
             return json!({"words": words});
         }
         let line = hook_line(&words, hook.around_on_windows);
@@ -457,7 +457,7 @@ impl<'s> Planner<'s> {
             return Err(no_home(self.agent));
         };
         let mut absent = ConfigFile::absent(path, hook.syntax, self.scope);
-        if hook.syntax == Syntax::Plugin {
+        if hook.syntax == ConfigSyntax::Plugin {
             absent.template = "";
         }
         self.plan_file(absent)
@@ -799,12 +799,12 @@ mod tests {
         let user = User::with(&[]);
         let path = agent.config_paths(Scope::User, &user.system).pop().unwrap();
         let text = match agent.config.syntax {
-            Syntax::Plugin => String::new(), // no config is one
-            Syntax::Toml => {
+            ConfigSyntax::Plugin => String::new(), // no config is one
+            ConfigSyntax::Toml => {
                 "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\na = 1\n"
                     .to_owned()
             }
-            Syntax::Json(syntax) => {
+            ConfigSyntax::Json(syntax) => {
                 let comment = if syntax == JsonSyntax::Strict { "" } else { " // mine" };
                 let servers = agent.config.servers;
                 format!(

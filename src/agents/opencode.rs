@@ -3,7 +3,7 @@
 mod menu_text;
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
-use super::config_text::{Entry, Syntax};
+use super::config_text::{ConfigSyntax, Entry};
 use super::drafts::Drafts;
 use super::hook_line::HookLine;
 use super::limit::{PartLimit, Unit};
@@ -55,7 +55,7 @@ pub(super) static OPENCODE: Agent = Agent {
         user: "plugins/prompt-expander.js",
         project: &[".opencode/plugins/prompt-expander.js"],
         is_in_config: false,
-        syntax: Syntax::Plugin,
+        syntax: ConfigSyntax::Plugin,
         timeout: 5000, // as in the plugin
         around_on_windows: ["", ""],
         note: "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \

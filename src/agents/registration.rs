@@ -1,7 +1,7 @@
 //! How the config of an agent registers servers, and a server in it.
 
 use super::config_file::ConfigFile;
-use super::config_text::{Entry, JsonSyntax, Syntax, value_at};
+use super::config_text::{ConfigSyntax, Entry, JsonSyntax, value_at};
 use super::environment::{Scope, System};
 use super::hook_line::is_prompt_expander;
 use crate::prompt::{Diagnostic, Kind, Position};
@@ -15,7 +15,7 @@ pub const SERVER: &str = "prompts";
 
 /// The files in which an agent registers servers.
 pub(super) struct Config {
-    pub(super) syntax: Syntax,
+    pub(super) syntax: ConfigSyntax,
     /// The folder of the user's files, if it is not the one with the settings.
     pub(super) folder: Option<fn(&System) -> Option<PathBuf>>,
     /// The user's files in that folder, the one that takes precedence first. `install` creates the
@@ -44,7 +44,7 @@ pub(super) struct Config {
 impl Config {
     /// The facts that most configs in JSON share.
     pub(super) const JSON: Config = Config {
-        syntax: Syntax::Json(JsonSyntax::Lenient),
+        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         folder: None,
         user: &[],
         project: &[],
@@ -147,7 +147,7 @@ impl Config {
 
     /// Returns what a map of keys is called in the syntax of the config.
     fn object(&self) -> &'static str {
-        if self.syntax == Syntax::Toml {
+        if self.syntax == ConfigSyntax::Toml {
             "a table"
         } else {
             "an object"

@@ -1,6 +1,6 @@
 //! Lists and files of prompts, made from a view of the library.
 
-use super::types::{Fields, File, Filter, IncludedText, Listed, Range, Shown};
+use super::types::{CallFields, IncludedText, ListFilter, Listed, MarkedFile, Range, Shown};
 use crate::library::{Found, Layer, Selection, View};
 use crate::prompt::{Diagnostic, Format, Included, Prompt, Revision, with_only_include_key};
 use serde::Serializer;
@@ -13,7 +13,7 @@ pub const BUILT_IN: &str = Layer::BUILTIN.name;
 const RESERVED_PER_PROMPT: usize = 512;
 
 /// Returns the prompts that match a filter. A blank query counts as none.
-pub fn list(view: &View, filter: &Filter) -> Selection {
+pub fn list(view: &View, filter: &ListFilter) -> Selection {
     let mut query = filter.query.as_deref();
     if query.is_some_and(|query| query.trim().is_empty()) {
         query = None;
@@ -104,9 +104,9 @@ fn shown(found: &Found) -> Result<Shown, Diagnostic> {
 ///
 /// # Errors
 /// Those of [`show`].
-pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
+pub fn file(view: &View, command: &str) -> Result<MarkedFile, Diagnostic> {
     let found = view.find(command)?;
-    let mut file = File {
+    let mut file = MarkedFile {
         shown: shown(&found)?,
         fields: None,
         marks: Vec::new(),
@@ -151,8 +151,8 @@ pub(super) fn is_seen(view: &View, included: &Included) -> bool {
 }
 
 /// Returns the fields of the form with which a person calls a prompt.
-pub(super) fn fields(prompt: &Prompt) -> Fields {
-    Fields {
+pub(super) fn fields(prompt: &Prompt) -> CallFields {
+    CallFields {
         arguments: prompt.arguments.clone(),
         takes_input: prompt.takes_input(),
     }

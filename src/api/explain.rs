@@ -3,7 +3,8 @@
 use super::build::{format, is_seen, units};
 use super::call::with_unused_warnings;
 use super::types::{
-    CallRequest, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Preview, Range, Shadowed,
+    CallRequest, Explanation, Given, Lengths, MeasuredLimit, PlaceholderUse, Preview, Range,
+    Shadowed,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
@@ -254,8 +255,8 @@ fn input_place(prompt: &Prompt) -> Option<&'static str> {
 
 /// Returns one entry for each name that the prompt has placeholders for, in the order of the text:
 /// how many there are, and whether their value is empty.
-fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder> {
-    let mut all: Vec<Placeholder> = Vec::new();
+fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderUse> {
+    let mut all: Vec<PlaceholderUse> = Vec::new();
     for message in &prompt.messages {
         for placeholder in message.placeholders() {
             let name = &placeholder.name;
@@ -263,7 +264,7 @@ fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder> {
                 known.count += 1;
                 continue;
             }
-            all.push(Placeholder {
+            all.push(PlaceholderUse {
                 name: name.clone(),
                 count: 1,
                 is_empty: binding.value(name).as_str().is_empty(),

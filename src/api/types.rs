@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Which prompts to list: by default, all.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Filter {
+pub struct ListFilter {
     /// Words in the name, title, tags or description.
     pub query: Option<String>,
     pub tag: Option<String>,
@@ -151,7 +151,7 @@ pub struct Explanation {
     /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    pub placeholders: Vec<Placeholder>,
+    pub placeholders: Vec<PlaceholderUse>,
     /// What looks like a placeholder and is not one.
     #[serde(rename = "left")]
     pub unexpanded: Vec<Unexpanded>,
@@ -192,7 +192,7 @@ pub struct Given {
 
 /// The placeholders of one name.
 #[derive(Debug, Clone, Serialize)]
-pub struct Placeholder {
+pub struct PlaceholderUse {
     pub name: String,
     pub count: usize,
     /// Whether the value is empty.
@@ -229,18 +229,18 @@ pub struct MeasuredLimit {
 
 /// What a call of a prompt needs.
 #[derive(Debug, Clone, Serialize)]
-pub struct Fields {
+pub struct CallFields {
     pub arguments: Vec<Argument>,
     pub takes_input: bool,
 }
 
 /// The file of a prompt with its placeholders marked, and what a call needs, unless it is broken.
 #[derive(Debug, Clone, Serialize)]
-pub struct File {
+pub struct MarkedFile {
     #[serde(flatten)]
     pub shown: Shown,
     #[serde(flatten)]
-    pub fields: Option<Fields>,
+    pub fields: Option<CallFields>,
     pub marks: Vec<Range>,
     /// What the file includes, so that it can be expanded elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -288,7 +288,7 @@ pub struct Checked<'d> {
     pub problems: Vec<Diagnostic>,
     /// `None` if the file would be broken, as is `preview`.
     #[serde(flatten)]
-    pub fields: Option<Fields>,
+    pub fields: Option<CallFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Preview>,
     /// From the current file to the text.
@@ -298,7 +298,7 @@ pub struct Checked<'d> {
 
 /// A prompt's versions, and the text of one of them.
 #[derive(Debug, Serialize)]
-pub struct History<'t> {
+pub struct HistoryAnswer<'t> {
     /// Of the text; absent if the prompt was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,

@@ -196,7 +196,7 @@ pub(super) enum Command {
     /// version comes first. In a pipe, each line has tabs between revision, time, what was done,
     /// author and note.
     #[command(after_help = with_common(history::EXAMPLES))]
-    History(history::History),
+    History(history::HistoryCommand),
     /// Show what has changed in one of your prompts
     ///
     /// Compares the current text with the version before it, or with the version that you name.
@@ -229,7 +229,7 @@ pub(super) enum Command {
     /// them. A linked worktree serves only the texts that you were shown. A folder `.prompts` below
     /// the root needs its own `trust`.
     #[command(after_help = with_common(trust::EXAMPLES))]
-    Trust(trust::Trust),
+    Trust(trust::TrustCommand),
     /// Add, update and list prompts from git repositories
     ///
     /// The prompts of a pack are called `:NAME/PROMPT`, and override no other prompt. Every text is
@@ -275,7 +275,7 @@ pub(super) enum Command {
     /// message begins with a misspelled name, a question is added. Otherwise, nothing is printed.
     /// The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
-    Hook(hook::Hook),
+    Hook(hook::HookCommand),
     /// Run the server on standard input and output, or HTTP
     ///
     /// Without --http, this is what the program does without a command. With --http, it serves many
@@ -286,7 +286,7 @@ pub(super) enum Command {
     /// Add, list and remove tokens for a server over HTTP
     #[cfg(feature = "http")]
     #[command(subcommand, after_help = token::EXAMPLES)]
-    Token(token::Token),
+    Token(token::TokenCommand),
     /// Copy prompts to and from a PostgreSQL database
     ///
     /// Prepares the database, and copies a folder to it or from it.

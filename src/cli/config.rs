@@ -6,11 +6,13 @@
 
 use super::output;
 use super::serve::options::{self, Serve};
-use super::source_options::{ConfigOptions, Folders, PromptSource, Settings, TeamKeys, absolute};
+use super::source_options::{
+    ConfigOptions, Folders, LoadedSettings, PromptSource, TeamKeys, absolute,
+};
 use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
 use super::{
-    openapi::{self, OpenApi},
+    openapi::{self, OpenApiArgs},
     team,
     unrepeated::Unrepeated,
 };
@@ -132,7 +134,7 @@ const KEYS: [SettingsKey<KeyValues>; 16] = [
 ];
 
 #[cfg(feature = "openapi")]
-const OPENAPI_KEYS: [SettingsKey<OpenApi>; 5] = [
+const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
     key("file", "openapi", |document, value| {
         document.openapi = value.paths()?;
         Ok(())
@@ -189,7 +191,7 @@ pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
 #[derive(Default)]
 struct SettingsFile {
     folders: Folders,
-    settings: Settings,
+    settings: LoadedSettings,
 }
 
 /// Completes the options with what the settings file and the environment variables say.
@@ -225,10 +227,10 @@ const REPAIR: &str =
 impl SettingsFile {
     /// Returns what is known of a file that cannot be read or parsed: only why.
     fn unusable(path: &Path, diagnostic: Diagnostic) -> SettingsFile {
-        let settings = Settings {
+        let settings = LoadedSettings {
             problems: vec![diagnostic.in_file(path)],
             is_unusable: true,
-            ..Settings::default()
+            ..LoadedSettings::default()
         };
         SettingsFile {
             settings,
@@ -251,9 +253,9 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
     };
     let mut keys = KeyValues::default();
     reader.read_table(document.as_table(), &KEYS, &mut keys);
-    let mut settings = Settings {
+    let mut settings = LoadedSettings {
         serve: keys.serve,
-        ..Settings::default()
+        ..LoadedSettings::default()
     };
     #[cfg(feature = "openapi")]
     {
@@ -339,7 +341,7 @@ impl Reader<'_> {
 
     /// Reads the tables `[[openapi]]`, which only a file of the user's own may have.
     #[cfg(feature = "openapi")]
-    fn read_documents(&mut self, table: &Table) -> Vec<OpenApi> {
+    fn read_documents(&mut self, table: &Table) -> Vec<OpenApiArgs> {
         let mut documents = Vec::new();
         let Some(tables) = table.get(OPENAPI).and_then(Item::as_array_of_tables) else {
             return documents;
@@ -348,7 +350,7 @@ impl Reader<'_> {
             return documents;
         }
         for table in tables {
-            let mut document = OpenApi::default();
+            let mut document = OpenApiArgs::default();
             self.read_table(table, &OPENAPI_KEYS, &mut document);
             if !table.contains_key("file") {
                 let message = "an `[[openapi]]` needs a `file`".to_owned();

@@ -18,7 +18,7 @@ Examples:
   prompt-expander history standup | cut -f 1   only the revisions";
 
 #[derive(Debug, Args)]
-pub(super) struct History {
+pub(super) struct HistoryCommand {
     /// The prompt's name, with or without a colon; it may have been deleted
     name: String,
     /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation
@@ -28,7 +28,7 @@ pub(super) struct History {
     json: bool,
 }
 
-impl History {
+impl HistoryCommand {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;

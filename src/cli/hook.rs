@@ -21,12 +21,12 @@ Example:
     prompt-expander hook codex";
 
 #[derive(Debug, Args)]
-pub(super) struct Hook {
+pub(super) struct HookCommand {
     /// The agent: `codex`, `claude-code`, `gemini` or `opencode`
     pub(super) agent: String,
 }
 
-impl Hook {
+impl HookCommand {
     /// Reads the event from standard input, and prints the answer.
     ///
     /// For an agent, succeeds whatever happens: a failure could block the user's message, so an

@@ -3,7 +3,7 @@
 
 use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
 use super::source_options::PromptSource;
-use crate::api::{self, BUILT_IN, Filter, Listed};
+use crate::api::{self, BUILT_IN, ListFilter, Listed};
 use crate::library::Library;
 use crate::prompt::Diagnostic;
 use crate::wording::visible;
@@ -85,9 +85,9 @@ impl List {
         Ok(())
     }
 
-    fn filter(&self) -> Filter {
+    fn filter(&self) -> ListFilter {
         let query = self.query.join(" ");
-        Filter {
+        ListFilter {
             query: (!query.trim().is_empty()).then_some(query),
             tag: self.tag.clone(),
             mine: self.mine,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 // The documents whose operations are prompts.
 #[derive(Debug, Default, Clone, Args)]
-pub(super) struct OpenApi {
+pub(super) struct OpenApiArgs {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
     /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has
@@ -37,7 +37,7 @@ pub(super) struct OpenApi {
     pub(super) openapi_allow_private: bool,
 }
 
-impl OpenApi {
+impl OpenApiArgs {
     /// Returns the library with the operations of the chosen documents as prompts. The options for
     /// the service apply to all of these documents.
     pub(super) fn add_to(&self, library: Library) -> Library {

@@ -2,7 +2,7 @@
 //! that they select.
 
 #[cfg(feature = "openapi")]
-use super::openapi::OpenApi;
+use super::openapi::OpenApiArgs;
 use super::output::Reporter;
 use super::serve::options::Serve;
 pub(super) use super::user_folders::absolute;
@@ -37,7 +37,7 @@ pub(super) struct PromptSource {
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[arg(skip)]
-    pub(super) settings: Settings,
+    pub(super) settings: LoadedSettings,
     /// Add the project's prompts, which override all others: those in the nearest folder
     /// `.prompts`, from the working directory up to the root of the repository
     ///
@@ -62,9 +62,9 @@ pub(super) struct ConfigOptions {
 
 /// What the settings file says, besides what it adds to the options.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct LoadedSettings {
     #[cfg(feature = "openapi")]
-    pub(super) openapi: Vec<OpenApi>,
+    pub(super) openapi: Vec<OpenApiArgs>,
     #[cfg(feature = "openapi")]
     pub(super) team: Option<Arc<Team>>,
     pub(super) serve: Serve,
@@ -113,7 +113,7 @@ pub(super) struct Folders {
     pub(super) no_mentions: bool,
     #[cfg(feature = "openapi")]
     #[command(flatten)]
-    pub(super) openapi: OpenApi,
+    pub(super) openapi: OpenApiArgs,
 }
 
 /// Returns what a line gives to its command, or to the action of the command, such as `pack add`.
@@ -178,7 +178,7 @@ impl PromptSource {
             Ok(Some(address)) => address,
             Ok(None) => return false,
             Err(message) => {
-                self.settings = Settings::with_problem_of_store(message);
+                self.settings = LoadedSettings::with_problem_of_store(message);
                 return true;
             }
         };
@@ -188,7 +188,7 @@ impl PromptSource {
                 self.opened = Some(Arc::new(store));
                 self.has_store = !self.project;
             }
-            Err(error) => self.settings = Settings::with_problem_of_store(error.to_string()),
+            Err(error) => self.settings = LoadedSettings::with_problem_of_store(error.to_string()),
         }
         true
     }
@@ -429,15 +429,15 @@ impl PromptSource {
     }
 }
 
-impl Settings {
+impl LoadedSettings {
     /// Returns settings that cannot be used, because the database cannot be used. The message says
     /// what to do.
     #[cfg(feature = "store")]
-    fn with_problem_of_store(message: String) -> Settings {
-        Settings {
+    fn with_problem_of_store(message: String) -> LoadedSettings {
+        LoadedSettings {
             problems: vec![Diagnostic::error(None, message, "")],
             is_unusable: true,
-            ..Settings::default()
+            ..LoadedSettings::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::output::{self, Reporter, shown};
 use crate::library::{Prefix, Role};
-use crate::transport::http::tokens::{self, Date, Entry, parse_expiry, parse_name, parse_role};
+use crate::transport::http::tokens::{self, Date, TokenLine, parse_expiry, parse_name, parse_role};
 use anyhow::Error;
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
@@ -17,7 +17,7 @@ Examples:
   prompt-expander token remove ana --token-file tokens";
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Token {
+pub(super) enum TokenCommand {
     /// Print a new random token, and add the line that lets its owner in to a file
     ///
     /// The token is for the client. It is printed once, and stored nowhere. The line is for the
@@ -79,12 +79,12 @@ pub(super) struct AddToken {
     json: bool,
 }
 
-impl Token {
+impl TokenCommand {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         match self {
-            Token::Add(add) => add.run(reporter),
-            Token::List { token_file, json } => list(&token_file, json),
-            Token::Remove { name, token_file } => {
+            TokenCommand::Add(add) => add.run(reporter),
+            TokenCommand::List { token_file, json } => list(&token_file, json),
+            TokenCommand::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
                 reporter.note(&format!("removed `{name}` from {}", shown(&token_file)));
                 Ok(())
@@ -95,7 +95,7 @@ impl Token {
 
 impl AddToken {
     fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
-        let (token, entry) = Entry::generate(&self.name, self.role, self.prefix, self.expires)
+        let (token, entry) = TokenLine::generate(&self.name, self.role, self.prefix, self.expires)
             .map_err(Error::msg)?;
         if let Some(file) = &self.token_file {
             tokens::add(file, &entry).map_err(Error::msg)?;
@@ -116,7 +116,7 @@ impl AddToken {
         };
         output::print_verbatim(lines.as_bytes())?;
         reporter.note(&format!(
-            "Token of {}, shown once.\n\
+            "TokenCommand of {}, shown once.\n\
              There: save it as ~/.config/prompt-expander/team-token (chmod 600).\n\
              Here: {place}",
             self.name
@@ -139,7 +139,7 @@ struct TokenRow {
 }
 
 impl TokenRow {
-    fn of(entry: &Entry) -> TokenRow {
+    fn of(entry: &TokenLine) -> TokenRow {
         TokenRow {
             name: entry.name().to_owned(),
             role: entry.caller.role.as_str(),

@@ -19,7 +19,7 @@ Examples:
   prompt-expander trust --revoke ~/code/service";
 
 #[derive(Debug, Args)]
-pub(super) struct Trust {
+pub(super) struct TrustCommand {
     /// A folder in the repository; by default, the working directory
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with = "list")]
     folder: Option<PathBuf>,
@@ -66,7 +66,7 @@ impl TrustTarget {
     }
 }
 
-impl Trust {
+impl TrustCommand {
     pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;

@@ -5,7 +5,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::include::{Included, Origins};
 use super::marks::{self, ForeignSyntax};
 use super::name::Name;
-use super::template::{INPUT, MessageTemplate, Placeholder, Syntax};
+use super::template::{INPUT, MessageTemplate, Placeholder, PlaceholderSyntax};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
@@ -43,7 +43,7 @@ pub struct Prompt {
     /// The keys of the file that have no meaning here.
     pub(super) other_keys: Vec<OtherKey>,
     /// How its placeholders are written.
-    pub(super) syntax: &'static Syntax,
+    pub(super) syntax: &'static PlaceholderSyntax,
     /// When the input follows the text.
     pub(super) append: Append,
     /// Whether the frontmatter says that only a command invokes the prompt.
@@ -181,12 +181,12 @@ impl Prompt {
             description,
             arguments,
             append: Append::Never,
-            ..Prompt::new(name, &Syntax::OWN)
+            ..Prompt::new(name, &PlaceholderSyntax::OWN)
         }
     }
 
     /// Creates an empty prompt.
-    pub(super) fn new(name: Name, syntax: &'static Syntax) -> Prompt {
+    pub(super) fn new(name: Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         Prompt {
             name,
             title: None,

@@ -1,7 +1,7 @@
 //! One message of a prompt as text and placeholders: parsed once, expanded many times.
 //!
 //! - A placeholder stands for the input or for a declared argument. How it is written is data of
-//!   the format, a [`Syntax`]: `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this
+//!   the format, a [`PlaceholderSyntax`]: `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this
 //!   program's own. Everything else is text, `<<<input>>>` too.
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
@@ -21,24 +21,24 @@ pub struct MessageTemplate {
     /// A text before the body, which is not in the file.
     preamble: String,
     body: String,
-    place: Place,
+    place: BodyPosition,
     segments: Vec<Segment>,
     jinja: Option<Template>,
 }
 
 /// Where a body is in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BodyPosition {
     /// The position of its first character.
     start: Position,
     /// Whether the file has it as it is. If not, only `start` is known.
     is_verbatim: bool,
 }
 
-impl Place {
+impl BodyPosition {
     /// Returns the place of a body that begins in this line.
-    pub(super) fn at_line(line: usize) -> Place {
-        Place {
+    pub(super) fn at_line(line: usize) -> BodyPosition {
+        BodyPosition {
             start: Position::at_line(line),
             is_verbatim: true,
         }
@@ -47,9 +47,9 @@ impl Place {
     /// Returns the place of a body that is the value of a key. The value begins at the byte
     /// `value_start` of the file. If the body is not in the file as it is, because the value has
     /// escapes, the place is the beginning of the value.
-    pub(super) fn in_value(file_text: &str, value_start: usize, body: &str) -> Place {
+    pub(super) fn in_value(file_text: &str, value_start: usize, body: &str) -> BodyPosition {
         let offset = file_text[value_start..].find(body);
-        Place {
+        BodyPosition {
             start: Position::in_text(file_text, value_start + offset.unwrap_or(0), 1),
             is_verbatim: offset.is_some(),
         }
@@ -57,10 +57,10 @@ impl Place {
 
     /// Returns the place of a body that was derived from the file and begins in this line. Columns
     /// and later lines of such a body do not match the file.
-    pub(super) fn derived_at_line(line: usize) -> Place {
-        Place {
+    pub(super) fn derived_at_line(line: usize) -> BodyPosition {
+        BodyPosition {
             is_verbatim: false,
-            ..Place::at_line(line)
+            ..BodyPosition::at_line(line)
         }
     }
 
@@ -80,7 +80,7 @@ enum Segment {
 
 /// How the placeholders of a format are written.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Syntax {
+pub(super) struct PlaceholderSyntax {
     /// The one to write comes last.
     pub(super) marks: &'static [Mark],
     /// A mark for the input that counts only in a body in which no other one stands for it.
@@ -144,9 +144,9 @@ pub(super) const ARGUMENTS: Mark = Mark {
     names: Names::None,
 };
 
-impl Syntax {
+impl PlaceholderSyntax {
     /// The syntax of this program.
-    pub(super) const OWN: Syntax = Syntax {
+    pub(super) const OWN: PlaceholderSyntax = PlaceholderSyntax {
         marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES],
         fallback: Some(ARGUMENTS),
         escape: Escape::Backslash,
@@ -176,19 +176,19 @@ impl MessageTemplate {
     /// Parses a message of the user. `body` begins in the line `first_line` of the file; `names`
     /// are those of the declared arguments, which have no spaces, braces or angle brackets.
     pub(super) fn parse<'n>(
-        syntax: &Syntax,
+        syntax: &PlaceholderSyntax,
         body: impl Into<String>,
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
         let mut template =
-            MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
+            MessageTemplate::new(Role::User, body.into(), BodyPosition::at_line(first_line));
         MessageTemplate::find_placeholders(syntax, std::slice::from_mut(&mut template), names);
         template
     }
 
     /// Returns a message without placeholders. [`MessageTemplate::find_placeholders`] finds them.
-    pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
+    pub(super) fn new(role: Role, body: String, place: BodyPosition) -> MessageTemplate {
         MessageTemplate {
             role,
             preamble: String::new(),
@@ -204,7 +204,7 @@ impl MessageTemplate {
     /// The fallback of the syntax, such as `$ARGUMENTS`, counts only if no message has another
     /// placeholder for the input.
     pub(super) fn find_placeholders<'n>(
-        syntax: &Syntax,
+        syntax: &PlaceholderSyntax,
         messages: &mut [MessageTemplate],
         names: impl IntoIterator<Item = &'n str>,
     ) {
@@ -319,13 +319,13 @@ pub(super) fn placeholder_offsets(
     names: &BTreeSet<&str>,
     has_input: bool,
 ) -> Vec<usize> {
-    let syntax = &Syntax::OWN;
+    let syntax = &PlaceholderSyntax::OWN;
     let fallback = if has_input {
         None
     } else {
         syntax.fallback.as_ref()
     };
-    let mut template = MessageTemplate::new(Role::User, body.to_owned(), Place::at_line(1));
+    let mut template = MessageTemplate::new(Role::User, body.to_owned(), BodyPosition::at_line(1));
     template.segments = split(body, names, syntax, fallback);
     let mut marks = template.escaped();
     for placeholder in template.placeholders() {
@@ -344,7 +344,7 @@ pub(super) fn placeholder_offsets(
 fn split(
     body: &str,
     names: &BTreeSet<&str>,
-    syntax: &Syntax,
+    syntax: &PlaceholderSyntax,
     fallback: Option<&Mark>,
 ) -> Vec<Segment> {
     let mut splitter = Splitter {
@@ -371,7 +371,7 @@ struct Splitter<'s> {
     body: &'s str,
     /// The names of the declared arguments.
     names: &'s BTreeSet<&'s str>,
-    syntax: &'s Syntax,
+    syntax: &'s PlaceholderSyntax,
     fallback: Option<&'s Mark>,
     segments: Vec<Segment>,
     /// Where the text begins that is not in `segments` yet.

@@ -7,7 +7,7 @@
 //! | the list of the prompts | `team/list.rs` |
 //! | a request and its reply | `team/server.rs` |
 
-mod client;
+mod api_client;
 mod prompt_cache;
 mod prompt_list;
 
@@ -19,7 +19,7 @@ use crate::prompt::{
     Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
     Role, join_piped,
 };
-use client::ANSWER_WITHIN;
+use api_client::ANSWER_WITHIN;
 pub(crate) use prompt_cache::Team;
 use prompt_list::KnownTeamPrompt;
 use serde::de::DeserializeOwned;
@@ -107,7 +107,7 @@ impl TeamLayer {
             "expected": write.expected,
             "note": write.by.note,
         });
-        let request = client::request(method, url, &body);
+        let request = api_client::request(method, url, &body);
         let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
         _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
         Ok(revision)
@@ -212,7 +212,7 @@ impl TeamPrompt {
             }
         };
         let url = self.team.server.address("/api/expand", "");
-        client::request("POST", url, &body)
+        api_client::request("POST", url, &body)
     }
 }
 

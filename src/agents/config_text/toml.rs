@@ -293,7 +293,7 @@ fn json_of(value: &toml_edit::Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Syntax;
+    use super::super::ConfigSyntax;
     use super::super::tests::{entry, keys, there_and_back};
     use super::*;
     use proptest::prelude::*;
@@ -301,11 +301,16 @@ mod tests {
     #[test]
     fn an_entry_is_added_to_toml_and_removed_and_all_else_stays() {
         let new = "[mcp_servers.prompts]\ncommand = \"/p\"\nargs = [\"a b\"]\n";
-        there_and_back(Syntax::Toml, "", new, "");
+        there_and_back(ConfigSyntax::Toml, "", new, "");
         let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
-        there_and_back(Syntax::Toml, before, &format!("{before}\n{new}"), before);
         there_and_back(
-            Syntax::Toml,
+            ConfigSyntax::Toml,
+            before,
+            &format!("{before}\n{new}"),
+            before,
+        );
+        there_and_back(
+            ConfigSyntax::Toml,
             "a = 1\r\n",
             &format!("a = 1\n\n{new}").replace('\n', "\r\n"),
             "a = 1\r\n",
@@ -320,7 +325,12 @@ mod tests {
             "[a]\nb = 1\n# c = 2\n",
             "[mcp_servers.o]\ncommand = 'y'\n# args = []\n\n[a]\nb = 1\n\n  # c = 2\n",
         ] {
-            there_and_back(Syntax::Toml, before, &format!("{before}\n{new}"), before);
+            there_and_back(
+                ConfigSyntax::Toml,
+                before,
+                &format!("{before}\n{new}"),
+                before,
+            );
         }
     }
 
@@ -349,7 +359,7 @@ mod tests {
         }
         let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), SetMode::Replace).unwrap();
         assert_eq!(
-            Syntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"],
+            ConfigSyntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"],
             "/p"
         );
     }
@@ -377,16 +387,16 @@ mod tests {
             ).prop_shuffle(),
         ) {
             let text = pieces.concat();
-            let Ok(old) = Syntax::Toml.parse(&text) else { return Ok(()) };
+            let Ok(old) = ConfigSyntax::Toml.parse(&text) else { return Ok(()) };
             let keys = keys("mcp_servers.prompts");
             let mut entry = entry(&["x"]);
             entry.initial.clear();
             let changed = set(&text, &keys, &entry, SetMode::Update).unwrap();
-            let mut new = Syntax::Toml.parse(&changed).unwrap();
+            let mut new = ConfigSyntax::Toml.parse(&changed).unwrap();
             prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
             prop_assert_eq!(set(&changed, &keys, &entry, SetMode::Update).unwrap(), changed.as_str());
             let removed = remove(&changed, &keys).unwrap();
-            let without = Syntax::Toml.parse(&removed).unwrap();
+            let without = ConfigSyntax::Toml.parse(&removed).unwrap();
             new["mcp_servers"].as_object_mut().unwrap().remove("prompts");
             if old.get("mcp_servers").is_none() {
                 new.as_object_mut().unwrap().remove("mcp_servers");

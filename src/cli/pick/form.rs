@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A value to fill in: of an argument, or the input.
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) is_required: bool,
@@ -16,10 +16,10 @@ pub(super) struct Field {
     pub(super) value: TypedText,
 }
 
-impl Field {
+impl FormField {
     /// Returns the field of an argument, with this value.
-    fn of_argument(argument: &Argument, value: &str) -> Field {
-        Field {
+    fn of_argument(argument: &Argument, value: &str) -> FormField {
+        FormField {
             name: argument.name.clone(),
             description: argument.description.clone().unwrap_or_default(),
             is_required: argument.required,
@@ -29,8 +29,8 @@ impl Field {
     }
 
     /// Returns the field of the input of a prompt, with this value.
-    fn of_input(value: &str) -> Field {
-        Field {
+    fn of_input(value: &str) -> FormField {
+        FormField {
             name: INPUT.to_owned(),
             description: "the text for the prompt".to_owned(),
             is_required: false,
@@ -98,7 +98,7 @@ impl Direction {
 pub(super) struct Form {
     pub(super) found: Found,
     pub(super) prompt: Arc<Prompt>,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<FormField>,
     /// The index of the field that keys go to.
     pub(super) current: usize,
 }
@@ -115,12 +115,12 @@ impl Form {
         let binding = prompt.bind(Call::Text(text));
         let mut fields = Vec::new();
         for (argument, bound) in prompt.arguments.iter().zip(&binding.arguments) {
-            fields.push(Field::of_argument(argument, &bound.value));
+            fields.push(FormField::of_argument(argument, &bound.value));
         }
         // An argument that is called `input` gets the input, and has its field already.
         let has_input_field = fields.iter().any(|field| field.name == INPUT);
         if prompt.takes_input() && !has_input_field {
-            fields.push(Field::of_input(binding.input.as_deref().unwrap_or("")));
+            fields.push(FormField::of_input(binding.input.as_deref().unwrap_or("")));
         }
         let first_empty = fields.iter().position(|field| field.value.text.is_empty());
         Ok(Form {
@@ -156,7 +156,7 @@ impl Form {
     /// Makes the first field that needs a value and has none the current one, and returns its name.
     /// Returns `None`, and stays where it is, if no such field is left.
     pub(super) fn go_to_missing_field(&mut self) -> Option<&str> {
-        self.current = self.fields.iter().position(Field::is_missing)?;
+        self.current = self.fields.iter().position(FormField::is_missing)?;
         Some(&self.fields[self.current].name)
     }
 

@@ -1,7 +1,7 @@
 //! What the picker looks like: lines that fit the terminal. No text of a prompt gets there with a
 //! character that a terminal acts on.
 
-use super::form::{Field, Form};
+use super::form::{Form, FormField};
 use super::keys::TypedText;
 use super::state::{Chosen, State, Step};
 use crate::cli::list::without_name;
@@ -350,7 +350,7 @@ struct FieldColumns {
 
 impl FieldColumns {
     /// Makes the labels as wide as the widest one, but takes at most a third of the columns.
-    fn new(fields: &[Field], columns: usize) -> FieldColumns {
+    fn new(fields: &[FormField], columns: usize) -> FieldColumns {
         let mut label_width = 0;
         for field in fields {
             label_width = label_width.max(label(field).width());
@@ -374,7 +374,7 @@ fn heading(form: &Form) -> FrameLine {
 }
 
 /// Returns the label of a field: its name, with a star if it needs a value.
-fn label(field: &Field) -> String {
+fn label(field: &FormField) -> String {
     let star = if field.is_required { "*" } else { "" };
     one_line(&field.name) + star
 }
@@ -391,7 +391,7 @@ fn field_line(label: &str, value: &str, is_current: bool) -> FrameLine {
 
 /// Returns up to three indented lines that say what a field is for, and which choices it has:
 /// `↑↓ cost · speed`.
-fn detail_lines(field: &Field, columns: usize) -> Vec<FrameLine> {
+fn detail_lines(field: &FormField, columns: usize) -> Vec<FrameLine> {
     let text_columns = columns.saturating_sub(DETAIL_INDENT.len());
     let mut lines = Vec::new();
     if !field.description.trim().is_empty() {

@@ -14,7 +14,7 @@ use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
 use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::secret_file::GuardedFile;
 use crate::transport::http::tls::Tls;
-use crate::transport::http::tokens::Entry;
+use crate::transport::http::tokens::TokenLine;
 use crate::transport::http::{self, Keys, Options};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::{in_backticks, path_in_backticks};
@@ -301,7 +301,7 @@ fn edit_token() -> anyhow::Result<StoredSecret> {
 
 /// Returns a line of a file of tokens, with a new token.
 fn new_edit_token() -> Result<String, String> {
-    let (token, _) = Entry::generate("edit", Role::Admin, None, None)?;
+    let (token, _) = TokenLine::generate("edit", Role::Admin, None, None)?;
     Ok(token + " name=edit role=admin\n")
 }
 

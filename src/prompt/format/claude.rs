@@ -11,10 +11,11 @@ use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{
-    ARGUMENTS, Escape, Mark, MessageTemplate, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
+    ARGUMENTS, Escape, Mark, MessageTemplate, Names, PlaceholderSyntax, THREE_BRACES, TWO_ANGLES,
+    TWO_BRACES,
 };
 
-const CLAUDE_SYNTAX: Syntax = Syntax {
+const CLAUDE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[
         TWO_ANGLES,
         THREE_BRACES,
@@ -28,10 +29,10 @@ const CLAUDE_SYNTAX: Syntax = Syntax {
     escape: Escape::BackslashAndDigit,
 };
 
-const OPENCODE_SYNTAX: Syntax = Syntax {
+const OPENCODE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS],
     fallback: None,
-    ..Syntax::OWN
+    ..PlaceholderSyntax::OWN
 };
 
 /// If YAML refuses the frontmatter, Claude Code puts quotes around each value that contains one of
@@ -118,7 +119,8 @@ pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
+    let mut prompt =
+        markdown::read(Dialect::Cursor, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
     prompt.marks = &CURSOR;
     Ok(prompt)
 }
@@ -129,7 +131,8 @@ pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
+    let mut prompt =
+        markdown::read(Dialect::Other, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
     prompt.marks = &NONE;
     Ok(prompt)
 }

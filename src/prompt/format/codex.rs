@@ -12,17 +12,17 @@ use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::marks;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax};
+use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, PlaceholderSyntax};
 
 const WHOLE_TEXT_OR_NAME: Mark = Mark {
     names: Names::Declared,
     ..ARGUMENTS
 };
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[WHOLE_TEXT_OR_NAME],
     fallback: None,
-    ..Syntax::OWN
+    ..PlaceholderSyntax::OWN
 };
 
 const PI_WHOLE_TEXT: Mark = Mark {
@@ -31,7 +31,7 @@ const PI_WHOLE_TEXT: Mark = Mark {
     ..ARGUMENTS
 };
 
-const PI_SYNTAX: Syntax = Syntax {
+const PI_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[PI_WHOLE_TEXT, WHOLE_TEXT_OR_NAME],
     fallback: None,
     escape: Escape::None,
@@ -112,7 +112,10 @@ fn is_argument(word: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the prompt would have too many arguments.
-fn declare_words(source: &mut markdown::MarkdownSource, syntax: &Syntax) -> Result<(), Diagnostic> {
+fn declare_words(
+    source: &mut markdown::MarkdownSource,
+    syntax: &PlaceholderSyntax,
+) -> Result<(), Diagnostic> {
     // This declares only the numbers that have a placeholder in the body.
     source.declare(syntax, numbered_arguments(MAX_WORD))?;
     let mut highest = 0;

@@ -12,9 +12,9 @@ use crate::prompt::marks::NONE;
 use crate::prompt::model::{Append, Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::Code;
-use crate::prompt::template::{Escape, Mark, Names, Syntax, TWO_BRACES};
+use crate::prompt::template::{Escape, Mark, Names, PlaceholderSyntax, TWO_BRACES};
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[Mark {
         names: Names::Declared,
         ..TWO_BRACES

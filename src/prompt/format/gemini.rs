@@ -9,7 +9,7 @@ use crate::prompt::file_text::beginning;
 use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{Escape, Mark, Names, Place, Syntax};
+use crate::prompt::template::{BodyPosition, Escape, Mark, Names, PlaceholderSyntax};
 use toml_edit::{Document, Item, TomlError};
 
 const ARGS: Mark = Mark {
@@ -19,7 +19,7 @@ const ARGS: Mark = Mark {
     names: Names::None,
 };
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[ARGS],
     fallback: None,
     escape: Escape::None,
@@ -47,7 +47,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         ));
     }
     let mut source = MarkdownSource::new(Frontmatter::default(), body, 1);
-    source.place = Place::in_value(text, start, &source.body);
+    source.place = BodyPosition::in_value(text, start, &source.body);
     add_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.marks = &GEMINI;

@@ -13,7 +13,7 @@ use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::{Code, outline};
-use crate::prompt::template::{MessageTemplate, Place, Syntax};
+use crate::prompt::template::{BodyPosition, MessageTemplate, PlaceholderSyntax};
 use crate::wording::quoted;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -91,7 +91,7 @@ pub(crate) struct MarkdownSource {
     pub(crate) frontmatter: Frontmatter,
     /// The text without the frontmatter; see [`MessageTemplate::body`].
     pub(crate) body: String,
-    pub(crate) place: Place,
+    pub(crate) place: BodyPosition,
     /// The warnings about mistakes that were read leniently.
     pub(crate) warnings: Vec<Diagnostic>,
 }
@@ -173,7 +173,7 @@ impl MarkdownSource {
         MarkdownSource {
             frontmatter,
             body: body.text.to_owned(),
-            place: Place::at_line(line + body.dropped),
+            place: BodyPosition::at_line(line + body.dropped),
             warnings: Vec::new(),
         }
     }
@@ -195,7 +195,7 @@ impl MarkdownSource {
     /// Fails if the prompt would have more than [`MAX_ARGUMENTS`].
     pub(crate) fn declare(
         &mut self,
-        syntax: &Syntax,
+        syntax: &PlaceholderSyntax,
         arguments: Vec<Argument>,
     ) -> Result<(), Diagnostic> {
         let names = arguments.iter().map(|argument| argument.name.as_str());
@@ -264,15 +264,15 @@ impl MarkdownSource {
         if self.frontmatter.jinja.is_some() {
             parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
         } else {
-            MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
+            MessageTemplate::find_placeholders(&PlaceholderSyntax::OWN, &mut messages, names);
         }
-        let mut prompt = self.into_prompt_with(messages, name, &Syntax::OWN);
+        let mut prompt = self.into_prompt_with(messages, name, &PlaceholderSyntax::OWN);
         prompt.origins = origins;
         Ok(prompt)
     }
 
     /// Returns the prompt, whose only message is the body.
-    pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static Syntax) -> Prompt {
+    pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         let body = std::mem::take(&mut self.body);
         let mut messages = [MessageTemplate::new(Role::User, body, self.place)];
         MessageTemplate::find_placeholders(
@@ -289,7 +289,7 @@ impl MarkdownSource {
         self,
         messages: Vec<MessageTemplate>,
         name: &Name,
-        syntax: &'static Syntax,
+        syntax: &'static PlaceholderSyntax,
     ) -> Prompt {
         let frontmatter = self.frontmatter;
         let mut prompt = Prompt {
@@ -350,7 +350,7 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
 fn divide(
     body: &str,
     markers: Vec<Marker>,
-    place: Place,
+    place: BodyPosition,
 ) -> Result<Vec<MessageTemplate>, Diagnostic> {
     let mut positions = place.positions(body);
     let mut messages = Vec::new();
@@ -407,7 +407,7 @@ impl OpenMessage {
         if body.text.is_empty() {
             return None;
         }
-        let place = Place::at_line(self.first_line + body.dropped);
+        let place = BodyPosition::at_line(self.first_line + body.dropped);
         Some(MessageTemplate::new(self.role, body.text.to_owned(), place))
     }
 }

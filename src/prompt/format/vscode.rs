@@ -8,7 +8,9 @@ use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::marks::VS_CODE;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{HINTS, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
+use crate::prompt::template::{
+    HINTS, Mark, Names, PlaceholderSyntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
+};
 
 const OPEN: &str = "${input:";
 
@@ -19,9 +21,9 @@ const INPUT: Mark = Mark {
     names: Names::WithHint,
 };
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, INPUT],
-    ..Syntax::OWN
+    ..PlaceholderSyntax::OWN
 };
 
 /// Reads a prompt file of VS Code.

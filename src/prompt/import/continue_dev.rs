@@ -11,13 +11,13 @@ use crate::prompt::format::markdown::{self, MarkdownSource};
 use crate::prompt::marks::CONTINUE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
-use crate::prompt::template::{Place, Syntax, THREE_BRACES, TWO_BRACES};
+use crate::prompt::template::{BodyPosition, PlaceholderSyntax, THREE_BRACES, TWO_BRACES};
 use crate::wording::quoted;
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[TWO_BRACES, THREE_BRACES],
     fallback: None,
-    ..Syntax::OWN
+    ..PlaceholderSyntax::OWN
 };
 
 /// The known keys. Lines without any of them are not a frontmatter.
@@ -125,7 +125,7 @@ fn move_system_to_front(source: &mut MarkdownSource) {
     let mut texts = vec![system.trim(), before.trim(), after.trim()];
     texts.retain(|text| !text.is_empty());
     source.body = texts.join("\n\n");
-    source.place = Place::derived_at_line(1);
+    source.place = BodyPosition::derived_at_line(1);
 }
 
 #[cfg(test)]

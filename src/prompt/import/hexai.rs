@@ -6,7 +6,9 @@ use crate::prompt::file_text::without_empty_ends;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{Escape, Mark, MessageTemplate, Names, Place, Syntax, TWO_BRACES};
+use crate::prompt::template::{
+    BodyPosition, Escape, Mark, MessageTemplate, Names, PlaceholderSyntax, TWO_BRACES,
+};
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +19,7 @@ const BRACES: Mark = Mark {
     input: None,
     ..TWO_BRACES
 };
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[BRACES],
     fallback: None,
     escape: Escape::None,
@@ -157,7 +159,7 @@ fn message_templates(
         let text = content.text.replace("\r\n", "\n");
         let body = without_empty_ends(&text).text;
         if !body.is_empty() {
-            let place = Place::derived_at_line(number);
+            let place = BodyPosition::derived_at_line(number);
             messages.push(MessageTemplate::new(role, body.to_owned(), place));
         }
     }

@@ -10,7 +10,7 @@ use crate::prompt::limits::MAX_FILE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
-use crate::prompt::template::{Escape, Mark, Names, Place, Syntax};
+use crate::prompt::template::{BodyPosition, Escape, Mark, Names, PlaceholderSyntax};
 use crate::wording::quoted;
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const BARE: Mark = Mark {
     close: "",
     ..BRACED
 };
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     marks: &[BRACED, BARE],
     fallback: None,
     escape: Escape::Dollar,
@@ -57,7 +57,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         body += "\n\n$input";
     }
     let mut source = MarkdownSource::new(keys.frontmatter, &body, 1);
-    source.place = Place::derived_at_line(keys.first_line);
+    source.place = BodyPosition::derived_at_line(keys.first_line);
     source.warnings = keys.warnings;
     source.declare(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))

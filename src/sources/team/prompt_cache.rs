@@ -11,7 +11,7 @@
 //! refreshes the list after it has answered. Only the text of a prompt that is used is waited for,
 //! for 300 ms at most; without an answer, the text in the cache is used.
 
-use super::client::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
+use super::api_client::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
 use crate::library::{Cache, Change, Library, SETTLING, ServiceRequest, failed, read};
 use crate::lock::lock;
@@ -235,7 +235,7 @@ impl Team {
         tag: &str,
         within: Duration,
     ) -> Result<TeamReply, Diagnostic> {
-        let mut request = client::request("GET", url, &Value::Null);
+        let mut request = api_client::request("GET", url, &Value::Null);
         if !tag.is_empty() {
             let name = "if-none-match".to_owned();
             request.headers.insert(name, tag.to_owned());
@@ -455,7 +455,7 @@ impl Team {
         }
         let text = CachedText {
             tag: reply.tag,
-            ..client::parse(&reply.body)?
+            ..api_client::parse(&reply.body)?
         };
         _ = self.write(&file, &text); // the text is used in any case
         Ok(text)

@@ -1,6 +1,6 @@
 //! The list of the team's prompts, without their texts.
 
-use super::client::{TeamReply, parse};
+use super::api_client::{TeamReply, parse};
 use crate::library::{Change, Layer};
 use crate::prompt::{Diagnostic, Name, Position, Revision, Summary};
 use crate::wording::{in_bytes, thousands};

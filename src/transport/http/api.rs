@@ -9,7 +9,7 @@ use super::headers;
 use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
-use crate::api::{self, CallRequest, History, Me};
+use crate::api::{self, CallRequest, HistoryAnswer, Me};
 use crate::library::{Authorship, Editor, HOW_TO_ALLOW_EDITS, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
@@ -32,7 +32,7 @@ struct Route {
     /// The name in the metrics.
     name: &'static str,
     purpose: Purpose,
-    handler: Handler,
+    handler: ApiHandler,
 }
 
 /// What a route is for.
@@ -57,7 +57,7 @@ impl Purpose {
     }
 }
 
-type Handler = fn(&ApiRequest) -> JsonResult;
+type ApiHandler = fn(&ApiRequest) -> JsonResult;
 
 /// The JSON of an answer.
 type JsonResult = Result<Bytes, Refusal>;
@@ -154,7 +154,7 @@ impl Route {
         path: &'static str,
         name: &'static str,
         purpose: Purpose,
-        handler: Handler,
+        handler: ApiHandler,
     ) -> Route {
         Route {
             method,
@@ -408,7 +408,7 @@ fn check(request: &ApiRequest) -> JsonResult {
 /// The body of an edit, or the query of a history. Each route uses some of the members.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct EditParams {
+struct EditBody {
     command: Option<String>,
     file: Option<String>,
     /// The revision that the caller expects the prompt to have; `None` if it was deleted.
@@ -425,7 +425,7 @@ fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
 }
 
 fn create(request: &ApiRequest) -> JsonResult {
-    let params: EditParams = request.body()?;
+    let params: EditBody = request.body()?;
     let editor = request.editor()?;
     let file = needed("file", params.file)?;
     let authorship = request.authorship(params.note)?;
@@ -433,7 +433,7 @@ fn create(request: &ApiRequest) -> JsonResult {
 }
 
 fn update(request: &ApiRequest) -> JsonResult {
-    let params: EditParams = request.body()?;
+    let params: EditBody = request.body()?;
     let file = needed("file", params.file)?;
     let expected = needed("expected", params.expected)?;
     let editor = request.editor()?;
@@ -442,7 +442,7 @@ fn update(request: &ApiRequest) -> JsonResult {
 }
 
 fn delete(request: &ApiRequest) -> JsonResult {
-    let params: EditParams = request.body()?;
+    let params: EditBody = request.body()?;
     let editor = request.editor()?;
     let expected = needed("expected", params.expected)?;
     let authorship = request.authorship(params.note)?;
@@ -450,7 +450,7 @@ fn delete(request: &ApiRequest) -> JsonResult {
 }
 
 fn restore(request: &ApiRequest) -> JsonResult {
-    let params: EditParams = request.body()?;
+    let params: EditBody = request.body()?;
     let editor = request.editor()?;
     let command = needed("command", params.command)?;
     let authorship = request.authorship(params.note)?;
@@ -466,7 +466,7 @@ fn written(written: Written) -> JsonResult {
 /// text. Without a `revision` in the query, it is the current version.
 fn history(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
-    let params: EditParams = request.query()?;
+    let params: EditBody = request.query()?;
     let versions = editor.history(&request.name)?;
     let current = versions
         .iter()
@@ -480,7 +480,7 @@ fn history(request: &ApiRequest) -> JsonResult {
         (Some(current_file), Some(file)) => Some(hunks(current_file, file)),
         _ => None,
     };
-    to_json(&History {
+    to_json(&HistoryAnswer {
         revision,
         file: file.as_deref(),
         versions,

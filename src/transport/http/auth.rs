@@ -7,7 +7,7 @@
 use super::client_limits::{Limiter, RateLimit};
 use super::proxy::network;
 use super::refusal::Refusal;
-use super::secret_file::Watched;
+use super::secret_file::WatchedValue;
 use super::tokens::{self, Tokens};
 use crate::library::{Caller, Role};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -32,7 +32,7 @@ const HOW: &str = "in your client's configuration: in Codex with `bearer_token_e
 
 /// Who may send requests: those with a token of a file, and perhaps everybody else.
 pub struct Access {
-    tokens: Option<Watched<Tokens>>,
+    tokens: Option<WatchedValue<Tokens>>,
     /// The caller of requests without a token; `None` if they are refused.
     anonymous: Option<Arc<Caller>>,
     failures: Limiter,

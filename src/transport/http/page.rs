@@ -36,14 +36,14 @@ const MODULES: [(&str, &str); 12] = [
 ];
 
 /// A file of the page, and the hash of its content.
-struct File {
+struct PageFile {
     content_type: &'static str,
     text: Bytes,
     tag: HeaderValue,
 }
 
 /// The page, which lets the browser load all modules before it has read what they import.
-static HTML: LazyLock<File> = LazyLock::new(|| {
+static HTML: LazyLock<PageFile> = LazyLock::new(|| {
     let mut preloads = String::new();
     for (name, _) in MODULES {
         preloads += &format!("<link rel=\"modulepreload\" href=\"/page/{name}\" />");
@@ -51,15 +51,15 @@ static HTML: LazyLock<File> = LazyLock::new(|| {
     let html = include_str!("page/index.html")
         .replace("{version}", env!("CARGO_PKG_VERSION"))
         .replace("{preloads}", &preloads);
-    File::new("text/html; charset=utf-8", html)
+    PageFile::new("text/html; charset=utf-8", html)
 });
 
 /// The style and the modules, by their names below `/page/`.
-static FILES: LazyLock<BTreeMap<&str, File>> = LazyLock::new(|| {
+static FILES: LazyLock<BTreeMap<&str, PageFile>> = LazyLock::new(|| {
     let style = include_str!("page/page.css").to_owned();
-    let mut files = BTreeMap::from([("page.css", File::new("text/css; charset=utf-8", style))]);
+    let mut files = BTreeMap::from([("page.css", PageFile::new("text/css; charset=utf-8", style))]);
     for (name, text) in MODULES {
-        let module = File::new("text/javascript; charset=utf-8", text.to_owned());
+        let module = PageFile::new("text/javascript; charset=utf-8", text.to_owned());
         files.insert(name, module);
     }
     files
@@ -99,10 +99,10 @@ async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
     response
 }
 
-impl File {
-    fn new(content_type: &'static str, text: String) -> File {
+impl PageFile {
+    fn new(content_type: &'static str, text: String) -> PageFile {
         let tag = format!("\"{}\"", Revision::of(text.as_bytes()));
-        File {
+        PageFile {
             content_type,
             text: text.into(),
             tag: HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\"")),

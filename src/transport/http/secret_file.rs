@@ -118,7 +118,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
 }
 
 /// A value that is made from files, which may change.
-pub(super) struct Watched<T> {
+pub(super) struct WatchedValue<T> {
     load: Box<dyn Fn() -> Result<T, String> + Send + Sync>,
     current: Mutex<Arc<T>>,
     /// Why the files cannot be used now; empty if they can.
@@ -127,18 +127,18 @@ pub(super) struct Watched<T> {
     warn: fn(&str),
 }
 
-impl<T> Watched<T> {
+impl<T> WatchedValue<T> {
     /// Returns the value that `load` makes from the files now. `warn` receives why they cannot be
-    /// used later, after [`Watched::refresh`].
+    /// used later, after [`WatchedValue::refresh`].
     ///
     /// # Errors
     /// The error of `load`, which says what to do.
     pub(super) fn new(
         load: impl Fn() -> Result<T, String> + Send + Sync + 'static,
         warn: fn(&str),
-    ) -> Result<Watched<T>, String> {
+    ) -> Result<WatchedValue<T>, String> {
         let current = Mutex::new(Arc::new(load()?));
-        Ok(Watched {
+        Ok(WatchedValue {
             load: Box::new(load),
             current,
             failure: Mutex::default(),

@@ -1,6 +1,6 @@
 //! TLS: the certificate and its key, which are read again when they change.
 
-use super::secret_file::{GuardedFile, Watched};
+use super::secret_file::{GuardedFile, WatchedValue};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct Tls {
 }
 
 /// The certificate that the server shows.
-struct Certificate(Watched<CertifiedKey>);
+struct Certificate(WatchedValue<CertifiedKey>);
 
 impl Tls {
     /// Returns TLS with the files of the certificate, which intermediate certificates may follow,
@@ -40,7 +40,7 @@ impl Tls {
     pub fn new(certificate: PathBuf, key: PathBuf, warn: fn(&str)) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
         let load_provider = Arc::clone(&provider);
-        let watched = Watched::new(move || load(&certificate, &key, &load_provider), warn)?;
+        let watched = WatchedValue::new(move || load(&certificate, &key, &load_provider), warn)?;
         let certificate = Arc::new(Certificate(watched));
         let resolver: Arc<dyn ResolvesServerCert> = Arc::clone(&certificate) as _;
         let mut config = ServerConfig::builder_with_provider(provider)

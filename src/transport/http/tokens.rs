@@ -4,7 +4,7 @@
 //! The file is read again while it is used. No error repeats any part of a line, which may be a
 //! token.
 
-use super::secret_file::{self, GuardedFile, Watched};
+use super::secret_file::{self, GuardedFile, WatchedValue};
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
 use crate::whole_file::FileAccess;
 use crate::wording::hex;
@@ -40,7 +40,7 @@ const FIELDS: &str =
 
 /// The hash of a token, and its owner.
 #[derive(Clone)]
-pub struct Entry {
+pub struct TokenLine {
     hash: [u8; 32],
     /// The owner, and what they may do.
     pub caller: Arc<Caller>,
@@ -49,14 +49,14 @@ pub struct Entry {
 }
 
 /// Leaves out the hash, which would help to guess a weak token.
-impl fmt::Debug for Entry {
+impl fmt::Debug for TokenLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.caller.fmt(f)
     }
 }
 
 /// Writes the line of a file, with the hash.
-impl fmt::Display for Entry {
+impl fmt::Display for TokenLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{HASHED}{} name={}", hex(&self.hash), self.name())?;
         write!(f, " role={}", self.caller.role.as_str())?;
@@ -70,7 +70,7 @@ impl fmt::Display for Entry {
     }
 }
 
-impl Entry {
+impl TokenLine {
     /// Returns a new random token of 256 bits, which is stored nowhere, and its entry.
     ///
     /// # Errors
@@ -80,10 +80,10 @@ impl Entry {
         role: Role,
         prefix: Option<Prefix>,
         expires: Option<Date>,
-    ) -> Result<(String, Entry), String> {
+    ) -> Result<(String, TokenLine), String> {
         let random = URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?);
         let token = format!("{GENERATED}{random}");
-        let entry = Entry::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
+        let entry = TokenLine::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
         Ok((token, entry))
     }
 
@@ -95,11 +95,11 @@ impl Entry {
         role: Role,
         prefix: Option<Prefix>,
         expires: Option<Date>,
-    ) -> Entry {
+    ) -> TokenLine {
         let id = std::array::from_fn(|index| hash[index]);
         let name = name.unwrap_or_else(|| hex(&hash[..4])).into();
         let sees_team = role == Role::Admin;
-        Entry {
+        TokenLine {
             hash,
             caller: Arc::new(Caller {
                 token: Some(Token { id, name }),
@@ -115,7 +115,7 @@ impl Entry {
     ///
     /// # Errors
     /// What is wrong with the line, and what to do.
-    fn parse(line: &str) -> Result<Entry, String> {
+    fn parse(line: &str) -> Result<TokenLine, String> {
         let mut fields = line
             .split_ascii_whitespace()
             .take_while(|field| !field.starts_with('#'));
@@ -135,7 +135,7 @@ impl Entry {
             }
         }
         let role = role.unwrap_or(Role::Read);
-        Ok(Entry::new(hash, name, role, prefix, expires))
+        Ok(TokenLine::new(hash, name, role, prefix, expires))
     }
 
     /// Returns the last day of the token, if that day is over.
@@ -265,7 +265,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 
 /// All tokens of a file.
 #[derive(Debug, Default)]
-pub(super) struct Tokens(Vec<Entry>);
+pub(super) struct Tokens(Vec<TokenLine>);
 
 impl Tokens {
     /// Parses the lines of a file. Empty lines and lines with `#` are skipped.
@@ -281,7 +281,8 @@ impl Tokens {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let entry = Entry::parse(line).map_err(|reason| format!("line {number}: {reason}"))?;
+            let entry =
+                TokenLine::parse(line).map_err(|reason| format!("line {number}: {reason}"))?;
             if !known.insert(hex(&entry.hash)) || !known.insert(entry.name().to_owned()) {
                 return Err(format!(
                     "line {number}: the same token or name is on a line before; remove one of the two"
@@ -294,7 +295,7 @@ impl Tokens {
 
     /// Returns the entry of a token. Every entry is compared, and each comparison takes the same
     /// time whether it is equal or not.
-    pub(super) fn find(&self, token: &str) -> Option<&Entry> {
+    pub(super) fn find(&self, token: &str) -> Option<&TokenLine> {
         let hash = hash(token);
         let mut match_index = u32::MAX;
         for (index, entry) in (0..).zip(&self.0) {
@@ -323,9 +324,9 @@ impl Tokens {
 /// # Errors
 /// The path, the line, and what to do: the file cannot be read, has an invalid line or no token, or
 /// others can read its tokens.
-pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, String> {
+pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<WatchedValue<Tokens>, String> {
     let file = path.display().to_string();
-    let tokens = Watched::new(move || read(&path), warn)?;
+    let tokens = WatchedValue::new(move || read(&path), warn)?;
     if tokens.current().0.is_empty() {
         return Err(format!("{file} has no token; {ADD}"));
     }
@@ -336,7 +337,7 @@ pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, Str
 ///
 /// # Errors
 /// The path, why the file cannot be used, and what to do.
-pub fn list(path: &Path) -> Result<Vec<Entry>, String> {
+pub fn list(path: &Path) -> Result<Vec<TokenLine>, String> {
     let Tokens(entries) = read(path)?;
     Ok(entries)
 }
@@ -346,7 +347,7 @@ pub fn list(path: &Path) -> Result<Vec<Entry>, String> {
 /// # Errors
 /// The path, why the file cannot be used or written, and what to do. Also if the file has an entry
 /// with this name.
-pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
+pub fn add(path: &Path, entry: &TokenLine) -> Result<(), String> {
     let _lock = lock_folder(path);
     let old = if path.exists() {
         Some(read_text(path)?)
@@ -392,7 +393,7 @@ pub fn remove(path: &Path, name: &str) -> Result<(), String> {
 /// Returns whether a line of a file has the entry with this name. Comments have none.
 fn is_entry_named(name: &str, line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
-    match Entry::parse(line) {
+    match TokenLine::parse(line) {
         Ok(entry) => entry.name() == name,
         Err(_) => false,
     }
@@ -467,7 +468,7 @@ mod tests {
         Tokens::parse(text).unwrap_err()
     }
 
-    fn only(text: &str) -> Entry {
+    fn only(text: &str) -> TokenLine {
         let [entry] = Tokens::parse(text).unwrap().0.try_into().unwrap();
         entry
     }
@@ -549,7 +550,8 @@ mod tests {
     #[test]
     fn a_generated_token_is_random_and_its_line_lets_it_in() {
         let generate = || {
-            Entry::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None).unwrap()
+            TokenLine::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None)
+                .unwrap()
         };
         let ((token, entry), (other, _)) = (generate(), generate());
         assert!(
@@ -568,7 +570,7 @@ mod tests {
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let (_, entry) =
-                    Entry::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
+                    TokenLine::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
                 let path = &path;
                 scope.spawn(move || add(path, &entry).unwrap());
             }
