@@ -52,7 +52,7 @@
 //!   `cli/clipboard.rs` the system's command for the clipboard; and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
 //! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
-//!   `sources/team/client.rs` to the server of the user's team; and
+//!   `sources/team/api_client.rs` to the server of the user's team; and
 //!   `sources/postgres/connect.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 
