@@ -8,7 +8,7 @@ use super::output;
 use super::source_options::PromptSource;
 use crate::agents::Agent;
 use crate::hook::Event;
-use crate::transport::stdio::MAX_MESSAGE;
+use crate::transport::stdio::MAX_MESSAGE_BYTES;
 use crate::wording::{alternatives, quoted};
 use anyhow::anyhow;
 use clap::Args;
@@ -60,12 +60,12 @@ fn answer(agent: &'static Agent, source: &PromptSource) -> Option<()> {
 }
 
 /// Reads all of standard input; `None` if it cannot be read, is not UTF-8, or is longer than
-/// [`MAX_MESSAGE`].
+/// [`MAX_MESSAGE_BYTES`].
 fn read_event() -> Option<String> {
     let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(MAX_MESSAGE as u64 + 1); // one more shows the excess
+    let mut stdin = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1); // one more shows the excess
     stdin.read_to_end(&mut bytes).ok()?;
-    if bytes.len() > MAX_MESSAGE {
+    if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
     }
     String::from_utf8(bytes).ok()

@@ -1,11 +1,14 @@
-//! The stdio transport: JSON-RPC messages on standard input and output, one on each line or in a
-//! frame, until the end of input.
+//! The stdio transport: JSON-RPC messages on standard input and output. Each message is either one
+//! line or a frame with headers, as in the Language Server Protocol.
 //!
-//! The caller of [`serve`] reads and answers. What may wait runs on a thread of its own, so that a
-//! slow service holds up no other request, and the server's notifier writes notifications. All lock
-//! the conversation to write, and a message is handled while it is locked. So a notification never
-//! precedes the acknowledgement of its subscription, never follows its cancellation, and never
-//! overtakes an answer that was made before the change.
+//! The thread that calls [`serve`] reads and handles the messages. A request that may block, e.g.
+//! on a slow service, runs on its own thread so that it doesn't delay the others. Notifications are
+//! written by the server's notifier thread.
+//!
+//! Every thread holds the lock of the [`Conversation`] while it writes, and [`serve`] also holds it
+//! while it handles a message. This keeps notifications in order: a notification never precedes the
+//! acknowledgement of its subscription, never follows the cancellation, and never overtakes an
+//! answer that was computed before the change.
 
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Response};
@@ -17,125 +20,122 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// The longest message, in bytes without its line ending or headers: 32 MiB. No more than this is
-/// stored of a longer one.
-pub const MAX_MESSAGE: usize = 32 * 1024 * 1024;
+/// The maximum length of a message: 32 MiB, without its line ending or headers. The rest of a
+/// longer message is skipped without being stored.
+pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// How much memory a long message may leave allocated for the next one, in bytes.
-const RETAINED: usize = 4 * 1024 * 1024;
+/// The capacity that the message buffer keeps after a long message.
+const RETAINED_CAPACITY: usize = 4 * 1024 * 1024;
 
-/// The block that is freed once, so that the allocator keeps twice as much, in bytes.
-const LARGEST_BLOCK: usize = 8 * 1024 * 1024;
+/// The size of the block that [`keep_freed_memory`] allocates and frees.
+const LARGEST_FREED_BLOCK: usize = 8 * 1024 * 1024;
 
-/// How much is read at once, in bytes: the capacity of a pipe on Linux.
-const READ_BUFFER: usize = 64 * 1024;
+/// The capacity of a pipe on Linux.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// How much output is collected before it is written, in bytes.
-const OUTPUT_BUFFER: usize = 64 * 1024;
+const WRITE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The greatest length of all headers of a frame together, in bytes.
-const MAX_HEADERS: usize = 4 * 1024;
+/// The maximum length of all headers of a frame together.
+const MAX_HEADER_BYTES: usize = 4 * 1024;
 
-/// A frame begins with one of these headers, in any letter case.
+/// The headers with which a frame can begin, in any letter case.
 const FRAME_HEADERS: [&[u8]; 2] = [b"content-length", b"content-type"];
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// How many jobs may run at once.
+/// The maximum number of jobs that run at the same time.
 const MAX_JOBS: usize = 16;
 
-/// One client: what the server knows of it, and the way to it.
+/// The state of the conversation with the client, shared by all threads that write to it.
 struct Conversation {
     session: Session,
-    /// The framing of the last message from the client.
+    /// The framing of the client's last message, which the server uses, too.
     framing: Framing,
     output: BufWriter<Box<dyn Write + Send>>,
     tap: Option<Tap>,
-    /// The requests whose jobs run, unless they were cancelled.
-    running: Vec<Id>,
-    /// The first error of another thread that wrote. It ends the conversation with the next
-    /// message.
-    failure: Option<io::Error>,
+    /// The requests whose jobs are running. A cancelled request is removed, so its answer is
+    /// dropped.
+    running_requests: Vec<Id>,
+    /// The first write error of a job or of the notifier. [`serve`] returns it when it handles the
+    /// next message.
+    write_error: Option<io::Error>,
 }
 
-/// Serves one client until the end of input, and until its jobs have ended. A last line without a
-/// line ending is served too. `tap` records all messages.
+/// Serves one client until the input ends and all jobs have finished. The last line doesn't need a
+/// line ending. All messages are recorded with `tap`.
 ///
 /// # Errors
-/// Those of input and output. A client that no longer reads is a broken pipe.
+/// Fails if the input can't be read or the output can't be written. If the client has closed the
+/// output, the error is a broken pipe.
 pub fn serve(
     server: &Server,
     input: impl Read,
     output: impl Write + Send + 'static,
     tap: Option<Tap>,
 ) -> io::Result<()> {
-    let conversation = Arc::new(Mutex::new(Conversation::new(output, tap)));
-    let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
+    let shared = Arc::new(Mutex::new(Conversation::new(output, tap)));
+    let listener: Arc<dyn Listener> = Arc::clone(&shared) as _;
     server.add_listener(&listener);
     keep_freed_memory();
-    let mut input = Input::new(input);
-    let mut threads = Vec::new();
-    while let Some(Received { framing, text }) = input.next()? {
-        let message = parse(&text);
-        let mut locked = lock(&conversation);
-        if let Some(tap) = &locked.tap {
-            let text = text.unwrap_or(b"(a message that was skipped)");
-            tap.received(framing.origin(), text);
-        }
+    let mut reader = StdioReader::new(input);
+    let mut job_threads = Vec::new();
+    while let Some(raw) = reader.read_message()? {
+        let message = parse(&raw); // without the lock: a long message takes a while
+        let mut conversation = lock(&shared);
+        conversation.record_received(&raw);
         if let Some(message) = message {
-            locked.framing = framing;
-            if let Some(job) = locked.receive(server, message)? {
-                locked.start(job, &conversation, &mut threads)?;
+            conversation.framing = raw.framing;
+            if let Some(job) = conversation.handle(server, message)? {
+                conversation.start_job(job, &shared, &mut job_threads)?;
             }
         }
-        // Answers to lines that arrived together are written together. Without a further line the
-        // buffer is empty, so that the end of input does not wait for a notifier that is blocked by
-        // a client that does not read.
-        if !input.has_next() {
-            locked.output.flush()?;
+        // Flush only before a read that may block: the answers to messages that arrived together
+        // are then written together.
+        if !reader.has_complete_line() {
+            conversation.output.flush()?;
         }
     }
-    for thread in threads {
-        _ = thread.join(); // a job catches its panics
+    for thread in job_threads {
+        _ = thread.join(); // a job catches its own panics, so this can't fail
     }
-    lock(&conversation).check_failure()
+    lock(&shared).take_write_error()
 }
 
-/// Makes the allocator keep freed memory for the next request.
+/// Makes glibc keep freed memory for the next request.
 ///
-/// glibc returns freed memory to the system if it is more than twice the largest block that was
-/// freed so far, and the system clears each page again for the next request. This took 40 % of the
-/// time of inputs of 1 MiB.
+/// glibc returns freed memory to the system once there is more of it than twice the largest block
+/// freed so far, and the system then has to clear each page again. This took 40 % of the time for
+/// inputs of 1 MiB. Freeing one large block at the start raises that threshold.
 fn keep_freed_memory() {
-    let block = Vec::<u8>::with_capacity(LARGEST_BLOCK);
+    let block = Vec::<u8>::with_capacity(LARGEST_FREED_BLOCK);
     drop(std::hint::black_box(block));
 }
 
-/// Parses the text of a message. Returns `None` for a blank line, and the response to send for a
-/// text that is not a message or was skipped.
-fn parse(text: &Result<&[u8], Error>) -> Option<Result<Message, Response>> {
-    let text = match text {
-        Ok(text) => text.trim_ascii(),
+/// Parses a message. Returns `None` for a blank line, and the error response to send if the message
+/// is invalid or was skipped.
+fn parse(raw: &RawMessage<'_>) -> Option<Result<Message, Response>> {
+    let json = match &raw.bytes {
+        Ok(bytes) => bytes.trim_ascii(),
         Err(error) => return Some(Err(Response::error(None, error.clone()))),
     };
-    if text.is_empty() {
+    if json.is_empty() {
         return None;
     }
-    let message = Message::parse(text);
+    let message = Message::parse(json);
     if message.is_err() {
-        tracing::warn!(bytes = text.len(), "a line is not a message");
+        tracing::warn!(bytes = json.len(), "received an invalid message");
     }
     Some(message)
 }
 
-fn too_long() -> Error {
+fn message_too_long() -> Error {
     Error::invalid_request(format!(
-        "a message is longer than {}, and was skipped",
-        in_bytes(MAX_MESSAGE)
+        "a message was longer than {} and was skipped",
+        in_bytes(MAX_MESSAGE_BYTES)
     ))
 }
 
-fn only_headers() -> Error {
+fn frame_without_json() -> Error {
     Error::parse_error(
         "a frame must have a JSON object or array after its headers and an empty line",
     )
@@ -146,34 +146,43 @@ impl Conversation {
         Conversation {
             session: Session::new(Caller::local()),
             framing: Framing::Line,
-            output: BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output)),
+            output: BufWriter::with_capacity(WRITE_BUFFER_BYTES, Box::new(output)),
             tap,
-            running: Vec::new(),
-            failure: None,
+            running_requests: Vec::new(),
+            write_error: None,
         }
     }
 
-    /// # Errors
-    /// Another thread could not write to the client.
-    fn check_failure(&mut self) -> io::Result<()> {
-        match self.failure.take() {
+    fn record_received(&self, raw: &RawMessage<'_>) {
+        if let Some(tap) = &self.tap {
+            let bytes = match raw.bytes {
+                Ok(bytes) => bytes,
+                Err(_) => b"(a message that was skipped)",
+            };
+            tap.received(raw.framing.tap_label(), bytes);
+        }
+    }
+
+    /// Fails with the write error of another thread, if there was one.
+    fn take_write_error(&mut self) -> io::Result<()> {
+        match self.write_error.take() {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
-    /// Keeps an error of a thread that wrote, if it is the first one.
-    fn fail(&mut self, error: io::Error) {
-        self.failure.get_or_insert(error);
+    /// Keeps the write error of a thread other than that of [`serve`], which returns the first one.
+    fn store_write_error(&mut self, error: io::Error) {
+        self.write_error.get_or_insert(error);
     }
 
-    /// Answers a message, or returns the job that answers it.
-    fn receive(
+    /// Handles a message and sends the answer, unless a job has to compute it. Returns that job.
+    fn handle(
         &mut self,
         server: &Server,
         message: Result<Message, Response>,
     ) -> io::Result<Option<Job>> {
-        self.check_failure()?;
+        self.take_write_error()?;
         let message = match message {
             Ok(message) => message,
             Err(response) => {
@@ -186,48 +195,48 @@ impl Conversation {
             Reply::Response(response) => self.send(response.as_json())?,
             Reply::Stream(acknowledgement) => self.send(&acknowledgement.to_json())?,
             Reply::Later(job) => return Ok(Some(job)),
-            Reply::Cancelled(id) => self.running.retain(|running| *running != id),
+            Reply::Cancelled(id) => self.running_requests.retain(|running| *running != id),
         }
         Ok(None)
     }
 
-    /// Runs a job on a new thread, which sends the answer and is added to `threads`. If too many
-    /// jobs run, the client gets an error instead.
+    /// Runs a job on a new thread, which sends the answer, and adds the thread to `job_threads`.
+    /// If too many jobs are running, sends an error instead.
     ///
-    /// `conversation` is this conversation, which the thread locks when the job is done.
-    fn start(
+    /// `shared` must be this conversation, for the thread to lock when the job has finished.
+    fn start_job(
         &mut self,
         job: Job,
-        conversation: &Arc<Mutex<Conversation>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        shared: &Arc<Mutex<Conversation>>,
+        job_threads: &mut Vec<JoinHandle<()>>,
     ) -> io::Result<()> {
-        threads.retain(|thread| !thread.is_finished());
+        job_threads.retain(|thread| !thread.is_finished());
         let id = job.id().clone();
-        if threads.len() >= MAX_JOBS {
+        if job_threads.len() >= MAX_JOBS {
             let message = format!(
-                "{MAX_JOBS} requests wait for services or files; send this one again later"
+                "{MAX_JOBS} requests are already waiting for services or files; try again later"
             );
-            return self.refuse(&id, message);
+            return self.send_internal_error(&id, message);
         }
-        let conversation = Arc::clone(conversation);
+        let shared = Arc::clone(shared);
         let spawned = thread::Builder::new()
             .name("job".to_owned())
-            .spawn(move || finish(job, &conversation));
+            .spawn(move || run_job(job, &shared));
         match spawned {
             Ok(thread) => {
-                self.running.push(id);
-                threads.push(thread);
+                // The new thread can't look for the id before this: the conversation is locked.
+                self.running_requests.push(id);
+                job_threads.push(thread);
                 Ok(())
             }
             Err(error) => {
-                let message = format!("cannot start a thread ({error}); send this again");
-                self.refuse(&id, message)
+                let message = format!("cannot start a thread ({error}); try again");
+                self.send_internal_error(&id, message)
             }
         }
     }
 
-    /// Answers a request with an internal error.
-    fn refuse(&mut self, id: &Id, message: String) -> io::Result<()> {
+    fn send_internal_error(&mut self, id: &Id, message: String) -> io::Result<()> {
         let error = Error {
             code: -32603,
             message,
@@ -236,7 +245,7 @@ impl Conversation {
         self.send(Response::error(Some(id), error).as_json())
     }
 
-    /// Writes a message: a frame at once, a line with the next flush at the latest.
+    /// Writes and records a message. A line may stay in the buffer until the next flush.
     fn send(&mut self, json: &str) -> io::Result<()> {
         match self.framing {
             Framing::Line => {
@@ -249,7 +258,7 @@ impl Conversation {
             }
         }
         if let Some(tap) = &self.tap {
-            tap.sent(self.framing.origin(), json.as_bytes());
+            tap.sent(self.framing.tap_label(), json.as_bytes());
         }
         Ok(())
     }
@@ -262,24 +271,25 @@ impl Conversation {
         self.output.flush()
     }
 
-    /// Sends the answer of a job, unless the client has cancelled the request.
-    fn send_answer(&mut self, id: &Id, answer: &Response) -> io::Result<()> {
-        let Some(index) = self.running.iter().position(|running| running == id) else {
+    /// Sends the answer to a request whose job has finished, unless the client has cancelled it.
+    fn send_job_answer(&mut self, id: &Id, answer: &Response) -> io::Result<()> {
+        let running = &mut self.running_requests;
+        let Some(index) = running.iter().position(|running_id| running_id == id) else {
             return Ok(());
         };
-        self.running.swap_remove(index);
+        running.swap_remove(index);
         self.send(answer.as_json())?;
         self.output.flush()
     }
 }
 
-/// Finishes a job without locking its conversation, then sends the answer.
-fn finish(job: Job, conversation: &Mutex<Conversation>) {
+/// Runs a job, then locks the conversation and sends the answer.
+fn run_job(job: Job, shared: &Mutex<Conversation>) {
     let id = job.id().clone();
     let answer = job.finish();
-    let mut conversation = lock(conversation);
-    if let Err(error) = conversation.send_answer(&id, &answer) {
-        conversation.fail(error);
+    let mut conversation = lock(shared);
+    if let Err(error) = conversation.send_job_answer(&id, &answer) {
+        conversation.store_write_error(error);
     }
 }
 
@@ -287,23 +297,23 @@ impl Listener for Mutex<Conversation> {
     fn tell(&self, change: &Change) {
         let mut conversation = lock(self);
         if let Err(error) = conversation.notify(change) {
-            conversation.fail(error);
+            conversation.store_write_error(error);
         }
     }
 }
 
-/// How the end of a message is marked.
+/// How a message is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// With a line ending.
+    /// A line ending follows the message.
     Line,
-    /// With headers before it.
+    /// Headers precede the message: `Content-Length: 40`, then an empty line.
     Frame,
 }
 
 impl Framing {
-    /// Returns the mark of this framing in the record of messages.
-    fn origin(self) -> &'static str {
+    /// Returns the label of a message in the [`Tap`].
+    fn tap_label(self) -> &'static str {
         match self {
             Framing::Line => "",
             Framing::Frame => "frame ",
@@ -311,104 +321,109 @@ impl Framing {
     }
 }
 
-/// A message as it came.
-struct Received<'i> {
+/// A message as it was received. It is kept as bytes because invalid UTF-8 must be answered with an
+/// error, not end the conversation.
+struct RawMessage<'r> {
     framing: Framing,
-    /// The message without its line ending or headers, or an error if it was skipped.
-    text: Result<&'i [u8], Error>,
+    /// The message without its line ending or headers, or why it was skipped.
+    bytes: Result<&'r [u8], Error>,
 }
 
-/// The messages of an input: lines, and frames as the Language Server Protocol has them
-/// (`Content-Length: 40`, an empty line, JSON). They are bytes, because a message that is not UTF-8
-/// is refused and must not end the conversation.
+/// Reads lines and frames.
 ///
-/// Some clients count the length of a frame wrongly, so it is ignored: a frame ends where its JSON
-/// value ends.
-struct Input<R> {
+/// The `Content-Length` of a frame is ignored, because some clients compute it wrong. A frame ends
+/// where its JSON value ends.
+struct StdioReader<R> {
     input: BufReader<R>,
-    message: Vec<u8>,
-    is_first: bool,
+    /// The current line or JSON value.
+    buffer: Vec<u8>,
+    is_at_start: bool,
 }
 
-impl<R: Read> Input<R> {
-    fn new(input: R) -> Input<R> {
-        Input {
-            input: BufReader::with_capacity(READ_BUFFER, input),
-            message: Vec::new(),
-            is_first: true,
+impl<R: Read> StdioReader<R> {
+    fn new(input: R) -> StdioReader<R> {
+        StdioReader {
+            input: BufReader::with_capacity(READ_BUFFER_BYTES, input),
+            buffer: Vec::new(),
+            is_at_start: true,
         }
     }
 
-    /// Waits for the next frame or line, which may be empty. Returns `None` at the end of input.
+    /// Waits for the next line, which may be blank, or the next frame. Returns `None` at the end of
+    /// the input.
     ///
-    /// A BOM before the first message is dropped. A message that is too long and a frame without
-    /// JSON are skipped.
-    fn next(&mut self) -> io::Result<Option<Received<'_>>> {
-        let length = self.read_line()?;
-        let is_first = std::mem::take(&mut self.is_first);
-        if length == 0 {
+    /// Removes a BOM at the start of the input. Skips a message that is too long and a frame without
+    /// JSON; their [`RawMessage`] has the error.
+    fn read_message(&mut self) -> io::Result<Option<RawMessage<'_>>> {
+        let consumed_bytes = self.read_line()?;
+        if consumed_bytes == 0 {
             return Ok(None);
         }
-        // If there is no line ending, nothing was removed from the line.
-        let is_cut = length > MAX_MESSAGE && self.message.len() == length;
-        if is_cut {
+        let may_have_bom = std::mem::take(&mut self.is_at_start);
+        if self.buffer.len() > MAX_MESSAGE_BYTES {
             self.input.skip_until(b'\n')?;
-            return Ok(Some(Received {
+            return Ok(Some(RawMessage {
                 framing: Framing::Line,
-                text: Err(too_long()),
+                bytes: Err(message_too_long()),
             }));
         }
         let mut start = 0;
-        if is_first && self.message.starts_with(BOM) {
+        if may_have_bom && self.buffer.starts_with(BOM) {
             start = BOM.len();
         }
-        if is_frame_header(&self.message[start..]) {
-            return Ok(Some(Received {
+        if is_frame_header(&self.buffer[start..]) {
+            return Ok(Some(RawMessage {
                 framing: Framing::Frame,
-                text: self.read_frame()?,
+                bytes: self.read_frame()?,
             }));
         }
-        Ok(Some(Received {
+        Ok(Some(RawMessage {
             framing: Framing::Line,
-            text: Ok(&self.message[start..]),
+            bytes: Ok(&self.buffer[start..]),
         }))
     }
 
-    /// Returns whether [`next`](Input::next) would return at once. Always `false` before a frame,
-    /// which may be incomplete even if its headers have come.
-    fn has_next(&self) -> bool {
-        let buffer = self.input.buffer();
-        let is_frame = matches!(buffer.trim_ascii_start().first(), Some(b'c' | b'C'));
-        !is_frame && memchr::memchr(b'\n', buffer).is_some()
+    /// Returns `true` if the next line has arrived, so that [`read_message`](Self::read_message)
+    /// won't block. Returns `false` if a frame may be next: the rest of it may be missing even if
+    /// its headers have arrived.
+    fn has_complete_line(&self) -> bool {
+        let arrived = self.input.buffer();
+        let may_be_frame = matches!(arrived.trim_ascii_start().first(), Some(b'c' | b'C'));
+        !may_be_frame && memchr::memchr(b'\n', arrived).is_some()
     }
 
-    /// Reads the next line into `message`, without its line ending. If the line is too long, reads
-    /// only its first [`MAX_MESSAGE`] bytes and one more. Returns how many bytes were read.
+    /// Reads the next line into the buffer, without the newline. Returns the number of bytes
+    /// consumed, which is 0 only at the end of the input.
+    ///
+    /// Of a line that is too long, reads only `MAX_MESSAGE_BYTES + 1` bytes. No other line makes
+    /// the buffer that long.
     fn read_line(&mut self) -> io::Result<usize> {
-        self.message.clear();
-        self.message.shrink_to(RETAINED);
-        let length = self
+        self.buffer.clear();
+        self.buffer.shrink_to(RETAINED_CAPACITY);
+        let consumed_bytes = self
             .input
             .by_ref()
-            .take(MAX_MESSAGE as u64 + 1)
-            .read_until(b'\n', &mut self.message)?;
-        if self.message.last() == Some(&b'\n') {
-            self.message.pop();
+            .take(MAX_MESSAGE_BYTES as u64 + 1)
+            .read_until(b'\n', &mut self.buffer)?;
+        if self.buffer.last() == Some(&b'\n') {
+            self.buffer.pop();
         }
-        Ok(length)
+        Ok(consumed_bytes)
     }
 
-    /// Reads the message of a frame, whose first header is in `message`.
+    /// Reads the rest of a frame whose first header is in the buffer. Returns its JSON, or why it
+    /// was skipped.
     fn read_frame(&mut self) -> io::Result<Result<&[u8], Error>> {
-        let mut length = self.message.len();
-        // Some clients leave out the empty line before the JSON.
+        let mut header_bytes = self.buffer.len();
+        // JSON ends the headers, too: some clients omit the empty line before it.
         while !self.is_at_json()? {
-            length += self.read_line()?;
-            if self.message.trim_ascii().is_empty() {
+            header_bytes += self.read_line()?;
+            let is_end_of_headers = self.buffer.trim_ascii().is_empty(); // or of the input
+            if is_end_of_headers {
                 break;
             }
-            if length > MAX_HEADERS {
-                return Ok(Err(only_headers()));
+            if header_bytes > MAX_HEADER_BYTES {
+                return Ok(Err(frame_without_json()));
             }
         }
         self.skip_whitespace()?;
@@ -416,7 +431,7 @@ impl<R: Read> Input<R> {
             return self.read_json();
         }
         self.input.skip_until(b'\n')?;
-        Ok(Err(only_headers()))
+        Ok(Err(frame_without_json()))
     }
 
     fn skip_whitespace(&mut self) -> io::Result<()> {
@@ -428,57 +443,59 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Returns whether an object or an array comes next.
+    /// Returns `true` if the next byte begins a JSON object or array.
     fn is_at_json(&mut self) -> io::Result<bool> {
         Ok(matches!(self.input.fill_buf()?.first(), Some(b'{' | b'[')))
     }
 
-    /// Reads an object or an array, and nothing after it. If the input ends in the middle, returns
-    /// the part that has come.
+    /// Reads one JSON object or array and nothing after it. If the input ends inside of it, returns
+    /// the incomplete JSON, which the parser will reject.
     fn read_json(&mut self) -> io::Result<Result<&[u8], Error>> {
-        self.message.clear();
-        let mut scan = JsonScan::default();
-        let mut length = 0;
+        self.buffer.clear();
+        let mut scanner = JsonEndScanner::default();
+        let mut json_bytes = 0;
         loop {
-            let bytes = self.input.fill_buf()?;
-            let end = bytes.iter().position(|byte| scan.ends_with(*byte));
-            let count = match end {
-                Some(end) => end + 1,
-                None => bytes.len(),
+            let arrived = self.input.fill_buf()?;
+            let last_byte = arrived.iter().position(|byte| scanner.is_end(*byte));
+            let part_bytes = match last_byte {
+                Some(index) => index + 1,
+                None => arrived.len(),
             };
-            length += count;
-            if length <= MAX_MESSAGE {
-                self.message.extend_from_slice(&bytes[..count]);
+            json_bytes += part_bytes;
+            if json_bytes <= MAX_MESSAGE_BYTES {
+                self.buffer.extend_from_slice(&arrived[..part_bytes]);
             }
-            self.input.consume(count);
-            if end.is_some() || count == 0 {
+            self.input.consume(part_bytes);
+            let is_end_of_input = part_bytes == 0;
+            if last_byte.is_some() || is_end_of_input {
                 break;
             }
         }
-        if length > MAX_MESSAGE {
-            return Ok(Err(too_long()));
+        if json_bytes > MAX_MESSAGE_BYTES {
+            return Ok(Err(message_too_long()));
         }
-        Ok(Ok(&self.message))
+        Ok(Ok(&self.buffer))
     }
 }
 
 /// Finds the end of a JSON object or array by counting brackets outside of strings.
 #[derive(Default)]
-struct JsonScan {
+struct JsonEndScanner {
     depth: usize,
     is_in_string: bool,
-    is_escaped: bool,
+    is_after_backslash: bool,
 }
 
-impl JsonScan {
-    /// Takes the next byte, and returns whether the value ends with this byte.
-    fn ends_with(&mut self, byte: u8) -> bool {
-        if self.is_escaped {
-            self.is_escaped = false;
+impl JsonEndScanner {
+    /// Scans the next byte, and returns `true` if it ends the object or array. The first byte must
+    /// be `{` or `[`.
+    fn is_end(&mut self, byte: u8) -> bool {
+        if self.is_after_backslash {
+            self.is_after_backslash = false;
             return false;
         }
         if self.is_in_string {
-            self.is_escaped = byte == b'\\';
+            self.is_after_backslash = byte == b'\\';
             self.is_in_string = byte != b'"';
             return false;
         }
@@ -492,9 +509,9 @@ impl JsonScan {
     }
 }
 
-/// Returns whether a line is the first header of a frame, such as `Content-Length: 40`.
+/// Returns `true` if a line is the first header of a frame, e.g. `Content-Length: 40`.
 fn is_frame_header(line: &[u8]) -> bool {
-    if line.len() > MAX_HEADERS {
+    if line.len() > MAX_HEADER_BYTES {
         return false;
     }
     let line = line.trim_ascii_start();
@@ -511,25 +528,25 @@ fn is_frame_header(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A text that arrives in pieces of at most `length` bytes.
+    /// An input that arrives in pieces of at most `piece_bytes`.
     struct Pieces<'t> {
         text: &'t [u8],
-        length: usize,
+        piece_bytes: usize,
     }
 
     impl Read for Pieces<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let length = self.length.min(buffer.len());
-            self.text.read(&mut buffer[..length])
+            let count = self.piece_bytes.min(buffer.len());
+            self.text.read(&mut buffer[..count])
         }
     }
 
-    /// Returns the messages of a text; `None` for one that is skipped.
-    fn messages(text: &[u8], length: usize) -> Vec<(Framing, Option<Vec<u8>>)> {
-        let mut input = Input::new(Pieces { text, length });
+    /// Reads all messages of an input. A skipped message is `None`.
+    fn messages(text: &[u8], piece_bytes: usize) -> Vec<(Framing, Option<Vec<u8>>)> {
+        let mut reader = StdioReader::new(Pieces { text, piece_bytes });
         let mut messages = Vec::new();
-        while let Some(Received { framing, text }) = input.next().unwrap() {
-            messages.push((framing, text.ok().map(<[u8]>::to_vec)));
+        while let Some(RawMessage { framing, bytes }) = reader.read_message().unwrap() {
+            messages.push((framing, bytes.ok().map(<[u8]>::to_vec)));
         }
         messages
     }
@@ -547,7 +564,7 @@ mod tests {
 
     #[test]
     fn a_line_ends_with_a_newline_or_with_the_input_however_it_arrives() {
-        for length in [1, 2, 3, 100] {
+        for piece_bytes in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("", vec![]),
                 ("a\n", vec![line("a")]),
@@ -555,17 +572,17 @@ mod tests {
                 ("\n\r\nlast\r", vec![line(""), line("\r"), line("last\r")]),
                 ("\u{feff}a\n\u{feff}b", vec![line("a"), line("\u{feff}b")]),
             ] {
-                let messages = messages(text.as_bytes(), length);
-                assert_eq!(messages, expected, "{text:?} in pieces of {length}");
+                let messages = messages(text.as_bytes(), piece_bytes);
+                assert_eq!(messages, expected, "{text:?} in pieces of {piece_bytes}");
             }
         }
     }
 
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_the_next_is_read() {
-        let long = "x".repeat(MAX_MESSAGE);
+        let long = "x".repeat(MAX_MESSAGE_BYTES);
         let text = format!("{long}\n{long}x\nnext\n{long}xx");
-        let messages = messages(text.as_bytes(), READ_BUFFER);
+        let messages = messages(text.as_bytes(), READ_BUFFER_BYTES);
         assert!(messages[0] == line(&long));
         assert_eq!(messages[1..], [SKIPPED_LINE, line("next"), SKIPPED_LINE]);
     }
@@ -579,18 +596,18 @@ mod tests {
                 &[false, true, true, false],
             ),
         ] {
-            let mut input = Input::new(text);
-            let mut has_next = Vec::new();
-            while input.next().unwrap().is_some() {
-                has_next.push(input.has_next());
+            let mut reader = StdioReader::new(text);
+            let mut has_complete_line = Vec::new();
+            while reader.read_message().unwrap().is_some() {
+                has_complete_line.push(reader.has_complete_line());
             }
-            assert_eq!(has_next, expected);
+            assert_eq!(has_complete_line, expected);
         }
     }
 
     #[test]
     fn a_frame_ends_with_its_json_whatever_its_headers_say_and_however_it_arrives() {
-        for length in [1, 2, 3, 100] {
+        for piece_bytes in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("Content-Length: 2\r\n\r\n{}", vec![frame("{}")]),
                 (
@@ -623,8 +640,8 @@ mod tests {
                     ],
                 ),
             ] {
-                let messages = messages(text.as_bytes(), length);
-                assert_eq!(messages, expected, "{text:?} in pieces of {length}");
+                let messages = messages(text.as_bytes(), piece_bytes);
+                assert_eq!(messages, expected, "{text:?} in pieces of {piece_bytes}");
             }
         }
     }
@@ -640,9 +657,9 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_too_long_is_skipped_and_the_next_message_is_read() {
-        let long = "x".repeat(MAX_MESSAGE);
+        let long = "x".repeat(MAX_MESSAGE_BYTES);
         let text = format!("Content-Length: 1\n\n[\"{long}\"]Content-Length: 1\n\n{{}}next\n");
-        let messages = messages(text.as_bytes(), READ_BUFFER);
+        let messages = messages(text.as_bytes(), READ_BUFFER_BYTES);
         assert_eq!(messages, [SKIPPED_FRAME, frame("{}"), line("next")]);
     }
 }

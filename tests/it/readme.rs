@@ -391,7 +391,7 @@ fn the_limits_are_those_of_the_program() {
         MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
     };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
-    use prompt_expander::transport::stdio::MAX_MESSAGE;
+    use prompt_expander::transport::stdio::MAX_MESSAGE_BYTES;
     let limits = [
         ("a prompt file", mib(MAX_FILE)),
         (
@@ -447,7 +447,7 @@ fn the_limits_are_those_of_the_program() {
             "a message on standard input",
             format!(
                 "{}, {},000 values in it, nested {MAX_NESTING} deep",
-                mib(MAX_MESSAGE),
+                mib(MAX_MESSAGE_BYTES),
                 MAX_VALUES / 1000
             ),
         ),
