@@ -7,7 +7,7 @@ mod check;
 mod explain;
 mod types;
 
-pub use build::{BUILT_IN, file, list, list_json, listed, show};
+pub use build::{BUILT_IN, file, list, list_json, list_rows, show};
 pub use call::expand;
 pub use check::check;
 pub use explain::{explain, preview};

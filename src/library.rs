@@ -36,9 +36,9 @@ pub use source::{
 };
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
-pub use write::edit::{Current, Editor, VersionText, Written};
-pub use write::history::{Operation, VERSIONS, Version};
-pub(crate) use write::single_file::{create_prompt_file, delete_unchanged, path_of_new_prompt};
+pub use write::edit::{CompletedWrite, CurrentPrompt, Editor, VersionText};
+pub use write::history::{DEFAULT_MAX_VERSIONS, Operation, Version};
+pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, path_of_new_prompt};
 
 // The interface for sources (`src/sources`): what they implement, and what they read, keep and
 // watch files with.
@@ -64,9 +64,9 @@ pub(crate) use project_prompts::{ChangedTexts, ProjectPrompts, ProjectText, trus
 pub(crate) use source::{About, Store};
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use source::{WriteAction, WriteRequest};
-#[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use write::file_store::conflict;
 #[cfg(feature = "store")]
-pub(crate) use write::file_store::exists;
-pub(crate) use write::history::failed;
-pub(crate) use write::single_file::{create_with_folders, replace};
+pub(crate) use write::file_store::already_exists_error;
+#[cfg(any(feature = "store", feature = "openapi"))]
+pub(crate) use write::file_store::conflict_error;
+pub(crate) use write::history::file_error;
+pub(crate) use write::single_file::{create_with_folders, replace_if_unchanged};

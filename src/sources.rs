@@ -23,7 +23,7 @@ pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_nam
 pub(crate) use postgres::push::{FolderTexts, StoredTexts, text_at};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
-pub(crate) use project::{Project, texts_of};
+pub(crate) use project::{Project, project_texts};
 pub(crate) use settings_problems::SettingsProblems;
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;

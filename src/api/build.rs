@@ -1,6 +1,8 @@
 //! Lists and files of prompts, made from a view of the library.
 
-use super::types::{CallFields, IncludedText, ListFilter, Listed, MarkedFile, Range, Shown};
+use super::types::{
+    AnnotatedFile, FormFields, IncludedText, ListFilter, ListRow, Range, ShownFile,
+};
 use crate::library::{Found, Layer, Selection, View};
 use crate::prompt::{Diagnostic, Format, Included, Prompt, Revision, with_only_include_key};
 use serde::Serializer;
@@ -28,8 +30,8 @@ pub fn list(view: &View, filter: &ListFilter) -> Selection {
 }
 
 /// Returns the rows of a list, in their order. Each prompt is read when its row is asked for.
-pub fn listed(selection: &mut Selection) -> impl Iterator<Item = Listed> {
-    selection.read().map(|(found, prompt, info)| Listed {
+pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
+    selection.read().map(|(found, prompt, info)| ListRow {
         name: found.name.to_string(),
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
@@ -57,7 +59,7 @@ pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
     // grows. Reserved memory that stays unused costs nothing.
     let mut json = Vec::with_capacity(RESERVED_PER_PROMPT * selection.found.len());
     json.extend(br#"{"prompts":"#);
-    serde_json::Serializer::new(&mut json).collect_seq(listed(selection))?;
+    serde_json::Serializer::new(&mut json).collect_seq(list_rows(selection))?;
     if !selection.problems.is_empty() {
         json.extend(br#","problems":"#);
         serde_json::to_writer(&mut json, &selection.problems)?;
@@ -79,7 +81,7 @@ pub(super) fn format(found: &Found) -> Option<&'static str> {
 ///
 /// # Errors
 /// No prompt has this name, or its file cannot be read as text.
-pub fn show(view: &View, command: &str) -> Result<Shown, Diagnostic> {
+pub fn show(view: &View, command: &str) -> Result<ShownFile, Diagnostic> {
     shown(&view.find(command)?)
 }
 
@@ -87,10 +89,10 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Diagnostic> {
 ///
 /// # Errors
 /// The file cannot be read as text.
-fn shown(found: &Found) -> Result<Shown, Diagnostic> {
+fn shown(found: &Found) -> Result<ShownFile, Diagnostic> {
     let text = found.text()?;
     let path = found.place().file.map(|file| file.display().to_string());
-    Ok(Shown {
+    Ok(ShownFile {
         name: found.name.to_string(),
         layer: found.layer,
         path,
@@ -104,9 +106,9 @@ fn shown(found: &Found) -> Result<Shown, Diagnostic> {
 ///
 /// # Errors
 /// Those of [`show`].
-pub fn file(view: &View, command: &str) -> Result<MarkedFile, Diagnostic> {
+pub fn file(view: &View, command: &str) -> Result<AnnotatedFile, Diagnostic> {
     let found = view.find(command)?;
-    let mut file = MarkedFile {
+    let mut file = AnnotatedFile {
         shown: shown(&found)?,
         fields: None,
         marks: Vec::new(),
@@ -151,8 +153,8 @@ pub(super) fn is_seen(view: &View, included: &Included) -> bool {
 }
 
 /// Returns the fields of the form with which a person calls a prompt.
-pub(super) fn fields(prompt: &Prompt) -> CallFields {
-    CallFields {
+pub(super) fn fields(prompt: &Prompt) -> FormFields {
+    FormFields {
         arguments: prompt.arguments.clone(),
         takes_input: prompt.takes_input(),
     }

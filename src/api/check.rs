@@ -2,7 +2,7 @@
 
 use super::build::fields;
 use super::explain::preview;
-use super::types::{CallRequest, Checked, Draft};
+use super::types::{CallRequest, Draft, DraftReport};
 use crate::library::{View, hunks};
 use crate::prompt::{Diagnostic, Kind, Name, Prompt};
 use crate::wording::quoted;
@@ -12,7 +12,7 @@ use crate::wording::quoted;
 ///
 /// # Errors
 /// The caller cannot have a prompt of this name, or there is no folder that it can be written to.
-pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnostic> {
+pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<DraftReport<'d>, Diagnostic> {
     let name = new_name(view, &draft.command)?;
     let found = view.draft(&name, &draft.file).ok_or_else(|| {
         Diagnostic::new(
@@ -21,7 +21,7 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
             "write `prompts = [\"DIR\"]` into the server's config.toml",
         )
     })?;
-    let mut checked = Checked {
+    let mut checked = DraftReport {
         path: found.place().shown,
         problems: found.check(),
         fields: None,

@@ -3,8 +3,8 @@
 use super::build::{format, is_seen, units};
 use super::call::with_unused_warnings;
 use super::types::{
-    CallRequest, Explanation, Given, Lengths, MeasuredLimit, PlaceholderUse, Preview, Range,
-    Shadowed,
+    ArgumentValue, CallRequest, ExpansionLength, Explanation, MeasuredLimit, PlaceholderCount,
+    Preview, Range, ShadowedPrompt,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
@@ -154,7 +154,7 @@ struct Layers {
     /// The layer of the prompt itself; `None` if it is a file in no folder of prompts.
     own: Option<Layer>,
     /// The prompts that it overrides.
-    shadowed: Vec<Shadowed>,
+    shadowed: Vec<ShadowedPrompt>,
 }
 
 /// Returns the layer of a prompt, and the prompts of its name that it overrides.
@@ -170,7 +170,7 @@ fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
     // The prompts after it are those that it overrides.
     let mut shadowed = Vec::new();
     for other in prompts {
-        shadowed.push(Shadowed {
+        shadowed.push(ShadowedPrompt {
             layer: other.layer,
             source: other.place().shown,
         });
@@ -210,10 +210,10 @@ fn takes_rest_of_text(prompt: &Prompt) -> bool {
     !prompt.arguments.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words()
 }
 
-fn given_values(arguments: &[Bound<'_>]) -> Vec<Given> {
+fn given_values(arguments: &[Bound<'_>]) -> Vec<ArgumentValue> {
     let mut values = Vec::with_capacity(arguments.len());
     for bound in arguments {
-        values.push(Given {
+        values.push(ArgumentValue {
             name: bound.name.to_owned(),
             value: bound.value.to_string(),
             from: bound.origin,
@@ -255,8 +255,8 @@ fn input_place(prompt: &Prompt) -> Option<&'static str> {
 
 /// Returns one entry for each name that the prompt has placeholders for, in the order of the text:
 /// how many there are, and whether their value is empty.
-fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderUse> {
-    let mut all: Vec<PlaceholderUse> = Vec::new();
+fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderCount> {
+    let mut all: Vec<PlaceholderCount> = Vec::new();
     for message in &prompt.messages {
         for placeholder in message.placeholders() {
             let name = &placeholder.name;
@@ -264,7 +264,7 @@ fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderUse> {
                 known.count += 1;
                 continue;
             }
-            all.push(PlaceholderUse {
+            all.push(PlaceholderCount {
                 name: name.clone(),
                 count: 1,
                 is_empty: binding.value(name).as_str().is_empty(),
@@ -277,7 +277,7 @@ fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderUse> {
 
 /// Returns the length of an expansion, and how much of it each agent shows. The limits were
 /// measured; `docs/clients` and `docs/hook.md` say how.
-fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> Lengths {
+fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionLength {
     let mut limits = Vec::new();
     for agent in AGENTS {
         limits.extend(tool_limit(agent, expansion));
@@ -286,7 +286,7 @@ fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> Lengths {
             limits.extend(hook_limit(agent, &context));
         }
     }
-    Lengths {
+    ExpansionLength {
         bytes: expansion.len(),
         characters: expansion.chars().count(),
         limits,

@@ -71,7 +71,7 @@ pub struct Draft {
 
 /// A prompt in a list.
 #[derive(Debug, Clone, Serialize)]
-pub struct Listed {
+pub struct ListRow {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -102,7 +102,7 @@ pub struct Listed {
 
 /// The file of a prompt.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shown {
+pub struct ShownFile {
     pub name: String,
     pub layer: Layer,
     /// Absent for a built-in prompt.
@@ -138,7 +138,7 @@ pub struct Explanation {
     pub source: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub includes: Vec<String>,
-    pub shadows: Vec<Shadowed>,
+    pub shadows: Vec<ShadowedPrompt>,
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<String>,
@@ -147,11 +147,11 @@ pub struct Explanation {
     pub messages: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
-    pub arguments: Vec<Given>,
+    pub arguments: Vec<ArgumentValue>,
     /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    pub placeholders: Vec<PlaceholderUse>,
+    pub placeholders: Vec<PlaceholderCount>,
     /// What looks like a placeholder and is not one.
     #[serde(rename = "left")]
     pub unexpanded: Vec<Unexpanded>,
@@ -161,7 +161,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expansion: Option<Lengths>,
+    pub expansion: Option<ExpansionLength>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The warnings of `check`.
@@ -177,14 +177,14 @@ pub struct Explanation {
 
 /// A prompt that is overridden by another one of the same name.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shadowed {
+pub struct ShadowedPrompt {
     pub layer: Layer,
     pub source: String,
 }
 
 /// The value of an argument.
 #[derive(Debug, Clone, Serialize)]
-pub struct Given {
+pub struct ArgumentValue {
     pub name: String,
     pub value: String,
     pub from: Origin,
@@ -192,7 +192,7 @@ pub struct Given {
 
 /// The placeholders of one name.
 #[derive(Debug, Clone, Serialize)]
-pub struct PlaceholderUse {
+pub struct PlaceholderCount {
     pub name: String,
     pub count: usize,
     /// Whether the value is empty.
@@ -204,7 +204,7 @@ pub struct PlaceholderUse {
 
 /// The length of an expansion.
 #[derive(Debug, Clone, Serialize)]
-pub struct Lengths {
+pub struct ExpansionLength {
     pub bytes: usize,
     pub characters: usize,
     pub limits: Vec<MeasuredLimit>,
@@ -229,18 +229,18 @@ pub struct MeasuredLimit {
 
 /// What a call of a prompt needs.
 #[derive(Debug, Clone, Serialize)]
-pub struct CallFields {
+pub struct FormFields {
     pub arguments: Vec<Argument>,
     pub takes_input: bool,
 }
 
 /// The file of a prompt with its placeholders marked, and what a call needs, unless it is broken.
 #[derive(Debug, Clone, Serialize)]
-pub struct MarkedFile {
+pub struct AnnotatedFile {
     #[serde(flatten)]
-    pub shown: Shown,
+    pub shown: ShownFile,
     #[serde(flatten)]
-    pub fields: Option<CallFields>,
+    pub fields: Option<FormFields>,
     pub marks: Vec<Range>,
     /// What the file includes, so that it can be expanded elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -282,13 +282,13 @@ pub struct Preview {
 
 /// What is found in a [`Draft`].
 #[derive(Debug, Clone, Serialize)]
-pub struct Checked<'d> {
+pub struct DraftReport<'d> {
     /// The path that the file has, or would have.
     pub path: String,
     pub problems: Vec<Diagnostic>,
     /// `None` if the file would be broken, as is `preview`.
     #[serde(flatten)]
-    pub fields: Option<CallFields>,
+    pub fields: Option<FormFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Preview>,
     /// From the current file to the text.

@@ -402,7 +402,7 @@ fn load_or_fail<'s>(
 fn get_list_of_team(source: &PromptSource, reporter: &Reporter) {
     #[cfg(feature = "openapi")]
     if let Some(team) = &source.settings.team
-        && let Err(problem) = team.get_first_list()
+        && let Err(problem) = team.fetch_first_list()
     {
         reporter.warn(&problem.to_string());
     }

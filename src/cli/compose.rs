@@ -11,7 +11,7 @@ use super::text_editor;
 use crate::agents::Agent;
 use crate::api::{CallRequest, ExpandedPrompt};
 use crate::hook::{self, InvocationForm};
-use crate::library::{View, read_regular, replace};
+use crate::library::{View, read_regular, replace_if_unchanged};
 use crate::prompt::MAX_FILE;
 use crate::wording::all_of;
 use anyhow::{Context, ensure};
@@ -130,7 +130,8 @@ impl Compose {
     /// Replaces the draft, if it is still what was read.
     fn replace_draft(&self, old: &[u8], text: &str) -> anyhow::Result<()> {
         let text = text.trim_end_matches('\n'); // opencode would send a newline at the end
-        let is_replaced = replace(&self.file, old, text).context("the draft cannot be written")?;
+        let is_replaced =
+            replace_if_unchanged(&self.file, old, text).context("the draft cannot be written")?;
         ensure!(
             is_replaced,
             "another program has changed the draft meanwhile"

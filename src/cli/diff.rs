@@ -31,7 +31,7 @@ impl Diff {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;
-        let name = editor.resolve(&self.name)?;
+        let name = editor.resolve_name(&self.name)?;
         let versions = editor.history(&name)?;
         let current = current_revision(&versions);
         let old = match &self.revision {

@@ -5,7 +5,9 @@ use super::path;
 use super::source_options::PromptSource;
 use super::stored::{self, NewText};
 use super::text_editor::{self, Ended};
-use crate::library::{Caller, Found, Layer, Library, View, create_prompt_file, delete_unchanged};
+use crate::library::{
+    Caller, Found, Layer, Library, View, create_prompt_file, delete_if_unchanged,
+};
 use crate::prompt::{Diagnostic, Format, Kind, Name, Revision, Severity};
 use crate::wording::in_backticks;
 use anyhow::{Context, anyhow, bail};
@@ -114,9 +116,9 @@ fn edit_in_store(
     found: &Found,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
-    let editor = library.editor_of(layer, &Caller::local())?;
+    let editor = library.editor_for_layer(layer, &Caller::local())?;
     let text = found.text()?;
-    let is_in_store = editor.in_store(&found.name).is_some();
+    let is_in_store = editor.find_in_store(&found.name).is_some();
     let new = NewText {
         name: &found.name,
         expected: is_in_store.then(|| Revision::of(text.as_bytes())),
@@ -152,14 +154,14 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
     } else {
         Layer::USER
     };
-    let Ok(editor) = library.editor_of(layer, &Caller::local()) else {
+    let Ok(editor) = library.editor_for_layer(layer, &Caller::local()) else {
         return Ok(());
     };
-    let Some(own) = editor.in_store(&found.name) else {
+    let Some(own) = editor.find_in_store(&found.name) else {
         return Ok(());
     };
     if own.is_in(file) {
-        editor.record_current(found)?;
+        editor.record_current_text(found)?;
     }
     Ok(())
 }
@@ -209,7 +211,7 @@ fn edit_copy(
     let file = create_prompt_file(&source.folder_of_new(library)?, &found.name, &text)?;
     let status = text_editor::open(&file, reporter)
         .and_then(|ended| check_edited(library, &file, ended, reporter));
-    let is_unchanged = delete_unchanged(&file, &text)
+    let is_unchanged = delete_if_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {
         status?;

@@ -32,7 +32,7 @@ impl HistoryCommand {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;
-        let name = editor.resolve(&self.name)?;
+        let name = editor.resolve_name(&self.name)?;
         let versions = editor.history(&name)?;
         if self.json {
             return output::print_json(&json!({ "name": name, "versions": versions }));
@@ -63,12 +63,12 @@ pub(super) fn editor_for<'l>(
 ) -> anyhow::Result<Editor<'l>> {
     let caller = Caller::local();
     if source.project {
-        return Ok(library.editor_of(Layer::PROJECT, &caller)?);
+        return Ok(library.editor_for_layer(Layer::PROJECT, &caller)?);
     }
-    let own = library.editor_of(Layer::USER, &caller)?;
-    if own.resolve(name).is_err()
-        && let Ok(team) = library.editor_of(Layer::TEAM, &caller)
-        && team.resolve(name).is_ok()
+    let own = library.editor_for_layer(Layer::USER, &caller)?;
+    if own.resolve_name(name).is_err()
+        && let Ok(team) = library.editor_for_layer(Layer::TEAM, &caller)
+        && team.resolve_name(name).is_ok()
     {
         return Ok(team);
     }

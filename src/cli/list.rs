@@ -3,7 +3,7 @@
 
 use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
 use super::source_options::PromptSource;
-use crate::api::{self, BUILT_IN, ListFilter, Listed};
+use crate::api::{self, BUILT_IN, ListFilter, ListRow};
 use crate::library::Library;
 use crate::prompt::Diagnostic;
 use crate::wording::visible;
@@ -64,7 +64,7 @@ impl List {
             let json = String::from_utf8(api::list_json(&mut list)?)?;
             return output::print_json(&RawValue::from_string(json)?);
         }
-        let prompts: Vec<Listed> = api::listed(&mut list).collect();
+        let prompts: Vec<ListRow> = api::list_rows(&mut list).collect();
         let problems = list.problems;
         match output::terminal_width() {
             None => {
@@ -115,7 +115,7 @@ impl List {
 
     /// Returns one line for each prompt, for scripts, with tabs between name, description, layer,
     /// tags, usage and, with --long, the file.
-    fn lines(&self, prompts: &[Listed]) -> String {
+    fn lines(&self, prompts: &[ListRow]) -> String {
         let mut text = String::new();
         for prompt in prompts {
             let tags: Vec<String> = prompt.tags.iter().map(|tag| one_line(tag)).collect();
@@ -139,7 +139,7 @@ impl List {
 
     /// Returns the page for people: the prompts of each layer and group, the user's own first, and
     /// below them the problems. Nothing is cut off.
-    fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> Styled {
+    fn page(&self, prompts: &[ListRow], problems: &[Diagnostic], columns: usize) -> Styled {
         let mut page = Styled::default();
         for (layer, heading) in HEADINGS {
             let mut groups: BTreeMap<String, Vec<LabeledRow>> = BTreeMap::new();
@@ -165,7 +165,7 @@ impl List {
     }
 
     /// Returns the row of a prompt: its name; title and description, usage, tags and file.
-    fn row(&self, prompt: &Listed) -> LabeledRow {
+    fn row(&self, prompt: &ListRow) -> LabeledRow {
         let title = prompt.title.as_deref();
         let about = without_name(&prompt.name, [title, Some(&*prompt.description)]);
         let mut tags = Vec::new();
@@ -193,7 +193,7 @@ impl List {
 #[cfg(feature = "openapi")]
 fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
     if let Some(team) = &source.settings.team {
-        reporter.note_if_any(team.why_absent());
+        reporter.note_if_any(team.outage_message());
     }
 }
 
@@ -224,7 +224,7 @@ pub(super) fn without_name(name: &str, texts: [Option<&str>; 2]) -> String {
 }
 
 /// Returns the pack and the format of a prompt, as they follow its layer: ` (claude)`.
-fn group(prompt: &Listed) -> String {
+fn group(prompt: &ListRow) -> String {
     let mut parts = Vec::new();
     parts.extend(prompt.pack.as_deref());
     parts.extend(prompt.format);

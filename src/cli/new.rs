@@ -10,7 +10,7 @@ use super::text_editor::{self, Ended};
 use super::{rm, stdin};
 use crate::library::{
     Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create_prompt_file, create_with_folders,
-    delete_unchanged,
+    delete_if_unchanged,
 };
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::whole_file::FileAccess;
@@ -73,11 +73,11 @@ impl New {
         let name = Name::for_new_file(&self.name).map_err(|error| anyhow!(error))?;
         let name = library.view().stored_spelling(name);
         if self.team {
-            let editor = library.editor_of(Layer::TEAM, &Caller::local())?;
+            let editor = library.editor_for_layer(Layer::TEAM, &Caller::local())?;
             return self.create_in_store(&editor, &name, reporter);
         }
         if source.has_store && self.dir.is_none() {
-            let editor = library.editor_of(Layer::USER, &Caller::local())?;
+            let editor = library.editor_for_layer(Layer::USER, &Caller::local())?;
             return self.create_in_store(&editor, &name, reporter);
         }
         self.create_in_folder(source, &library, &name, reporter)
@@ -200,7 +200,7 @@ impl New {
         let path = &new_file.path;
         let reporter = new_file.reporter;
         let ended = text_editor::open(path, reporter);
-        if new_file.draft.is_template && delete_unchanged(path, &new_file.draft.text)? {
+        if new_file.draft.is_template && delete_if_unchanged(path, &new_file.draft.text)? {
             return self.report_unchanged_template(path, ended, reporter);
         }
         self.create_tests_and_print(new_file)?;

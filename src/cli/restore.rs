@@ -31,7 +31,7 @@ impl Restore {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;
-        let name = editor.resolve(&self.name)?;
+        let name = editor.resolve_name(&self.name)?;
         let versions = editor.history(&name)?;
         let current = current_revision(&versions);
         let target = match &self.revision {
@@ -40,7 +40,7 @@ impl Restore {
         };
         let written = editor.restore(&name, current, target, &Authorship::default())?;
         let restored = editor
-            .in_store(&name)
+            .find_in_store(&name)
             .with_context(|| format!("{} was deleted just now", in_backticks(&name)))?;
         let is_changed = current != Some(written.revision);
         let file = restored.place().path();

@@ -111,7 +111,7 @@ impl OwnPrompt<'_> {
         let tests = editor.view().test_file(found);
         editor.delete(name, revision, &Authorship::default())?;
         removed.push(found.place().path());
-        if editor.in_store(name).is_none() {
+        if editor.find_in_store(name).is_none() {
             let restore = format!("prompt-expander restore {name}{}", project_option(found));
             let mut result = "it back";
             if let Some(tests) = tests {
@@ -167,8 +167,8 @@ fn project_option(found: &Found) -> &'static str {
 
 /// Returns the prompt of exactly this name in the folder that is written to.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
-    let name = editor.resolve(typed)?;
-    editor.in_store(&name).with_context(|| {
+    let name = editor.resolve_name(typed)?;
+    editor.find_in_store(&name).with_context(|| {
         format!(
             "{} was deleted; `prompt-expander restore {name}` brings it back",
             in_backticks(&name)

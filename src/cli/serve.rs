@@ -8,7 +8,7 @@ pub(super) mod options;
 use super::append;
 use super::output::{self, Escaping, Reporter};
 use super::source_options::PromptSource;
-use crate::library::{Library, VERSIONS};
+use crate::library::{DEFAULT_MAX_VERSIONS, Library};
 use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
 use crate::transport::{Tap, stdio};
 use crate::wording::without_password;
@@ -90,11 +90,11 @@ impl Serve {
     /// Returns the library to serve, which keeps as many earlier versions as --history says. Starts
     /// to keep the prompts of the team up to date.
     fn library(&self, source: &PromptSource) -> Arc<Library> {
-        let versions = self.history.unwrap_or(VERSIONS);
+        let versions = self.history.unwrap_or(DEFAULT_MAX_VERSIONS);
         let library = Arc::new(source.library().with_history(versions));
         #[cfg(feature = "openapi")]
         if let Some(team) = &source.settings.team {
-            team.follow(&library);
+            team.start_refreshing(&library);
         }
         library
     }

@@ -396,7 +396,7 @@ impl PromptSource {
     pub(super) fn changes_to_note(&self) -> Option<String> {
         let trust = self.trust_for_project()?;
         let changed = self.library().view().changed_in_project()?;
-        let is_new = trust.is_new_for_terminal(&changed.root, &changed.texts);
+        let is_new = trust.record_announcement(&changed.root, &changed.texts);
         is_new.then(|| changed.hint())
     }
 

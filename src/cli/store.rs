@@ -10,7 +10,7 @@ use super::database::StoreOptions;
 use super::diff::print_diff;
 use super::output::{self, Reporter, shown};
 use super::source_options::{PromptSource, absolute};
-use crate::library::{Reach, create_with_folders, replace};
+use crate::library::{Reach, create_with_folders, replace_if_unchanged};
 use crate::prompt::Diagnostic;
 use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};
 use crate::whole_file::FileAccess;
@@ -394,7 +394,7 @@ fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
     let Some(old) = &change.old else {
         return Ok(create_with_folders(&file, text, FileAccess::Shared)?);
     };
-    let is_written = replace(&file, old.as_bytes(), text)?;
+    let is_written = replace_if_unchanged(&file, old.as_bytes(), text)?;
     ensure!(is_written, "{changed}");
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn write(
         None => editor.create(new.name, new.text, &authorship)?,
     };
     reporter.warn_all(change.warnings);
-    let prompt = editor.in_store(new.name);
+    let prompt = editor.find_in_store(new.name);
     Ok(prompt.map(|found| found.place().path()).unwrap_or_default())
 }
 

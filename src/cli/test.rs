@@ -5,7 +5,7 @@ use super::diff::colored;
 use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source_options::{PromptSource, absolute};
 use crate::agents::Agent;
-use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace};
+use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace_if_unchanged};
 use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};
 use crate::wording::{count, in_backticks, printable, quoted, thousands};
 use anyhow::bail;
@@ -296,7 +296,7 @@ fn write_texts(
             "use `--- contains` instead of long texts",
         ));
     }
-    match replace(&file.path, &loaded.bytes, &text) {
+    match replace_if_unchanged(&file.path, &loaded.bytes, &text) {
         Ok(true) => Ok(()),
         Ok(false) => Err(write_error(
             file,

@@ -5,7 +5,7 @@ use super::review::{self, Review, ReviewedText};
 use super::source_options::{PromptSource, absolute};
 use super::{config, path, user_folders};
 use crate::library::{Found, Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
-use crate::sources::{self, main_repository, texts_of};
+use crate::sources::{self, main_repository, project_texts};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
@@ -52,14 +52,14 @@ impl TrustTarget {
 
     /// Returns the texts that the user was not shown yet, to review them.
     fn review(&self, trust: &sources::Trust, view: &View, texts: &[ProjectText]) -> Review {
-        let shown_texts = trust.shown_of(self.repository());
+        let shown_texts = trust.shown_texts(self.repository());
         let mut review = Review::default();
         for text in texts {
             if text.is_in(&shown_texts) {
                 review.unchanged += 1;
                 continue;
             }
-            let before = trust.last_shown(self.repository(), &text.path);
+            let before = trust.last_shown_text(self.repository(), &text.path);
             add_to_review(&mut review, view, text, &before.unwrap_or_default());
         }
         review
@@ -144,11 +144,11 @@ impl TrustCommand {
         let view = source.library_at(Some(root)).view();
         let mut prompts = view.list().found;
         prompts.retain(|found| found.layer.is_project());
-        let texts = texts_of(root, &prompts);
+        let texts = project_texts(root, &prompts);
         let review = target.review(&trust, &view, &texts);
         let is_trusted = target.main.is_some() || trusted.iter().any(|known| known == root_text);
         let repository = target.repository();
-        if is_trusted && review.is_empty() && trust.shown_of(repository).is_kept {
+        if is_trusted && review.is_empty() && trust.shown_texts(repository).was_recorded {
             return Ok(format!(
                 "{} is already trusted, and has no new texts",
                 shown(root)
@@ -157,7 +157,7 @@ impl TrustCommand {
         if !self.is_accepted(&review, root, reporter)? {
             return Ok("nothing was changed".to_owned());
         }
-        trust.keep(repository, &texts)?;
+        trust.record_shown(repository, &texts)?;
         if !is_trusted {
             trusted.push(root_text.to_owned());
             config::set_trusted(settings, trusted)?;

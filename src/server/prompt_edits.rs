@@ -6,7 +6,7 @@
 use super::context::Context;
 use super::failure::Failure;
 use crate::jsonrpc::read_even_if_null;
-use crate::library::Written;
+use crate::library::CompletedWrite;
 use crate::prompt::{Argument, Fields, Revision, Role, with_fields};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value,
 }
 
 /// Returns the result of an edit, with a message such as `Created prompt: review`.
-fn edit_result(verb: &str, written: &Written, warnings: Vec<String>) -> Value {
+fn edit_result(verb: &str, written: &CompletedWrite, warnings: Vec<String>) -> Value {
     let message = format!("{verb} prompt: {}", written.name);
     let result = json!({ "success": true, "message": message, "revision": written.revision });
     with_warnings(result, warnings)
@@ -114,7 +114,7 @@ pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
 }
 
 /// Returns the warnings about a written file, each with its position.
-pub(super) fn warnings(written: &Written) -> Vec<String> {
+pub(super) fn warnings(written: &CompletedWrite) -> Vec<String> {
     let mut warnings = Vec::new();
     for warning in &written.warnings {
         let mut warning = warning.clone();

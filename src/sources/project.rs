@@ -392,8 +392,8 @@ impl ProjectPrompts for Project {
         let trusted =
             candidates.find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
         let root = &trusted.folder;
-        let shown = trust.shown_of(root);
-        let mut texts = texts_of(root, &list());
+        let shown = trust.shown_texts(root);
+        let mut texts = project_texts(root, &list());
         texts.retain(|text| !text.is_in(&shown));
         if texts.is_empty() {
             return None;
@@ -401,7 +401,7 @@ impl ProjectPrompts for Project {
         Some(ChangedTexts {
             root: root.clone(),
             texts,
-            was_ever_shown: shown.is_kept,
+            was_ever_shown: shown.was_recorded,
         })
     }
 }
@@ -455,7 +455,7 @@ fn is_searched(folder: &Path, from: &Path, home: Option<&Path>) -> bool {
 
 /// Returns the texts that an agent may get of the prompts of a project with this root: their files,
 /// and those that they include and attach. Sorted by path.
-pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
+pub(crate) fn project_texts(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
     let mut texts = BTreeMap::new();
     for found in prompts {
         let Some(file) = found.place().file else {

@@ -31,7 +31,7 @@ pub(crate) struct ShownTexts {
     /// The hash of the text that was last shown with each path.
     pub(super) last: BTreeMap<String, String>,
     /// Whether anything was ever kept: older versions kept nothing.
-    pub(crate) is_kept: bool,
+    pub(crate) was_recorded: bool,
 }
 
 /// A linked worktree, which serves only the texts that were shown.
@@ -83,7 +83,7 @@ impl ShownTexts {
     /// last one is the version with which a new text is compared.
     pub(super) fn parse(text: &str) -> ShownTexts {
         let mut shown = ShownTexts {
-            is_kept: true,
+            was_recorded: true,
             ..ShownTexts::default()
         };
         for line in text.lines() {

@@ -13,7 +13,8 @@ mod prompt_list;
 
 use crate::library::{
     About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
-    PromptFile, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest, conflict,
+    PromptFile, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest,
+    conflict_error,
 };
 use crate::prompt::{
     Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
@@ -65,7 +66,7 @@ impl TeamLayer {
         let current = Revision::of(text.as_bytes());
         if write.expected != Some(current) {
             _ = self.team.refresh(ANSWER_WITHIN); // so that the next try knows the new text
-            return Err(conflict(write.name, Some(current)));
+            return Err(conflict_error(write.name, Some(current)));
         }
         let created = self.write(&WriteRequest {
             name: new_name,

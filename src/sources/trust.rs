@@ -6,7 +6,7 @@
 //! the files of another branch: of these, the texts that were shown are served.
 
 use super::shown::{SHOWN, ShownRecords, ShownTexts, shown_line};
-use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, failed, read_regular};
+use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, file_error, read_regular};
 use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::is_hex;
@@ -96,13 +96,13 @@ impl Trust {
     }
 
     /// Returns what was shown of the repository with this root.
-    pub(crate) fn shown_of(&self, root: &Path) -> Arc<ShownTexts> {
+    pub(crate) fn shown_texts(&self, root: &Path) -> Arc<ShownTexts> {
         self.records.of(root)
     }
 
     /// Returns the text that was last shown with this path.
-    pub(crate) fn last_shown(&self, root: &Path, path: &str) -> Option<String> {
-        let shown = self.shown_of(root);
+    pub(crate) fn last_shown_text(&self, root: &Path, path: &str) -> Option<String> {
+        let shown = self.shown_texts(root);
         let copy = self.records.record(root)?.join(shown.last.get(path)?);
         fs::read_to_string(copy).ok()
     }
@@ -114,7 +114,11 @@ impl Trust {
     ///
     /// # Errors
     /// The records cannot be written.
-    pub(crate) fn keep(&self, root: &Path, texts: &[ProjectText]) -> Result<(), Diagnostic> {
+    pub(crate) fn record_shown(
+        &self,
+        root: &Path,
+        texts: &[ProjectText],
+    ) -> Result<(), Diagnostic> {
         let Some(record) = self.records.record(root) else {
             return Ok(());
         };
@@ -141,7 +145,7 @@ impl Trust {
 
     /// Records that a terminal is told about these changed texts. Returns `false` if it was told
     /// before.
-    pub(crate) fn is_new_for_terminal(&self, root: &Path, changed: &[ProjectText]) -> bool {
+    pub(crate) fn record_announcement(&self, root: &Path, changed: &[ProjectText]) -> bool {
         let Some(record) = self.records.record(root) else {
             return false;
         };
@@ -191,7 +195,7 @@ fn remove_old_copies(record: &Path, shown: &ShownTexts) {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, FileAccess::Private)
         .and_then(PendingFile::replace)
-        .map_err(|error| failed(path, &error))
+        .map_err(|error| file_error(path, &error))
 }
 
 /// Returns the root of the repository that a linked worktree belongs to.
@@ -246,13 +250,13 @@ mod tests {
         write(&record.join(SHOWN), earlier.as_bytes()).unwrap();
         for last in ["One", "Two", "One"] {
             let texts = [text("a.md", last), text("b.md", "B")];
-            trust.keep(root, &texts).unwrap();
-            assert_eq!(trust.last_shown(root, "a.md").as_deref(), Some(last));
+            trust.record_shown(root, &texts).unwrap();
+            assert_eq!(trust.last_shown_text(root, "a.md").as_deref(), Some(last));
         }
         let list = fs::read_to_string(record.join(SHOWN)).unwrap();
         // The first line has made room for "Two", which a worktree may have.
         assert_eq!(list.lines().count(), MAX_EARLIER + 2);
-        let shown = trust.shown_of(root);
+        let shown = trust.shown_texts(root);
         assert!(!shown.has("0 x.md") && text("a.md", "Two").is_in(&shown));
         // The list, and a copy of each text.
         assert_eq!(fs::read_dir(&record).unwrap().count(), 3);

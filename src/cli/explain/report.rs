@@ -1,6 +1,6 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
-use crate::api::{BUILT_IN, Explanation, Given, MeasuredLimit, PlaceholderUse};
+use crate::api::{ArgumentValue, BUILT_IN, Explanation, MeasuredLimit, PlaceholderCount};
 use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
 use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
@@ -97,7 +97,7 @@ fn arguments(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-fn argument(given: &Given) -> LabeledRow {
+fn argument(given: &ArgumentValue) -> LabeledRow {
     let origin = match given.from {
         Origin::Omitted => return row(&given.name, "(not given: empty)"),
         Origin::Missing => return styled_row(ERROR, &given.name, "(missing)"),
@@ -117,7 +117,7 @@ fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
     if let Some(place) = &explanation.input_place {
         rows.push(row("filled", format!("none: the input {place}")));
     } else if explanation.expansion.is_some() {
-        let (empty, filled): (Vec<&PlaceholderUse>, Vec<&PlaceholderUse>) = explanation
+        let (empty, filled): (Vec<&PlaceholderCount>, Vec<&PlaceholderCount>) = explanation
             .placeholders
             .iter()
             .partition(|placeholder| placeholder.is_empty);
@@ -134,7 +134,7 @@ fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
 }
 
 /// Returns placeholders as one text: `{{options}} (2 times), {{criteria}}`.
-fn list_placeholders(placeholders: &[&PlaceholderUse]) -> String {
+fn list_placeholders(placeholders: &[&PlaceholderCount]) -> String {
     let mut texts = Vec::new();
     for placeholder in placeholders {
         let mut text = cut(&placeholder.written);

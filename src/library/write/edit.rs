@@ -24,7 +24,7 @@ const MAX_DIFF_LINES: usize = 40;
 
 /// A write that was carried out.
 #[derive(Debug, Clone, Serialize)]
-pub struct Written {
+pub struct CompletedWrite {
     /// The name of the prompt.
     #[serde(rename = "command")]
     pub name: Name,
@@ -37,7 +37,7 @@ pub struct Written {
 
 /// A prompt's file at one moment.
 #[derive(Debug, Clone)]
-pub struct Current {
+pub struct CurrentPrompt {
     /// The name of the prompt.
     pub name: Name,
     /// The revision of its text.
@@ -79,14 +79,18 @@ impl Library {
     /// # Errors
     /// There is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
-        self.editor_of(Layer::USER, caller)
+        self.editor_for_layer(Layer::USER, caller)
     }
 
     /// Returns an editor of the prompts of a layer: the user's, the project's or the team's.
     ///
     /// # Errors
     /// The layer has no folder to write to, or there is no team.
-    pub fn editor_of(&self, layer: Layer, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
+    pub fn editor_for_layer(
+        &self,
+        layer: Layer,
+        caller: &Caller,
+    ) -> Result<Editor<'_>, Diagnostic> {
         let store = self.store(layer).ok_or_else(|| no_store(layer))??;
         Ok(Editor {
             library: self,
@@ -119,13 +123,18 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
-    pub fn create(&self, name: &str, text: &str, by: &Authorship) -> Result<Written, Diagnostic> {
+    pub fn create(
+        &self,
+        name: &str,
+        text: &str,
+        by: &Authorship,
+    ) -> Result<CompletedWrite, Diagnostic> {
         let name = Name::for_new_file(name)
             .map_err(|message| Diagnostic::new(Kind::BadName, message, ""))?;
         self.check_prefix(&name)?;
         // The name may be that of a prompt in another spelling.
         let existing_name = self.view.stored_spelling(name.clone());
-        if existing_name != name && self.in_store(&existing_name).is_some() {
+        if existing_name != name && self.find_in_store(&existing_name).is_some() {
             return Err(name_is_taken(&existing_name));
         }
         let warnings = self.check(&name, text)?;
@@ -143,8 +152,8 @@ impl Editor<'_> {
         expected: Revision,
         text: &str,
         by: &Authorship,
-    ) -> Result<Written, Diagnostic> {
-        let name = self.resolve(name)?;
+    ) -> Result<CompletedWrite, Diagnostic> {
+        let name = self.resolve_name(name)?;
         let warnings = self.check(&name, text)?;
         let action = WriteAction::SetText(text);
         self.write_text(&name, Some(expected), action, by, warnings)
@@ -160,10 +169,10 @@ impl Editor<'_> {
         name: &str,
         expected: Revision,
         by: &Authorship,
-    ) -> Result<Written, Diagnostic> {
-        let name = self.resolve(name)?;
+    ) -> Result<CompletedWrite, Diagnostic> {
+        let name = self.resolve_name(name)?;
         let revision = self.write(&name, Some(expected), WriteAction::Delete, by)?;
-        Ok(Written {
+        Ok(CompletedWrite {
             name,
             revision,
             warnings: Vec::new(),
@@ -186,8 +195,8 @@ impl Editor<'_> {
         expected: Option<Revision>,
         to: Option<Revision>,
         by: &Authorship,
-    ) -> Result<Written, Diagnostic> {
-        let name = self.resolve(name)?;
+    ) -> Result<CompletedWrite, Diagnostic> {
+        let name = self.resolve_name(name)?;
         let text = match to {
             Some(revision) => self.version(&name, revision)?,
             None => {
@@ -211,12 +220,12 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt, or its file cannot be read.
-    pub fn current(&self, name: &str) -> Result<Current, Diagnostic> {
+    pub fn current(&self, name: &str) -> Result<CurrentPrompt, Diagnostic> {
         let Some(found) = self.view.find_exactly(name) else {
             return Err(self.no_such_prompt(name));
         };
         let file = found.text()?;
-        Ok(Current {
+        Ok(CurrentPrompt {
             name: found.name.clone(),
             revision: Revision::of(file.as_bytes()),
             file,
@@ -226,11 +235,11 @@ impl Editor<'_> {
 
     /// Returns the revision of the prompt with this name, if the store has one.
     fn current_revision(&self, name: &Name) -> Option<Revision> {
-        self.in_store(name)?.info().revision
+        self.find_in_store(name)?.info().revision
     }
 
     /// Returns the prompt with this name, if the store has one.
-    pub fn in_store(&self, name: &Name) -> Option<Found> {
+    pub fn find_in_store(&self, name: &Name) -> Option<Found> {
         let mut prompts = self.view.all(name).into_iter();
         prompts.find(|found| self.is_in_store(found))
     }
@@ -253,7 +262,7 @@ impl Editor<'_> {
     /// # Errors
     /// Neither the store nor its history has such a prompt, or they cannot be read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, Diagnostic> {
-        self.store.history(&self.resolve(name)?)
+        self.store.history(&self.resolve_name(name)?)
     }
 
     /// Returns the text of the version of a prompt that has this revision. It may be the current
@@ -262,7 +271,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such version, or it cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, Diagnostic> {
-        let name = self.resolve(name)?;
+        let name = self.resolve_name(name)?;
         self.store.version(&name, revision)?.ok_or_else(|| {
             let message = format!(
                 "the history of {} has no version {revision}",
@@ -284,7 +293,7 @@ impl Editor<'_> {
         name: &str,
         current: Option<Revision>,
     ) -> Result<VersionText, Diagnostic> {
-        let name = self.resolve(name)?;
+        let name = self.resolve_name(name)?;
         for version in self.store.history(&name)? {
             let revision = version.revision;
             if version.operation == Operation::Delete || Some(revision) == current {
@@ -307,7 +316,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// It cannot be read, or the history cannot be written.
-    pub fn record_current(&self, found: &Found) -> Result<(), Diagnostic> {
+    pub fn record_current_text(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
         // A store that is given the same text again only adds it to the history.
@@ -330,7 +339,8 @@ impl Editor<'_> {
         };
         let revision = from.info().revision;
         self.write(&from.name, revision, WriteAction::Rename(to), &by)?;
-        self.in_store(to).ok_or_else(|| self.no_such_prompt(to))
+        self.find_in_store(to)
+            .ok_or_else(|| self.no_such_prompt(to))
     }
 
     /// Deletes the test file of a prompt that was deleted.
@@ -371,15 +381,15 @@ impl Editor<'_> {
         action: WriteAction<'_>,
         by: &Authorship,
         mut warnings: Vec<Diagnostic>,
-    ) -> Result<Written, Diagnostic> {
+    ) -> Result<CompletedWrite, Diagnostic> {
         let revision = self.write(name, expected, action, by)?;
-        let prompt = self.in_store(name);
+        let prompt = self.find_in_store(name);
         if self.layer == Layer::TEAM {
             // Only the team's server can check the text, and it has done so now.
             warnings = prompt.as_ref().map_or(Vec::new(), |prompt| prompt.check());
         }
         warnings.extend(prompt.and_then(|prompt| self.overridden_warning(&prompt)));
-        Ok(Written {
+        Ok(CompletedWrite {
             name: name.clone(),
             revision,
             warnings,
@@ -436,7 +446,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// Neither the store nor its history has such a prompt.
-    pub fn resolve(&self, typed: &str) -> Result<Name, Diagnostic> {
+    pub fn resolve_name(&self, typed: &str) -> Result<Name, Diagnostic> {
         let mut names = Vec::new();
         for spelling in spellings(typed) {
             if let Ok(name) = Name::new(&spelling)
@@ -445,7 +455,7 @@ impl Editor<'_> {
                 names.push(name);
             }
         }
-        if let Some(name) = names.iter().find(|name| self.in_store(name).is_some()) {
+        if let Some(name) = names.iter().find(|name| self.find_in_store(name).is_some()) {
             return Ok(name.clone());
         }
         for name in &names {
@@ -514,7 +524,7 @@ impl Editor<'_> {
     /// longer has the text that the caller has read, the diff is from the current text to the one
     /// that the caller would write.
     fn conflict_diff(&self, request: &WriteRequest<'_>, expected: Revision) -> String {
-        let prompt = self.in_store(request.name);
+        let prompt = self.find_in_store(request.name);
         let current = prompt.and_then(|found| found.text().ok());
         let current = current.unwrap_or_default();
         if let Ok(Some(original)) = self.store.version(request.name, expected) {

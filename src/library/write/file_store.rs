@@ -12,7 +12,7 @@
 //! So each text that was ever in the file is in the history or in the file, and what is
 //! acknowledged is in both.
 
-use super::history::{History, Operation, Version, failed};
+use super::history::{History, Operation, Version, file_error};
 use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::open::read_regular;
@@ -130,25 +130,25 @@ impl FileStore {
         let name = request.name;
         let current = state.revision();
         if current != request.expected {
-            return Err(conflict(name, current));
+            return Err(conflict_error(name, current));
         }
         let revision = match request.action.text() {
             Some(text) => Revision::of(text.as_bytes()),
-            None => current.ok_or_else(|| conflict(name, None))?,
+            None => current.ok_or_else(|| conflict_error(name, None))?,
         };
         let path = self.path_of(request, &state)?;
         let target = match &state.file {
-            Some(_) => fs::canonicalize(&path).map_err(|error| failed(&path, &error))?,
+            Some(_) => fs::canonicalize(&path).map_err(|error| file_error(&path, &error))?,
             None => path.clone(),
         };
         self.check_target(&target, request.caller)?;
         let metadata = if state.file.is_some() {
-            Some(writable_metadata(&target).map_err(|error| failed(&path, &error))?)
+            Some(writable_metadata(&target).map_err(|error| file_error(&path, &error))?)
         } else {
             self.restored_metadata(request, &state, revision)
         };
         let folder = target.parent().unwrap_or(&self.root().path);
-        create_folders(folder).map_err(|error| failed(folder, &error))?;
+        create_folders(folder).map_err(|error| file_error(folder, &error))?;
         Ok(PlannedWrite {
             request,
             state,
@@ -246,8 +246,8 @@ impl FileStore {
         if let Err(error) = plan.replace_file() {
             self.history.remove(name, &version);
             return Err(match error.kind() {
-                ErrorKind::AlreadyExists => conflict(name, plan.state.revision()),
-                _ => failed(&plan.path, &error),
+                ErrorKind::AlreadyExists => conflict_error(name, plan.state.revision()),
+                _ => file_error(&plan.path, &error),
             });
         }
         let version = self.version_of(plan.request, plan.revision, version.at, &plan.path);
@@ -423,7 +423,7 @@ impl Store for FileStore {
             }
             WriteAction::Rename(to) => self.rename(request.name, to)?,
             WriteAction::DeleteTests(tests) => {
-                fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?;
+                fs::remove_file(&tests.path).map_err(|error| file_error(&tests.path, &error))?;
             }
         }
         // The text of the prompt, and so its revision, stays.
@@ -493,7 +493,7 @@ fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<
 }
 
 /// Returns the error for a new file whose path is taken by another file.
-pub(crate) fn exists(path: &Path) -> Diagnostic {
+pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     let message = format!(
         "{} already exists, and is not changed",
         path_in_backticks(path)
@@ -503,7 +503,7 @@ pub(crate) fn exists(path: &Path) -> Diagnostic {
 
 /// Returns the error for a prompt that has changed since the caller read it. `current` is the
 /// revision that it has now; `None` if there is no such prompt any more.
-pub(crate) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
+pub(crate) fn conflict_error(name: &Name, current: Option<Revision>) -> Diagnostic {
     let kind = Kind::Conflict {
         current,
         diff: String::new(),

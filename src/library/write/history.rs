@@ -34,7 +34,7 @@ pub(crate) const FOLDER: &str = ".history";
 
 /// How many versions of a prompt a server keeps besides the current one, unless the user says
 /// otherwise.
-pub const VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
+pub const DEFAULT_MAX_VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
 
 /// The file that is locked. No prompt's name begins with a dot.
 const LOCK: &str = ".lock";
@@ -181,7 +181,7 @@ impl History {
     pub(crate) fn lock(&self) -> Result<File, Diagnostic> {
         let history = self.folder();
         check_folder(&history)?;
-        create_folders(&history).map_err(|error| failed(&history, &error))?;
+        create_folders(&history).map_err(|error| file_error(&history, &error))?;
         hide_from_git(&history);
         let path = history.join(LOCK);
         let file = open_lock(&path)?;
@@ -195,7 +195,7 @@ impl History {
     /// text. A symlink may lead anywhere, and a folder may belong to another prompt.
     pub(crate) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let folder = self.folder_of(name)?;
-        let ids = version_ids(&folder).map_err(|error| failed(&folder, &error))?;
+        let ids = version_ids(&folder).map_err(|error| file_error(&folder, &error))?;
         let mut versions = Vec::new();
         for id in ids.into_iter().rev() {
             let version = read_version(&folder, id);
@@ -230,7 +230,7 @@ impl History {
             return Ok(None);
         };
         let path = self.folder_of(name)?.join(version.file(TEXT));
-        let text = read_regular(&path, MAX_FILE).map_err(|error| failed(&path, &error))?;
+        let text = read_regular(&path, MAX_FILE).map_err(|error| file_error(&path, &error))?;
         if Revision::of(&text) != revision {
             let message = format!(
                 "the text of version {revision} of {} was changed in the history",
@@ -289,20 +289,20 @@ impl History {
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         let old = self.folder_of(from)?;
         let new = self.folder_of(to)?;
-        create_folders(&new).map_err(|error| failed(&new, &error))?;
+        create_folders(&new).map_err(|error| file_error(&new, &error))?;
         for version in self.versions(from)? {
             for file in [version.file(TEXT), version.file(RECORD)] {
                 match fs::rename(old.join(&file), new.join(&file)) {
                     Ok(()) => {}
                     // A version may have no record, and a deletion has no text.
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => return Err(failed(&old.join(file), &error)),
+                    Err(error) => return Err(file_error(&old.join(file), &error)),
                 }
             }
         }
         // The folder stays if it has the versions of other prompts, such as `a/b` for `a`.
         _ = fs::remove_dir(old);
-        sync_folder(&new).map_err(|error| failed(&new, &error))
+        sync_folder(&new).map_err(|error| file_error(&new, &error))
     }
 }
 
@@ -328,7 +328,7 @@ fn open_lock(path: &Path) -> Result<File, Diagnostic> {
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    options.open(path).map_err(|error| failed(path, &error))
+    options.open(path).map_err(|error| file_error(path, &error))
 }
 
 /// Locks a file as soon as no other process holds the lock. `path` is for the message of an error.
@@ -340,7 +340,7 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(failed(path, &error)),
+            Err(TryLockError::Error(error)) => return Err(file_error(path, &error)),
             Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
@@ -398,11 +398,11 @@ fn is_file(path: &Path) -> bool {
 fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, access)
         .and_then(PendingFile::replace)
-        .map_err(|error| failed(path, &error))
+        .map_err(|error| file_error(path, &error))
 }
 
 /// Returns the diagnostic for an error of the system about the file or folder at a path.
-pub(crate) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
+pub(crate) fn file_error(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", path_in_backticks(path));
     let fix = "correct that, or the permissions, and try again";
     Diagnostic::new(Kind::Unreadable, message, fix)
@@ -425,6 +425,6 @@ fn check_folder(path: &Path) -> Result<(), Diagnostic> {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) => Err(obstacle(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed(path, &error)),
+        Err(error) => Err(file_error(path, &error)),
     }
 }

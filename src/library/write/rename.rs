@@ -4,8 +4,8 @@
 //! locked by the process that carries them out. If that process was killed, whoever next writes a
 //! prompt of the folder, or asks for its history, finishes them.
 
-use super::file_store::{FileStore, exists};
-use super::history::failed;
+use super::file_store::{FileStore, already_exists_error};
+use super::history::file_error;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::root::PromptFile;
 use crate::library::disk::test_files::tests_next_to;
@@ -52,7 +52,7 @@ impl FileStore {
         let old = self.file_to_rename(from)?;
         let new = self.path_after_rename(&old, from, to)?;
         let folder = new.parent().unwrap_or(&self.files.root.path);
-        create_folders(folder).map_err(|error| failed(folder, &error))?;
+        create_folders(folder).map_err(|error| file_error(folder, &error))?;
         let _locked_record = self.write_record(&old, from, to)?;
         let mut outcome = rename_file(&old.path, &new);
         if outcome.is_ok() {
@@ -137,14 +137,14 @@ impl FileStore {
     ) -> Result<PathBuf, Diagnostic> {
         let root = &self.files.root;
         if let Some(other) = root.resolve(to, &mut Trace::default()) {
-            return Err(exists(&other.path));
+            return Err(already_exists_error(&other.path));
         }
         let suffix = old.path.extension().unwrap_or_default();
         let new = root.path_for_new(to)?.with_extension(suffix);
         // Otherwise, the prompt would lose its tests, and get those of another one.
         let new_tests = tests_next_to(&new, to);
         if has_entry(&tests_next_to(&old.path, from)) && has_entry(&new_tests) {
-            return Err(exists(&new_tests));
+            return Err(already_exists_error(&new_tests));
         }
         Ok(new)
     }
@@ -188,7 +188,7 @@ impl FileStore {
                     let message = "another process is renaming a prompt in this folder";
                     Diagnostic::new(Kind::Busy, message, "try again")
                 }
-                _ => failed(&path, &error),
+                _ => file_error(&path, &error),
             })
     }
 
@@ -221,7 +221,7 @@ fn has_entry(path: &Path) -> bool {
 /// There is a file at the new path, which is not overwritten; or the file cannot be renamed.
 fn rename_file(from: &Path, to: &Path) -> Result<(), Diagnostic> {
     whole_file::rename(from, to).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(to),
-        _ => failed(to, &error),
+        ErrorKind::AlreadyExists => already_exists_error(to),
+        _ => file_error(to, &error),
     })
 }

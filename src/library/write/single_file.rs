@@ -1,7 +1,7 @@
 //! Creates, replaces and deletes single files for commands, without a store and its history.
 
-use super::file_store::exists;
-use super::history::failed;
+use super::file_store::already_exists_error;
+use super::history::file_error;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::reach::Reach;
 use crate::library::disk::root::Root;
@@ -47,7 +47,7 @@ pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, 
         return Err(Diagnostic::new(Kind::NotWritable, message, fix));
     }
     match root.resolve(name, &mut Trace::default()) {
-        Some(file) => Err(exists(&file.path)),
+        Some(file) => Err(already_exists_error(&file.path)),
         None => root.path_for_new(name),
     }
 }
@@ -78,12 +78,12 @@ pub(crate) fn create_with_folders(
     access: FileAccess<'_>,
 ) -> Result<(), Diagnostic> {
     let folder = path.parent().unwrap_or(path);
-    whole_file::create_folders(folder).map_err(|error| failed(folder, &error))?;
-    let pending =
-        PendingFile::write(path, text.as_bytes(), access).map_err(|error| failed(path, &error))?;
+    whole_file::create_folders(folder).map_err(|error| file_error(folder, &error))?;
+    let pending = PendingFile::write(path, text.as_bytes(), access)
+        .map_err(|error| file_error(path, &error))?;
     pending.create().map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => failed(path, &error),
+        ErrorKind::AlreadyExists => already_exists_error(path),
+        _ => file_error(path, &error),
     })
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn create_with_folders(
 ///
 /// # Errors
 /// The file cannot be written, and is unchanged.
-pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
+pub(crate) fn replace_if_unchanged(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
     let target = whole_file::target(path)?;
     let metadata = fs::metadata(&target)?;
     let access = FileAccess::SameAs(&metadata);
@@ -112,7 +112,7 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
 ///
 /// # Errors
 /// The file cannot be deleted.
-pub(crate) fn delete_unchanged(file: &Path, text: &str) -> io::Result<bool> {
+pub(crate) fn delete_if_unchanged(file: &Path, text: &str) -> io::Result<bool> {
     let is_regular = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
     if !is_regular {
         return Ok(false); // reading a FIFO would block
@@ -136,12 +136,12 @@ mod tests {
         let name = Name::new("git/a").unwrap();
         let file = create_prompt_file(folder.path(), &name, "Text.\n").unwrap();
         fs::write(&file, "Text.").unwrap();
-        assert!(!delete_unchanged(&file, "Text.\n").unwrap());
+        assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
-        assert!(delete_unchanged(&file, "Text.").unwrap());
+        assert!(delete_if_unchanged(&file, "Text.").unwrap());
         assert!(!file.exists());
         fs::create_dir(&file).unwrap();
-        assert!(!delete_unchanged(&file, "Text.").unwrap());
+        assert!(!delete_if_unchanged(&file, "Text.").unwrap());
         assert!(file.is_dir());
     }
 
@@ -150,9 +150,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.test.txt");
         fs::write(&file, "read").unwrap();
-        assert!(!replace(&file, b"another", "new").unwrap());
+        assert!(!replace_if_unchanged(&file, b"another", "new").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"read");
-        assert!(replace(&file, b"read", "new").unwrap());
+        assert!(replace_if_unchanged(&file, b"read", "new").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),

@@ -5,7 +5,7 @@ use super::super::failure::Failure;
 use super::super::prompt_edits::{warnings, with_warnings};
 use super::super::reply::Outcome;
 use crate::jsonrpc::{Json, Object, read};
-use crate::library::{Authorship, Editor, Version, Written};
+use crate::library::{Authorship, CompletedWrite, Editor, Version};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::in_backticks;
 use serde::{Deserialize, Serialize};
@@ -61,9 +61,9 @@ pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, F
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, author| {
-        let name = editor.resolve(arguments.command)?;
+        let name = editor.resolve_name(arguments.command)?;
         // A deleted prompt has no revision to expect.
-        let expected = match editor.in_store(&name) {
+        let expected = match editor.find_in_store(&name) {
             Some(_) => Some(arguments.expected(editor)?),
             None => arguments.expected,
         };
@@ -148,7 +148,7 @@ impl EditArguments<'_> {
         if let Some(expected) = self.expected {
             return Ok(expected);
         }
-        editor.resolve(self.command)?;
+        editor.resolve_name(self.command)?;
         let command = in_backticks(self.command);
         let fix =
             format!("read {command} with prompt_history, and give its `revision` as `expected`");
@@ -164,7 +164,7 @@ impl EditArguments<'_> {
 fn write(
     context: &Context,
     arguments: &EditArguments<'_>,
-    change: impl Fn(&Editor<'_>, &Authorship) -> Result<Written, Diagnostic>,
+    change: impl Fn(&Editor<'_>, &Authorship) -> Result<CompletedWrite, Diagnostic>,
 ) -> Result<Outcome, Failure> {
     let author = context
         .authorship(arguments.note.clone())

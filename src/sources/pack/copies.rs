@@ -2,7 +2,7 @@
 //! folder for each lock, and in that in a folder for each pack.
 
 use super::pack_lock::Pack;
-use crate::library::{Folder, Reach, Root, TextGuard, below, failed, read};
+use crate::library::{Folder, Reach, Root, TextGuard, below, file_error, read};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -55,7 +55,7 @@ impl Copies {
     /// # Errors
     /// It cannot be made.
     pub(crate) fn temporary(&self) -> Result<TempDir, Diagnostic> {
-        temporary_folder_in(&self.folder).map_err(|error| failed(&self.folder, &error))
+        temporary_folder_in(&self.folder).map_err(|error| file_error(&self.folder, &error))
     }
 
     /// Writes the files of a pack into a new temporary folder, and opens it as a folder of prompts.
@@ -70,7 +70,7 @@ impl Copies {
         let temporary = self.temporary()?;
         let folder = temporary.path();
         for (file, text) in texts {
-            write_read_only(folder, file, text).map_err(|error| failed(folder, &error))?;
+            write_read_only(folder, file, text).map_err(|error| file_error(folder, &error))?;
         }
         let prompts = folder_of_copies(folder.to_owned(), Arc::new(pack.clone()));
         Ok(NewCopies { temporary, prompts })
@@ -83,7 +83,7 @@ impl Copies {
     pub(crate) fn put_in_place(&self, pack: &Pack, new: TempDir) -> Result<(), Diagnostic> {
         let folder = self.folder_of(pack);
         _ = fs::remove_dir_all(&folder); // copies of the same texts, of which some differ
-        fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))
+        fs::rename(new.keep(), &folder).map_err(|error| file_error(&folder, &error))
     }
 
     /// Deletes the folders that [`Copies::temporary`] has made for processes that were killed.

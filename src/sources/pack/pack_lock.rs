@@ -4,7 +4,7 @@
 //! it is held to the rules for what `pack add` takes, so that nothing of it can name a file or
 //! start a program elsewhere.
 
-use crate::library::{PROJECT_FOLDER, create_with_folders, failed, read, replace};
+use crate::library::{PROJECT_FOLDER, create_with_folders, file_error, read, replace_if_unchanged};
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold, is_partial, sha256};
 use crate::whole_file::FileAccess;
 use crate::wording::{in_backticks, is_hex, printable, without_password};
@@ -117,8 +117,8 @@ pub(crate) fn save(
         create_with_folders(path, &text, FileAccess::Shared)?;
         return Ok(text);
     };
-    let is_replaced =
-        replace(path, original.as_bytes(), &text).map_err(|error| failed(path, &error))?;
+    let is_replaced = replace_if_unchanged(path, original.as_bytes(), &text)
+        .map_err(|error| file_error(path, &error))?;
     if !is_replaced {
         let message = "another program has changed it meanwhile, and nothing is written";
         return Err(Diagnostic::new(Kind::Busy, message, "try again").in_file(path));

@@ -4,7 +4,7 @@ use super::transaction::{FileChange, PresentTexts};
 use super::{Postgres, check_text};
 use crate::library::{
     Authorship, Caller, Found, Operation, PromptFile, Source, Store, Trace, Version, WriteAction,
-    WriteRequest, conflict, exists,
+    WriteRequest, already_exists_error, conflict_error,
 };
 use crate::prompt::{Diagnostic, FileName, Name, Revision, Severity, TEST_SUFFIX};
 use jiff::Timestamp;
@@ -121,7 +121,7 @@ impl Postgres {
                 return Ok(Vec::new());
             }
             if current != request.expected {
-                return Err(conflict(request.name, current));
+                return Err(conflict_error(request.name, current));
             }
             Ok(vec![FileChange::write(&path, text)])
         })?;
@@ -160,17 +160,17 @@ impl Postgres {
             };
             was_there = true;
             if Some(current) != request.expected {
-                return Err(conflict(request.name, Some(current)));
+                return Err(conflict_error(request.name, Some(current)));
             }
             Ok(vec![FileChange::delete(&path)])
         })?;
         let Some(expected) = request.expected else {
-            return Err(conflict(request.name, None));
+            return Err(conflict_error(request.name, None));
         };
         // A prompt that was gone already may have been deleted by this caller, whose answer was
         // lost. Then its last text is the expected one.
         if !was_there && self.last_revision(request.name)? != Some(expected) {
-            return Err(conflict(request.name, None));
+            return Err(conflict_error(request.name, None));
         }
         Ok(expected)
     }
@@ -185,7 +185,7 @@ impl Postgres {
     /// `old_path` takes over the versions of that path.
     fn rename(&self, from: &Name, to: &Name, by: &Authorship) -> Result<(), Diagnostic> {
         if let Some(other) = self.shared.folder.find(to) {
-            return Err(exists(&other.place().path()));
+            return Err(already_exists_error(&other.place().path()));
         }
         let old_paths = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
         let new_paths = old_paths.clone().map(|path| path.replacen(&**from, to, 1));
@@ -197,7 +197,9 @@ impl Postgres {
                     continue;
                 };
                 if present.contains_key(&new_path) {
-                    return Err(exists(&self.shared.folder.files.root.path.join(new_path)));
+                    return Err(already_exists_error(
+                        &self.shared.folder.files.root.path.join(new_path),
+                    ));
                 }
                 changes.push(FileChange::delete(&old_path));
                 changes.push(FileChange {

@@ -13,7 +13,7 @@
 
 use super::api_client::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
-use crate::library::{Cache, Change, Library, SETTLING, ServiceRequest, failed, read};
+use crate::library::{Cache, Change, Library, SETTLING, ServiceRequest, file_error, read};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
@@ -146,7 +146,7 @@ impl Team {
     fn write(&self, file: &str, value: &impl Serialize) -> Result<(), Diagnostic> {
         let path = self.folder.join(file);
         self.write_private(&path, value)
-            .map_err(|error| failed(&path, &error))
+            .map_err(|error| file_error(&path, &error))
     }
 
     /// Replaces a file of the cache, which only the user can read.
@@ -197,7 +197,7 @@ impl Team {
 
     /// Returns a sentence that says why the server does not answer, and how old the list in the
     /// cache is; `None` if the server answers.
-    pub(crate) fn why_absent(&self) -> Option<String> {
+    pub(crate) fn outage_message(&self) -> Option<String> {
         let state = self.state();
         if state.failed == 0 || state.listed == 0 {
             return None;
@@ -365,7 +365,7 @@ impl Team {
     /// so.
     pub(crate) fn refresh_if_due(&self) {
         if !self.is_server.load(Ordering::Relaxed) && self.is_due(SELDOM) {
-            _ = self.refresh(self.remaining_wait()); // `why_absent` says why it failed
+            _ = self.refresh(self.remaining_wait()); // `outage_message` says why it failed
         }
     }
 
@@ -373,7 +373,7 @@ impl Team {
     ///
     /// # Errors
     /// The list cannot be fetched.
-    pub(crate) fn get_first_list(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn fetch_first_list(&self) -> Result<(), Diagnostic> {
         if self.state().listed > 0 {
             return Ok(());
         }
@@ -386,7 +386,7 @@ impl Team {
     }
 
     /// Refreshes the list and the texts from now on, and tells the library what has changed.
-    pub(crate) fn follow(self: &Arc<Self>, library: &Arc<Library>) {
+    pub(crate) fn start_refreshing(self: &Arc<Self>, library: &Arc<Library>) {
         self.is_server.store(true, Ordering::Relaxed);
         let team = Arc::clone(self);
         let library = Arc::downgrade(library);

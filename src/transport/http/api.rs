@@ -10,7 +10,7 @@ use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
 use crate::api::{self, CallRequest, HistoryAnswer, Me};
-use crate::library::{Authorship, Editor, HOW_TO_ALLOW_EDITS, Role, View, Written, hunks};
+use crate::library::{Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
@@ -457,7 +457,7 @@ fn restore(request: &ApiRequest) -> JsonResult {
     written(editor.restore(&command, params.expected, params.revision, &authorship)?)
 }
 
-fn written(written: Written) -> JsonResult {
+fn written(written: CompletedWrite) -> JsonResult {
     tracing::debug!(name = %written.name, revision = %written.revision, "a prompt was changed");
     to_json(&written)
 }

@@ -5,7 +5,7 @@
 //! token.
 
 use super::secret_file::{self, GuardedFile, WatchedValue};
-use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
+use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace_if_unchanged};
 use crate::whole_file::FileAccess;
 use crate::wording::hex;
 use base64::Engine;
@@ -419,7 +419,7 @@ fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
         return created.map_err(|error| error.to_string());
     };
     let file = path.display();
-    match replace(path, old.as_bytes(), new) {
+    match replace_if_unchanged(path, old.as_bytes(), new) {
         Ok(true) => Ok(()),
         Ok(false) => Err(format!(
             "the token file {file} changed meanwhile; run the command again"

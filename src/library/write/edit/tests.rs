@@ -3,7 +3,7 @@
 use super::*;
 use crate::library::caller::{Prefix, Role, Token};
 use crate::library::project_prompts::PROJECT_FOLDER as FOLDER;
-use crate::library::write::history::VERSIONS;
+use crate::library::write::history::DEFAULT_MAX_VERSIONS;
 use Operation::{ByHand, Create, Delete, Restore, Update};
 use std::fmt::Debug;
 use std::fs;
@@ -352,7 +352,7 @@ fn a_write_keeps_the_given_number_of_versions_besides_the_current_one() {
     assert_eq!(editor.history("a").unwrap().len(), 4);
     editor.version("a", of("6")).unwrap();
     assert_eq!(kind(editor.version("a", of("5"))), Kind::NoVersion);
-    assert_eq!(VERSIONS.get(), 50);
+    assert_eq!(DEFAULT_MAX_VERSIONS.get(), 50);
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn write_at_once(
     library: &Library,
     expected: Revision,
     round: usize,
-) -> Vec<Result<Written, Diagnostic>> {
+) -> Vec<Result<CompletedWrite, Diagnostic>> {
     thread::scope(|scope| {
         let mut writers = Vec::new();
         for writer in 0..4 {
