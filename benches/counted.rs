@@ -344,6 +344,7 @@ impl Gate {
 }
 
 /// Everything that has a limit.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn gates() -> Vec<Gate> {
     let (few, many) = (Prompts::generate(10), Prompts::generate(1000));
     let (small, large, all) = (

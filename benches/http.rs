@@ -246,6 +246,7 @@ mod linux {
     }
 
     /// Many listeners that are idle, and how soon each of them has the notification of an edit.
+    #[allow(clippy::too_many_lines, reason = "steps of one measurement")]
     fn listeners(era: Era) {
         let prompts = Prompts::generate(10);
         let server = Server::of_prompts(&prompts);

@@ -49,12 +49,15 @@
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
 //! - Only five places start other programs: [`doctor`] those that an agent's config names, as that
 //!   agent would; `cli/text_editor.rs` the user's editor; `cli/pager.rs` their pager;
-//!   `cli/clipboard.rs` the system's command for the clipboard; and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
+//!   `cli/clipboard.rs` the system's command for the clipboard; and `sources/pack/run.rs` git, only
+//!   for the commands `pack` and `store`.
 //! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
 //!   `sources/team/api_client.rs` to the server of the user's team; and
 //!   `sources/postgres/connect.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
+
+#![cfg_attr(test, allow(clippy::too_many_lines))] // tables of cases are long
 
 pub mod prompt;
 

@@ -744,14 +744,11 @@ mod tests {
                     .flatten()
                     .map(|entry| entry.unwrap().path())
                 {
-                    match path.is_dir() {
-                        true => folders.push(path),
-                        false => files.push(
-                            path.strip_prefix(self.path(""))
-                                .unwrap()
-                                .display()
-                                .to_string(),
-                        ),
+                    if path.is_dir() {
+                        folders.push(path);
+                    } else {
+                        let file = path.strip_prefix(self.path("")).unwrap();
+                        files.push(file.display().to_string());
                     }
                 }
             }

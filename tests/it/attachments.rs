@@ -89,9 +89,10 @@ fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
     ] {
         let mut client = client();
         client.initialize(version);
-        let audio = match has_audio {
-            true => audio.clone(),
-            false => text(&format!("Attached audio: {}", path(&client, "ui/a.mp3"))),
+        let audio = if has_audio {
+            audio.clone()
+        } else {
+            text(&format!("Attached audio: {}", path(&client, "ui/a.mp3")))
         };
         let want = json!([text("Review x."), image, style, link, audio]);
         assert_eq!(

@@ -5,6 +5,7 @@
 //! library, many times in one process.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
+#![allow(clippy::too_many_lines)] // tables of cases are long
 
 #[cfg(all(unix, feature = "http"))]
 mod a_wait_for_time_limits;

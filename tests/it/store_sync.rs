@@ -39,14 +39,17 @@ pub(crate) fn paths(client: &Client) -> String {
 
 /// The files below a folder, and their bytes.
 fn bytes_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| match path.is_dir() {
-        true => bytes_below(&path),
-        false => BTreeMap::from([(path.clone(), fs::read(&path).unwrap())]),
-    });
-    below.collect()
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(bytes_below(&path));
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            files.insert(path, bytes);
+        }
+    }
+    files
 }
 
 #[test]

@@ -273,9 +273,12 @@ mod tests {
         ) {
             let text = pieces.join("\n");
             let limit = PartLimit { max, unit, is_printed };
-            let length = |json: &str| match is_printed {
-                true => (unit.count(json) + unit.count(&serde_json::to_string(json).unwrap()) - 2).div_ceil(2),
-                false => unit.count(json),
+            let length = |json: &str| {
+                if is_printed {
+                    (unit.count(json) + unit.count(&serde_json::to_string(json).unwrap()) - 2).div_ceil(2)
+                } else {
+                    unit.count(json)
+                }
             };
             let parts = all(&text, limit);
             prop_assert_eq!(joined(&parts), &*text);
