@@ -54,7 +54,7 @@ fn first_of_skills(bencher: Bencher<'_, '_>, count: usize) {
         bencher,
         count,
         &Prompts::skills(count),
-        Format::of_folder(".claude/skills".as_ref()),
+        Format::for_folder(".claude/skills".as_ref()),
     );
 }
 

@@ -100,7 +100,7 @@ impl Agent {
         let mut folders = Vec::new();
         if let Some(home) = &system.home {
             let moves = settings_moves(system);
-            for (format, path) in Format::of_agents() {
+            for (format, path) in Format::agent_folders() {
                 folders.push((format, moved(home.join(path), &moves)));
             }
         }
@@ -109,7 +109,7 @@ impl Agent {
                 continue;
             };
             for (format, path) in agent.prompts {
-                if let Some(format) = Format::named(format) {
+                if let Some(format) = Format::by_name(format) {
                     folders.push((format, folder.join(path)));
                 }
             }

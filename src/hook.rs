@@ -22,7 +22,7 @@ pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
-use crate::prompt::{Call, Diagnostic, Name, Prompt, fold, is_usual_after_colon};
+use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{all_of, alternatives, in_backticks, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
 use serde::Deserialize;
@@ -220,7 +220,7 @@ impl TypedNames<'_> {
         if name.is_ascii() {
             return None;
         }
-        let folded = fold(name);
+        let folded = fold_name(name);
         let mut matching = None;
         for listed in self.listed() {
             if listed.folded_name != folded {
@@ -237,7 +237,7 @@ impl TypedNames<'_> {
     /// Returns the names that are similar to a name without a prompt, if there are any.
     fn misspelled<'m>(&self, typed: &'m str) -> Option<Misspelled<'m>> {
         let is_short = typed.chars().count() <= 2;
-        if is_short || !may_be_typed(typed) || is_usual_after_colon(typed) {
+        if is_short || !may_be_typed(typed) || is_common_after_colon(typed) {
             return None;
         }
         let meant = similar_names(self.all(), typed);
@@ -257,7 +257,7 @@ impl TypedNames<'_> {
             let mut listed = Vec::new();
             for found in self.view.list().found {
                 listed.push(KnownPrompt {
-                    folded_name: fold(&found.name),
+                    folded_name: fold_name(&found.name),
                     found,
                 });
             }

@@ -5,7 +5,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | a file becomes a prompt | [`FileName::parse`], in `format/`; which files are prompts, the table in `format.rs` says |
+//! | a file becomes a prompt | [`FileSuffix::parse`], in `format/`; which files are prompts, the table in `format.rs` says |
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs`; how a text is divided, `division.rs` says |
 //! | values become a text | [`Prompt::expand`], in `expand.rs` |
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
@@ -52,11 +52,11 @@ pub use binding::{Binding, Bound, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
 pub use division::{Origin, join_piped};
 pub use fields::{EditedFile, Fields, with_fields};
-pub use file_text::{not_utf8, owned_text};
+pub use file_text::{decode_utf8_owned, not_utf8};
 pub use format::markdown::with_only_include_key;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
-pub use format::{FORMATS, FileName, Format, Parse};
+pub use format::{FORMATS, FileSuffix, Format, Parse};
 pub use golden::{Case, CaseFailure, CaseOutcome, TEST_SUFFIX, Tests, draft_tests};
 pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
@@ -64,14 +64,15 @@ pub use include::{IncludeReader, Included, IncludedFile, is_partial};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION,
     MAX_FILE, MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES,
-    MAX_NAME, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_WEIGHT,
+    MAX_NAME, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_YAML_SIZE,
 };
 pub(crate) use lint::space_in_name;
 pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;
 pub(crate) use name::{
-    COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip,
+    COLONS, fold_name, is_common_after_colon, non_command_kind, possible_names,
+    spelling_starting_with, strip_colon,
 };
 pub use revision::Revision;
 pub(crate) use revision::sha256;

@@ -53,7 +53,7 @@ impl Library {
     /// Adds a folder that the user named. `format` is `None` where its path says it.
     #[must_use]
     pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
-        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        let format = format.unwrap_or_else(|| Format::for_folder(&path));
         self.with_required(Root::new(path, format, Reach::Own))
     }
 
@@ -64,7 +64,7 @@ impl Library {
         path: PathBuf,
         reach: Reach,
     ) -> Library {
-        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        let format = format.unwrap_or_else(|| Format::for_folder(&path));
         Library::default().with_required(Root::new(path, format, reach))
     }
 

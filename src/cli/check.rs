@@ -169,7 +169,7 @@ impl Checks {
         if format.is_none()
             && let Some(root) = program_folder(&folder)
         {
-            let format = Format::of_folder(root);
+            let format = Format::for_folder(root);
             let library = source.library_of(Some(format), root.to_owned());
             return self.add_view(&library.view(), Some(&folder));
         }
@@ -246,7 +246,7 @@ impl Checks {
 
     /// Adds a hint for each folder of the programs below this one, which are not checked with it.
     fn name_folders_of_programs(&mut self, folder: &Path) {
-        for (format, path) in Format::of_agents() {
+        for (format, path) in Format::agent_folders() {
             let path = folder.join(path);
             if !path.is_dir() {
                 continue;
@@ -311,5 +311,5 @@ fn can_be_name(path: &Path) -> bool {
 fn program_folder(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()
-        .find(|folder| !Format::of_folder(folder).is_own())
+        .find(|folder| !Format::for_folder(folder).is_own())
 }

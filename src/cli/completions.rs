@@ -7,7 +7,7 @@ use super::line::{command_first, command_position};
 use super::source_options::PromptSource;
 use super::{config, output};
 use crate::library::Library;
-use crate::prompt::{Argument, COLONS, spelled_as_typed};
+use crate::prompt::{Argument, COLONS, spelling_starting_with};
 use clap::{Arg, ArgMatches, Args, Command, ValueHint};
 use clap_complete::aot::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -211,7 +211,7 @@ fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandida
     let colon = unfinished.strip_suffix(beginning).unwrap_or_default();
     let mut candidates = Vec::new();
     for found in library_of(line).view().list().found {
-        let Some(name) = spelled_as_typed(&found.name, beginning) else {
+        let Some(name) = spelling_starting_with(&found.name, beginning) else {
             continue;
         };
         if is_plain(&name) {

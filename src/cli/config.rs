@@ -425,7 +425,7 @@ impl KeyValue<'_> {
     fn prompt_folders(&self) -> Result<Vec<PathBuf>, String> {
         let mut folders = Vec::new();
         for text in self.texts()? {
-            let (format, path) = Format::of_option(&text);
+            let (format, path) = Format::split_prefix(&text);
             let path = in_folder(self.folder, path);
             folders.push(match format {
                 Some(format) => format!("{}:{}", format.name, path.display()).into(),

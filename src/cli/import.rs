@@ -121,7 +121,7 @@ impl Import {
             None => source.folder_of_new(library)?,
         };
         for folder in target.ancestors() {
-            let format = Format::of_folder(folder);
+            let format = Format::for_folder(folder);
             if !format.is_own() {
                 bail!(
                     "{} is for the prompts of {}; choose another folder with --to",
@@ -173,7 +173,7 @@ impl Import {
                 in_backticks(name)
             )
         })?;
-        let mut file_names = format.unwrap_or(Format::OWN).file_names();
+        let mut file_names = format.unwrap_or(Format::OWN).file_suffixes();
         let file_name = file_names.next().context("this format has no files")?;
         originals.prompts.push(Original {
             prompt: file_name.parse(&name, text.as_bytes(), None)?,
@@ -251,7 +251,7 @@ impl Original {
 /// `x.prompt`, but `x` in the format of VS Code.
 fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
     let file_name = format!("{name}.md");
-    if let Some((stem, _)) = Format::OWN.prompt_file(&file_name)
+    if let Some((stem, _)) = Format::OWN.split_path(&file_name)
         && stem == name.as_str()
     {
         return Ok(());

@@ -6,7 +6,7 @@ mod offer;
 
 use super::output::{self, Reporter};
 use super::source_options::{PromptSource, absolute};
-use crate::prompt::fold;
+use crate::prompt::fold_name;
 use crate::prompt::notable::with_invisible_escaped;
 use crate::sources::pack::differing_files;
 use crate::sources::pack::git::Texts;
@@ -203,7 +203,7 @@ fn check_yes(yes: bool, reference: Option<&str>) -> anyhow::Result<()> {
 /// Refuses the name of a pack if another pack has it, or a prompt's name begins with it and a `/`.
 /// Letter case and accents make no difference.
 fn check_new_name(name: &str, packs: &LockFile<'_>, source: &PromptSource) -> anyhow::Result<()> {
-    let prefix = format!("{}/", fold(name));
+    let prefix = format!("{}/", fold_name(name));
     let mut known: Vec<String> = Vec::new();
     for pack in &packs.packs {
         known.push(format!("{}/", pack.name));
@@ -211,7 +211,10 @@ fn check_new_name(name: &str, packs: &LockFile<'_>, source: &PromptSource) -> an
     for found in source.library().view().list().found {
         known.push(found.name.to_string());
     }
-    match known.iter().find(|known| fold(known).starts_with(&prefix)) {
+    match known
+        .iter()
+        .find(|known| fold_name(known).starts_with(&prefix))
+    {
         Some(known) => bail!(
             "{} exists already; give the pack another name with `--as`",
             in_backticks(known)

@@ -6,7 +6,7 @@ use super::output::{self, NAME, Reporter, Styled, WARNING, cut, one_line, styled
 use super::pager;
 use crate::library::{Found, difference};
 use crate::prompt::Severity;
-use crate::prompt::notable::{notable, with_invisible_escaped};
+use crate::prompt::notable::{find_notable, with_invisible_escaped};
 use crate::wording::count;
 use anyhow::bail;
 use std::collections::BTreeSet;
@@ -96,9 +96,9 @@ impl Review {
                 line: None,
             });
         }
-        let known = notable(before);
+        let known = find_notable(before);
         let lines: Vec<&str> = text.lines().collect();
-        for (note, number) in notable(text) {
+        for (note, number) in find_notable(text) {
             if known.contains_key(&note) {
                 continue;
             }

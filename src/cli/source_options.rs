@@ -309,7 +309,7 @@ impl PromptSource {
         if let Some(project) = project {
             let home = dirs::home_dir();
             let home = home.as_deref();
-            for (format, name) in Format::of_agents() {
+            for (format, name) in Format::agent_folders() {
                 if format.plugin.is_empty() {
                     library =
                         library.with(Project::new(project, home, name, format, trust.clone()));
@@ -450,7 +450,7 @@ pub(super) fn folder_of_packs() -> Option<PathBuf> {
 /// Returns the format and the absolute path of a folder, as `--prompts` takes it: `claude:DIR`, or
 /// `DIR` without a format.
 pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
-    match option.to_str().map(Format::of_option) {
+    match option.to_str().map(Format::split_prefix) {
         Some((Some(format), path)) => (Some(format), absolute(Path::new(path))),
         _ => (None, absolute(option)),
     }

@@ -3,8 +3,10 @@
 
 use super::source::{Found, Layer};
 use super::view::View;
-use crate::prompt::similar::distance;
-use crate::prompt::{Diagnostic, Format, Kind, Name, fold, not_a_command, spellings, strip};
+use crate::prompt::similar::edit_distance;
+use crate::prompt::{
+    Diagnostic, Format, Kind, Name, fold_name, non_command_kind, possible_names, strip_colon,
+};
 use crate::wording::{alternatives, in_backticks, quoted};
 use unicode_normalization::UnicodeNormalization;
 
@@ -42,7 +44,7 @@ impl View {
         if let Some(found) = self.get_typed(typed) {
             return Some(found);
         }
-        let spellings = spellings(typed);
+        let spellings = possible_names(typed);
         spellings.iter().find_map(|name| self.get_typed(name))
     }
 
@@ -57,15 +59,15 @@ impl View {
     /// # Errors
     /// What was typed is empty; no prompt or several prompts match.
     fn find_any_spelling(&self, typed: &str) -> Result<Found, Diagnostic> {
-        if strip(typed).is_empty() {
+        if strip_colon(typed).is_empty() {
             let message = "the command is empty; it must be the name of a prompt";
             return Err(Diagnostic::new(Kind::NotACommand, message, ""));
         }
         let prompts = self.list().found;
         let names: Vec<&Name> = prompts.iter().map(|found| &found.name).collect();
-        let folded = fold(typed);
+        let folded = fold_name(typed);
         let mut matching: Vec<&Found> = prompts.iter().collect();
-        matching.retain(|found| fold(&found.name) == folded);
+        matching.retain(|found| fold_name(&found.name) == folded);
         match matching[..] {
             [only] => return Ok(only.clone()),
             [] => {}
@@ -78,7 +80,7 @@ impl View {
     }
 
     /// Returns the error that says why no prompt has the name `typed`. `folded` is the result of
-    /// [`fold`] for `typed`, and `names` are the names of all prompts.
+    /// [`fold_name`] for `typed`, and `names` are the names of all prompts.
     fn unknown_name_error(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
         if let Ok(name) = Name::new(folded)
             && let Some(found) = self.only_for_editors(&name)
@@ -91,7 +93,7 @@ impl View {
         if let Some(command) = CommandWithText::parse(typed, names) {
             return command.error();
         }
-        if let Some(other) = not_a_command(typed) {
+        if let Some(other) = non_command_kind(typed) {
             let message = format!("{} looks like {other}, not like a command", quoted(typed));
             return Diagnostic::new(Kind::NotACommand, message, "");
         }
@@ -123,7 +125,7 @@ pub(crate) fn with_last_part<'f>(
     prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Option<&'f Found> {
-    let typed = strip(typed);
+    let typed = strip_colon(typed);
     let mut only = None;
     for found in prompts {
         let is_of_user = matches!(found.layer, Layer::USER | Layer::AGENT);
@@ -160,32 +162,32 @@ pub(crate) fn similar_names<'f>(
     prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Vec<Name> {
-    let folded = fold(typed);
+    let folded = fold_name(typed);
     let names = prompts.into_iter().map(|found| &found.name);
-    nearest(names, |name| typing_distance(&folded, &fold(name)))
+    nearest(names, |name| typing_distance(&folded, &fold_name(name)))
 }
 
 /// Returns how many edits separate a name from what was typed in a message; `None` if there are too
-/// many for a typing mistake. Both texts are results of [`fold`].
+/// many for a typing mistake. Both texts are results of [`fold_name`].
 fn typing_distance(typed: &str, name: &str) -> Option<usize> {
     if name == typed || last_part(name) == Some(typed) {
         return Some(0);
     }
     let is_long = name.chars().count() >= LONG_NAME;
     let max_edits = if is_long { 2 } else { 1 };
-    distance(typed, name).filter(|edits| *edits <= max_edits)
+    edit_distance(typed, name).filter(|edits| *edits <= max_edits)
 }
 
 /// Returns names to suggest for what was typed, the nearest first: names with a similar spelling,
-/// and names with the same beginning or the same last part. `folded` is the result of [`fold`].
+/// and names with the same beginning or the same last part. `folded` is the result of [`fold_name`].
 fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
     nearest(names.iter().copied(), |name| {
-        suggestion_distance(folded, &fold(name))
+        suggestion_distance(folded, &fold_name(name))
     })
 }
 
 /// Returns how far a name is from what was typed; `None` if it is not similar. Both texts are
-/// results of [`fold`].
+/// results of [`fold_name`].
 ///
 /// The distance is 0 if only the folders or a suffix differ, as in `commit` and `research.md` for
 /// `git/commit` and `research`. Otherwise, it is the number of edits or, for a name of which only
@@ -195,7 +197,7 @@ fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
     if last == typed || is_file_of(typed, name) {
         return Some(0);
     }
-    let edits = [distance(typed, name), distance(typed, last)];
+    let edits = [edit_distance(typed, name), edit_distance(typed, last)];
     if let Some(least) = edits.into_iter().flatten().min() {
         return Some(least);
     }
@@ -209,7 +211,7 @@ fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
 
 /// Returns whether a file name belongs to the prompt `name`: `research.md` to `research`.
 fn is_file_of(file: &str, name: &str) -> bool {
-    let prompt_file = Format::OWN.prompt_file(file);
+    let prompt_file = Format::OWN.split_path(file);
     prompt_file.is_some_and(|(stem, _)| stem == name)
 }
 
@@ -231,12 +233,15 @@ fn nearest<'n>(
 }
 
 /// Returns the name that differs from what was typed only in slashes: `git/commit` for `git\commit`
-/// or `/git//commit`. `folded` is the result of [`fold`] for what was typed.
+/// or `/git//commit`. `folded` is the result of [`fold_name`] for what was typed.
 fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
     let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();
     segments.retain(|segment| !segment.is_empty());
     let normalized = segments.join("/");
-    names.iter().copied().find(|name| fold(name) == normalized)
+    names
+        .iter()
+        .copied()
+        .find(|name| fold_name(name) == normalized)
 }
 
 /// A command that was passed on with the text after it, such as `research solid-state batteries`.
@@ -248,9 +253,9 @@ struct CommandWithText {
 impl CommandWithText {
     /// Divides what was typed at the first space, if one of these names is before it.
     fn parse(typed: &str, names: &[&Name]) -> Option<CommandWithText> {
-        let (command, text) = strip(typed).split_once(char::is_whitespace)?;
-        let folded = fold(command);
-        let name = names.iter().find(|name| fold(name) == folded)?;
+        let (command, text) = strip_colon(typed).split_once(char::is_whitespace)?;
+        let folded = fold_name(command);
+        let name = names.iter().find(|name| fold_name(name) == folded)?;
         Some(CommandWithText {
             name: (*name).clone(),
             text: text.trim().to_owned(),

@@ -2,7 +2,7 @@
 
 use super::source::{Found, Info};
 use super::view::View;
-use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
+use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold_name};
 use memchr::memmem::Finder;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -325,7 +325,7 @@ impl QueryWord {
         let mut words = Vec::new();
         for typed in query.split_whitespace() {
             if typed.starts_with(COLONS) {
-                words.push(QueryWord::NamePrefix(normalized(&fold(typed))));
+                words.push(QueryWord::NamePrefix(normalized(&fold_name(typed))));
                 continue;
             }
             let word = normalized(typed);

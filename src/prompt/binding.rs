@@ -6,7 +6,7 @@
 
 use super::diagnostic::{Diagnostic, Kind};
 use super::division::{GivenValue, GivenValues, Origin, divide_text, divide_words, shell_parts};
-use super::file_text::beginning;
+use super::file_text::truncate_at_boundary;
 use super::message::Piece;
 use super::model::{Argument, Prompt};
 use super::similar;
@@ -210,7 +210,7 @@ impl<'v> Binding<'v> {
     /// Only words in the first line count, and only names that are similar to that of an argument
     /// without a pair.
     fn warn_of_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
-        let first_line = beginning(typed.trim_start(), MAX_WARNED_LINE)
+        let first_line = truncate_at_boundary(typed.trim_start(), MAX_WARNED_LINE)
             .lines()
             .next();
         let Some(line) = first_line.filter(|line| line.contains('=')) else {

@@ -8,8 +8,8 @@ use crate::wording::too_long;
 ///
 /// # Errors
 /// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
-pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
-    let text = utf8_of(bytes)?;
+pub(super) fn decode_without_bom(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    let text = decode_utf8(bytes)?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
@@ -17,7 +17,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 ///
 /// # Errors
 /// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
-pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+pub(super) fn decode_utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         return Err(Diagnostic::error(
             None,
@@ -32,7 +32,7 @@ pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 ///
 /// # Errors
 /// It is not UTF-8.
-pub fn owned_text(bytes: Vec<u8>) -> Result<String, Diagnostic> {
+pub fn decode_utf8_owned(bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes)
         .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
 }
@@ -53,7 +53,7 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
 
 /// Returns at most the first `max` bytes of a text, without a part of a character: `a` for the first
 /// two bytes of `aé`.
-pub(super) fn beginning(text: &str, max: usize) -> &str {
+pub(super) fn truncate_at_boundary(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -70,7 +70,7 @@ pub(super) struct TrimmedBody<'t> {
 
 /// Drops the empty lines at the start and end of a body, and the line break of its last line: one
 /// line is dropped before the text `  a ` in `\n  a \n\n`. A line of spaces is empty, too.
-pub(super) fn without_empty_ends(body: &str) -> TrimmedBody<'_> {
+pub(super) fn trim_blank_lines(body: &str) -> TrimmedBody<'_> {
     let mut text = body;
     let mut dropped = 0;
     while let Some((line, lines_after)) = text.split_once('\n')

@@ -14,7 +14,7 @@ pub(super) mod vscode;
 pub(crate) mod yaml;
 
 use super::diagnostic::Diagnostic;
-use super::file_text::text_of;
+use super::file_text::decode_without_bom;
 use super::include::{IncludeReader, is_partial};
 use super::model::Prompt;
 use super::name::Name;
@@ -206,15 +206,15 @@ impl Eq for Format {}
 ///
 /// The suffix follows the prompt's name: `.md`, or `/SKILL.md` if the prompt is a folder.
 #[derive(Debug, Clone, Copy)]
-pub struct FileName {
+pub struct FileSuffix {
     /// The suffix with its `.` or `/`.
     pub suffix: &'static str,
     parse: Parse,
 }
 
-impl FileName {
+impl FileSuffix {
     /// The Markdown files of this program.
-    pub const OWN: FileName = FileName {
+    pub const OWN: FileSuffix = FileSuffix {
         suffix: ".md",
         parse: markdown::parse,
     };
@@ -261,7 +261,7 @@ impl FileName {
         bytes: &[u8],
         includes: Option<&mut dyn IncludeReader>,
     ) -> Result<Prompt, Diagnostic> {
-        let text = text_of(bytes)?;
+        let text = decode_without_bom(bytes)?;
         match includes {
             Some(reader) if self.is_own() => markdown::parse_with_includes(name, text, reader),
             _ => (self.parse)(name, text),
@@ -273,9 +273,9 @@ impl Prompt {
     /// Reads a file of this program's own format, without the files that it includes.
     ///
     /// # Errors
-    /// Fails if the file is not a prompt, as [`FileName::parse`] does.
+    /// Fails if the file is not a prompt, as [`FileSuffix::parse`] does.
     pub fn parse(name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
-        markdown::parse(&name, text_of(bytes)?)
+        markdown::parse(&name, decode_without_bom(bytes)?)
     }
 }
 
@@ -301,7 +301,7 @@ impl Format {
     }
 
     /// Returns the format with this name.
-    pub fn named(name: &str) -> Option<&'static Format> {
+    pub fn by_name(name: &str) -> Option<&'static Format> {
         FORMATS
             .iter()
             .chain([&OPENAPI])
@@ -310,7 +310,7 @@ impl Format {
 
     /// Returns the format and the path in the value of `--prompts`: Claude Code and `x/commands`
     /// for `claude:x/commands`. There is no format if the text is a path alone, such as `C:\x`.
-    pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
+    pub fn split_prefix(text: &str) -> (Option<&'static Format>, &str) {
         if let Some((name, path)) = text.split_once(':')
             && let Some(format) = FORMATS.iter().find(|format| format.name == name)
         {
@@ -321,7 +321,7 @@ impl Format {
 
     /// Returns the format of the prompts in a folder, by the suffix of its path: Claude Code for
     /// `x/.claude/commands`, and this program for an unknown suffix. Reads no file.
-    pub fn of_folder(path: &Path) -> &'static Format {
+    pub fn for_folder(path: &Path) -> &'static Format {
         FORMATS
             .iter()
             .find(|format| format.folders.iter().any(|suffix| path.ends_with(suffix)))
@@ -330,7 +330,7 @@ impl Format {
 
     /// Returns the path of each folder that agents read, such as `.claude/commands`, with its
     /// format. The paths are relative to the home directory or to a project.
-    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
+    pub fn agent_folders() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
         FORMATS
             .iter()
             .flat_map(|format| format.folders.iter().map(move |path| (format, *path)))
@@ -340,8 +340,8 @@ impl Format {
     }
 
     /// Returns the suffixes of the paths of prompt files, each with the way to read such a file.
-    pub fn file_names(&self) -> impl Iterator<Item = FileName> + use<> {
-        self.files.iter().map(|(suffix, parse)| FileName {
+    pub fn file_suffixes(&self) -> impl Iterator<Item = FileSuffix> + use<> {
+        self.files.iter().map(|(suffix, parse)| FileSuffix {
             suffix,
             parse: *parse,
         })
@@ -353,11 +353,11 @@ impl Format {
     /// `path` is relative to the folder of prompts, with `/` between its parts. The suffix `.md` is
     /// matched in any letter case. If several suffixes match, the longest wins: `/SKILL.md` before
     /// `.md`.
-    pub fn prompt_file<'p>(&self, path: &'p str) -> Option<(&'p str, FileName)> {
-        if (self.is_own() && is_partial(path)) || Format::other_purpose(path).is_some() {
+    pub fn split_path<'p>(&self, path: &'p str) -> Option<(&'p str, FileSuffix)> {
+        if (self.is_own() && is_partial(path)) || Format::non_prompt_suffix(path).is_some() {
             return None;
         }
-        self.file_names()
+        self.file_suffixes()
             .filter_map(|file| Some((without_suffix(path, file.suffix)?, file)))
             .max_by_key(|(_, file)| file.suffix.len())
     }
@@ -372,13 +372,13 @@ impl Format {
         let own_suffixes = self.files.iter().map(|(suffix, _)| *suffix);
         own_suffixes
             .chain(OTHER_PURPOSES.map(|(suffix, _)| suffix))
-            .filter(|suffix| *suffix != FileName::OWN.suffix)
+            .filter(|suffix| *suffix != FileSuffix::OWN.suffix)
             .any(|suffix| path.ends_with(&in_any_case(suffix)))
     }
 
     /// Returns the suffix of a file that is not a prompt in any format, and what such a file is:
     /// `.agent.md` and `the definition of an agent` for `x/review.agent.md`.
-    pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
+    pub fn non_prompt_suffix(path: &str) -> Option<(&'static str, &'static str)> {
         OTHER_PURPOSES
             .into_iter()
             .find(|(suffix, _)| without_suffix(path, suffix).is_some())

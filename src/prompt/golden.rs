@@ -19,7 +19,7 @@
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
-use super::file_text::utf8_of;
+use super::file_text::decode_utf8;
 use super::message::Messages;
 use super::model::Prompt;
 use crate::wording::{alternatives, in_backticks, quoted, thousands};
@@ -105,7 +105,7 @@ impl Tests {
     /// # Errors
     /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
-        let text = utf8_of(bytes)?;
+        let text = decode_utf8(bytes)?;
         let mut parser = Parser::default();
         let mut line_end = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {

@@ -6,7 +6,7 @@
 //! [`IncludeReader`].
 
 use super::diagnostic::{Diagnostic, Position};
-use super::file_text::text_of;
+use super::file_text::decode_without_bom;
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use crate::wording::in_bytes;
 use std::path::PathBuf;
@@ -241,7 +241,7 @@ impl Assembly<'_> {
         };
         let (file, bytes) = self.reader.read(path, &current.file)?;
         self.check_circle(&file)?;
-        let text = text_of(&bytes).map_err(|error| in_file(&file, error))?;
+        let text = decode_without_bom(&bytes).map_err(|error| in_file(&file, error))?;
         let mut part = (self.parse)(text).map_err(|error| in_file(&file, error))?;
         part.includes = part.includes || is_partial(&file.name);
         let index = self.index_of(&file, text);
@@ -416,7 +416,7 @@ pub fn is_partial(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Call, FileName, Name, Prompt};
+    use crate::prompt::{Call, FileSuffix, Name, Prompt};
 
     /// Files by name; a path is that of a file.
     struct Files(Vec<(&'static str, String)>);
@@ -453,7 +453,7 @@ mod tests {
                 .collect(),
         );
         let own = files.0[0].1.clone();
-        FileName::OWN.parse(&Name::new("a").unwrap(), own.as_bytes(), Some(&mut files))
+        FileSuffix::OWN.parse(&Name::new("a").unwrap(), own.as_bytes(), Some(&mut files))
     }
 
     #[track_caller]

@@ -15,7 +15,7 @@ mod filters;
 use filters::{ADDED_FILTERS, FILTERS, FilterBudget, text_of_value};
 
 use super::diagnostic::{Diagnostic, Kind, Position};
-use super::file_text::without_empty_ends;
+use super::file_text::trim_blank_lines;
 use super::limits::{MAX_EXPANSION, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS};
 use super::message::Piece;
 use super::placeholder::{INPUT, Placeholder};
@@ -643,7 +643,7 @@ impl RenderState {
     fn take_rendered(&mut self) -> Rendered {
         // The text is UTF-8, because a template writes nothing but texts.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
-        let body = without_empty_ends(&text);
+        let body = trim_blank_lines(&text);
         let empty_lines = text.split_inclusive('\n').take(body.dropped);
         let start = empty_lines.map(str::len).sum();
         let end = start + body.text.len();

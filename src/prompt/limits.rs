@@ -14,7 +14,7 @@ pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
 /// The size of a frontmatter whose YAML aliases are replaced by their values: bytes of text, and
 /// one for each node.
-pub const MAX_WEIGHT: usize = 128 * 1024;
+pub const MAX_YAML_SIZE: usize = 128 * 1024;
 
 /// How deep the lists and maps of a frontmatter may be nested; two levels have a meaning.
 pub(crate) const MAX_NESTING: usize = 8;

@@ -2,10 +2,10 @@
 //! expansion.
 
 use super::diagnostic::Diagnostic;
-use super::file_text::beginning;
+use super::file_text::truncate_at_boundary;
 use super::limits::LONG;
 use super::model::Prompt;
-use super::name::{Name, half_width, hyphenated, is_usual_after_colon};
+use super::name::{Name, half_width, hyphenated, is_common_after_colon};
 use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
@@ -80,7 +80,7 @@ pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
 /// Warns about a name that often follows a colon where no prompt is meant.
 fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
     // The files of other programs have no key `mention`.
-    if !is_usual_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !is_own(prompt) {
+    if !is_common_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !is_own(prompt) {
         return None;
     }
     let message = format!(
@@ -390,7 +390,7 @@ fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for (at, open) in body.match_indices("｛｛") {
         let inside = &body[at + open.len()..];
-        let Some((name, _)) = beginning(inside, MAX_LENGTH).split_once("｝｝") else {
+        let Some((name, _)) = truncate_at_boundary(inside, MAX_LENGTH).split_once("｝｝") else {
             continue;
         };
         let word = half_width(name.trim());

@@ -3,7 +3,7 @@
 //! would do. Marks in code are examples.
 
 use super::diagnostic::Diagnostic;
-use super::file_text::beginning;
+use super::file_text::truncate_at_boundary;
 use super::template::MessageTemplate;
 use crate::wording::quoted;
 use std::ops::Range;
@@ -181,7 +181,9 @@ impl ForeignMark {
     /// opening of a mark, as the `@` of `me@example.com` does.
     fn end(&self, body: &str, start: usize) -> Option<usize> {
         let text_start = start + self.open.len();
-        let rest_of_line = beginning(&body[text_start..], MAX_MARK).lines().next()?;
+        let rest_of_line = truncate_at_boundary(&body[text_start..], MAX_MARK)
+            .lines()
+            .next()?;
         let text = self.text_within(rest_of_line)?;
         if text.is_empty() || !self.is_mark(&body[..start], text) {
             return None;

@@ -85,7 +85,7 @@ fn is_forbidden(character: char) -> bool {
 pub(crate) const COLONS: [char; 2] = [':', '：'];
 
 /// Returns a command without the spaces around it and the colon before it.
-pub(crate) fn strip(command: &str) -> &str {
+pub(crate) fn strip_colon(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
@@ -93,8 +93,8 @@ pub(crate) fn strip(command: &str) -> &str {
 /// Returns the names that a command may stand for, the most likely first: as typed, stripped, with
 /// `/` for colons, and each of these with composed and with separate accents, since systems store
 /// them differently.
-pub(crate) fn spellings(command: &str) -> Vec<String> {
-    let stripped = strip(command);
+pub(crate) fn possible_names(command: &str) -> Vec<String> {
+    let stripped = strip_colon(command);
     let mut spellings = vec![
         command.to_owned(),
         stripped.to_owned(),
@@ -119,8 +119,8 @@ const MAX_TYPED: usize = 4 * MAX_NAME;
 /// Returns the form in which all spellings of a name are equal: letter case, a colon for `/`, and
 /// composed or separate accents (macOS separates them in file names) make no difference. A text
 /// that is too long for a name becomes empty.
-pub(crate) fn fold(command: &str) -> String {
-    let name = strip(command);
+pub(crate) fn fold_name(command: &str) -> String {
+    let name = strip_colon(command);
     if name.len() > MAX_TYPED {
         return String::new();
     }
@@ -130,7 +130,7 @@ pub(crate) fn fold(command: &str) -> String {
 /// Returns the spelling of `name` that starts with `typed`: `git:commit` for `git/commit` and
 /// `git:c`.
 /// `None` if no spelling does. A person may type colons for `/`, and composed or separate accents.
-pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
+pub(crate) fn spelling_starting_with(name: &str, typed: &str) -> Option<String> {
     let mut name = name.to_owned();
     if !name.starts_with(typed)
         && let Some(colon) = typed.chars().find(|letter| COLONS.contains(letter))
@@ -150,7 +150,7 @@ const USUAL_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_wor
     browser index user reply process get text status type name body id uuid var Self this";
 
 /// Returns whether a word often follows a blank and a colon where no prompt is meant.
-pub(crate) fn is_usual_after_colon(word: &str) -> bool {
+pub(crate) fn is_common_after_colon(word: &str) -> bool {
     USUAL_AFTER_COLON.split(' ').any(|usual| usual == word)
 }
 
@@ -174,7 +174,7 @@ fn half_width_character(character: char) -> char {
 
 /// Describes a text that has a colon but is no command: `an emoticon`, `an address`. Returns `None`
 /// if the text may be a command. Full-width characters count like those of ASCII.
-pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
+pub(crate) fn non_command_kind(command: &str) -> Option<&'static str> {
     let text = half_width(command.trim());
     let bare = text.trim_matches(':');
     if !bare.contains(char::is_alphanumeric) {
@@ -268,19 +268,19 @@ mod tests {
             ("5whys", None),
             ("a", None),
         ] {
-            assert_eq!(not_a_command(text), kind, "{text:?}");
+            assert_eq!(non_command_kind(text), kind, "{text:?}");
         }
     }
 
     #[test]
     fn all_spellings_of_a_name_fold_alike() {
-        assert_eq!(fold(" :Git:Commit "), "git/commit");
-        assert_eq!(fold("e\u{301}"), fold("É"));
-        assert_eq!(fold("：Git：Commit"), "git/commit");
-        assert_eq!(fold(&"R".repeat(100_000)), "");
-        assert_eq!(spellings(" :a:b"), [" :a:b", "a:b", "a/b"]);
-        assert_eq!(spellings("\u{e9}"), ["\u{e9}", "e\u{301}"]);
-        assert_eq!(spellings(&"\u{e9}".repeat(100_000)).len(), 1);
+        assert_eq!(fold_name(" :Git:Commit "), "git/commit");
+        assert_eq!(fold_name("e\u{301}"), fold_name("É"));
+        assert_eq!(fold_name("：Git：Commit"), "git/commit");
+        assert_eq!(fold_name(&"R".repeat(100_000)), "");
+        assert_eq!(possible_names(" :a:b"), [" :a:b", "a:b", "a/b"]);
+        assert_eq!(possible_names("\u{e9}"), ["\u{e9}", "e\u{301}"]);
+        assert_eq!(possible_names(&"\u{e9}".repeat(100_000)).len(), 1);
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
             ("git/commit", "com", None),
         ] {
             assert_eq!(
-                spelled_as_typed(name, typed).as_deref(),
+                spelling_starting_with(name, typed).as_deref(),
                 want,
                 "{name:?} {typed:?}"
             );

@@ -1,7 +1,7 @@
 //! The name for a new prompt, from what a person typed.
 
 use super::format::Format;
-use super::name::{COLONS, Name, hyphenated, not_a_command, strip};
+use super::name::{COLONS, Name, hyphenated, non_command_kind, strip_colon};
 use crate::wording::{in_backticks, is_invisible, quoted};
 
 impl Name {
@@ -13,7 +13,7 @@ impl Name {
     /// Names are refused on all systems, because folders of prompts are shared. The message is one
     /// line for a person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
-        new_name(strip(typed))
+        new_name(strip_colon(typed))
             .map_err(|reason| format!("{} cannot be the name of a prompt: {reason}", quoted(typed)))
     }
 }
@@ -48,7 +48,7 @@ fn check_typing(stripped: &str) -> Result<(), String> {
     }
     // `check_part` reports a name such as `a//b` with a better message.
     let has_empty_part = stripped.contains("//") && !stripped.contains("://");
-    if !has_empty_part && let Some(kind) = not_a_command(&format!(":{stripped}")) {
+    if !has_empty_part && let Some(kind) = non_command_kind(&format!(":{stripped}")) {
         return Err(format!("after a colon it looks like {kind}"));
     }
     Ok(())
@@ -92,14 +92,14 @@ fn is_device(part: &str) -> bool {
 
 /// Checks that `<name>.md` would be loaded as a prompt called `name`.
 fn check_round_trip(name: &str) -> Result<(), String> {
-    if let Some((stem, _)) = Format::OWN.prompt_file(name) {
+    if let Some((stem, _)) = Format::OWN.split_path(name) {
         return Err(format!(
             "the name has no suffix; write {}",
             in_backticks(stem)
         ));
     }
     let file = format!("{name}.md");
-    match Format::OWN.prompt_file(&file) {
+    match Format::OWN.split_path(&file) {
         Some((read, _)) if read == name && !Format::OWN.has_special_suffix(&file) => Ok(()),
         _ => Err("a file of this name is not read as this prompt".to_owned()),
     }

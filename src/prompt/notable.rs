@@ -38,7 +38,7 @@ const MAX_BLANKS: usize = 100;
 
 /// Returns the addresses, paths, commands and hidden characters of a text, such as
 /// `address https://a.example`, each with the number of the first line that has it.
-pub(crate) fn notable(text: &str) -> BTreeMap<String, usize> {
+pub(crate) fn find_notable(text: &str) -> BTreeMap<String, usize> {
     let mut notes = Notes::default();
     for (index, line) in text.lines().enumerate() {
         notes.line = index + 1;
@@ -287,7 +287,7 @@ mod tests {
             "path ~/.ssh/id_rsa",
         ];
         let text = format!("{text}{}.", " ".repeat(99));
-        let notes = notable(&text);
+        let notes = find_notable(&text);
         assert_eq!(notes.keys().collect::<Vec<_>>(), want);
         assert_eq!(notes["address me@evil.example"], 2);
     }
@@ -319,7 +319,7 @@ mod tests {
             ("a\u{180b}b", "hidden character U+180B"),
             ("a\rb", "hidden character U+000D"),
         ] {
-            let notes = notable(text);
+            let notes = find_notable(text);
             let is_noted = notes.keys().any(|known| known.starts_with(note));
             assert!(is_noted, "{text:?}: {notes:?}");
         }
@@ -330,7 +330,7 @@ mod tests {
             "data: x",
             "step 1: std::fs",
         ] {
-            assert_eq!(notable(text), BTreeMap::new(), "{text:?}");
+            assert_eq!(find_notable(text), BTreeMap::new(), "{text:?}");
         }
         assert_eq!(
             with_invisible_escaped("\u{2764}\u{fe0f}\t"),

@@ -3,7 +3,7 @@
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
-use super::file_text::beginning;
+use super::file_text::truncate_at_boundary;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl Outline {
 /// Returns the first heading of a body and its first paragraph or, without a paragraph, the first
 /// text in a list, a block of code or HTML.
 pub(super) fn outline(body: &str) -> Outline {
-    let body = beginning(body, MAX_PARSED);
+    let body = truncate_at_boundary(body, MAX_PARSED);
     let mut blocks = FirstBlocks::default();
     for (event, range) in Parser::new(body).into_offset_iter() {
         match event {

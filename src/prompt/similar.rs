@@ -10,7 +10,7 @@ const MAX_COMPARED: usize = 64;
 /// The measure is the optimal string alignment distance: an edit adds, drops or changes one
 /// character, or swaps two neighbors. Letter case makes no difference. A third of the longer word
 /// may differ, at least one character, as in Cargo and rustc.
-pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
+pub(crate) fn edit_distance(word: &str, known: &str) -> Option<usize> {
     let known_length = known.chars().count();
     // A huge word is neither counted nor copied. A word that is more than half longer than the
     // known one differs too much, and each of its characters has at most four bytes.
@@ -37,7 +37,7 @@ pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     let mut closest = None;
     let mut least = usize::MAX;
     for candidate in known {
-        if let Some(distance) = distance(word, candidate)
+        if let Some(distance) = edit_distance(word, candidate)
             && distance < least
         {
             closest = Some(candidate);

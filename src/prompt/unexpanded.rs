@@ -1,7 +1,7 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
 use super::diagnostic::{Position, shown_path};
-use super::file_text::beginning;
+use super::file_text::truncate_at_boundary;
 use super::lint;
 use super::model::Prompt;
 use super::template::{MessageTemplate, Opening, openings};
@@ -106,7 +106,7 @@ fn texts_in_braces(message: &MessageTemplate) -> BTreeMap<usize, &str> {
     }
     let mut texts = BTreeMap::new();
     for Opening { range, close } in openings(body) {
-        let after_opening = beginning(&body[range.end..], MAX_LENGTH);
+        let after_opening = truncate_at_boundary(&body[range.end..], MAX_LENGTH);
         let rest_of_line = after_opening.lines().next().unwrap_or_default();
         if let Some(length) = rest_of_line.find(close)
             && !placeholder_starts.contains(&range.start)

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::{prompts, resources};
 use crate::library::View;
 use crate::mcp::{CompleteParams, CompletionArgument};
-use crate::prompt::{MAX_NAME, fold};
+use crate::prompt::{MAX_NAME, fold_name};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
@@ -32,7 +32,7 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
             if uri == resources::TEMPLATE || !resources::names(uri).is_empty() =>
         {
             let names = template_values(&view, uri, &argument);
-            matching(names, argument.value, fold)
+            matching(names, argument.value, fold_name)
         }
         _ => {
             let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
@@ -62,7 +62,7 @@ fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Fai
 /// drafts that nobody has edited. A URI without a variable has none.
 fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) -> Vec<String> {
     let is_variable = uri == resources::TEMPLATE && argument.name == resources::VARIABLE;
-    // `fold` makes a text that is too long for a name empty, and every name begins with that.
+    // `fold_name` makes a text that is too long for a name empty, and every name begins with that.
     if !is_variable || argument.value.len() > 4 * MAX_NAME {
         return Vec::new();
     }

@@ -28,7 +28,9 @@ use crate::library::{
     About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Place, SETTLING,
     ServiceRequest, Source, Trace, Watched, read,
 };
-use crate::prompt::{Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, owned_text};
+use crate::prompt::{
+    Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, decode_utf8_owned,
+};
 use address::BaseUrl;
 pub(crate) use address::check_base;
 use document::{Document, DocumentPrompt};
@@ -129,7 +131,7 @@ impl OpenApi {
     /// The file cannot be read, or is not an OpenAPI document.
     fn read_document(&self) -> Result<Document, Diagnostic> {
         let bytes = read(&self.path, MAX_DOCUMENT)?;
-        document::parse(&owned_text(bytes)?, &self.options)
+        document::parse(&decode_utf8_owned(bytes)?, &self.options)
     }
 
     /// Returns a prompt of the document, which was last changed at the time `modified`.

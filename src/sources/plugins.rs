@@ -61,7 +61,7 @@ impl Plugins {
                 continue; // a symlink or an agent's list may name any folder
             }
             for (subfolder, format_name) in self.root.format.plugin {
-                if let Some(format) = Format::named(format_name) {
+                if let Some(format) = Format::by_name(format_name) {
                     folders.push(self.part_of(&plugin, subfolder, format));
                 }
             }

@@ -17,7 +17,7 @@ use crate::library::{
     conflict_error,
 };
 use crate::prompt::{
-    Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
+    Call, Diagnostic, FileSuffix, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
     Role, join_piped,
 };
 use api_client::ANSWER_WITHIN;
@@ -188,7 +188,7 @@ impl TeamPrompt {
         let folder = Folder::in_memory(address.into(), Arc::new(Rows::of_texts(files)));
         let file = PromptFile {
             path: folder.files.root.path.join(own_path).into(),
-            kind: FileName::OWN,
+            kind: FileSuffix::OWN,
             is_linked: false,
         };
         Ok(folder.files.found(self.name.clone(), file))

@@ -384,7 +384,7 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{
         MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE,
-        MAX_FRONTMATTER, MAX_MESSAGES, MAX_WEIGHT,
+        MAX_FRONTMATTER, MAX_MESSAGES, MAX_YAML_SIZE,
     };
     use prompt_expander::prompt::{
         MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_STEPS,
@@ -399,7 +399,7 @@ fn the_limits_are_those_of_the_program() {
             format!(
                 "{}, and {} with its YAML aliases written out",
                 kib(MAX_FRONTMATTER),
-                kib(MAX_WEIGHT)
+                kib(MAX_YAML_SIZE)
             ),
         ),
         ("its arguments", MAX_ARGUMENTS.to_string()),

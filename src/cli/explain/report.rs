@@ -78,7 +78,7 @@ fn in_one_line(text: &Option<String>) -> String {
 /// format.
 fn format_title(explanation: &Explanation) -> &'static str {
     match explanation.format {
-        Some(name) => Format::named(name).map_or(name, |format| format.title),
+        Some(name) => Format::by_name(name).map_or(name, |format| format.title),
         None => "",
     }
 }

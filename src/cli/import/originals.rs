@@ -3,7 +3,7 @@
 use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, below, read_confined};
 use crate::prompt::{
-    Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, hexai_prompts, owned_text,
+    Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, decode_utf8_owned, hexai_prompts,
 };
 use crate::wording::path_in_backticks;
 use anyhow::ensure;
@@ -218,7 +218,7 @@ impl Originals {
             if !file.is_file() {
                 continue;
             }
-            match read_confined(&file, reach).and_then(owned_text) {
+            match read_confined(&file, reach).and_then(decode_utf8_owned) {
                 Ok(text) => self.add_hexai_lines(&text, &file),
                 Err(problem) => self.problems.push(problem.in_file(file)),
             }
@@ -244,7 +244,7 @@ impl ImportFolder {
     /// Returns whether a file of this folder is Markdown of this program.
     fn has_own_markdown(&self, file: &Path) -> bool {
         self.format
-            .prompt_file(&below(&self.folder, file))
+            .split_path(&below(&self.folder, file))
             .is_some_and(|(_, file_name)| file_name.is_own())
     }
 }

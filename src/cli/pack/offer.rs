@@ -105,7 +105,7 @@ impl Offer {
 /// Returns what a user types for the prompt in a file, such as `acme/review`, or the path of a file
 /// that is not a prompt: `acme/_part.md`.
 fn typed_name(pack: &Pack, file: &str) -> String {
-    match pack.format().prompt_file(file) {
+    match pack.format().split_path(file) {
         Some((stem, _)) => format!("{}/{stem}", pack.name),
         None => format!("{}/{file}", pack.name),
     }

@@ -135,7 +135,7 @@ impl Sides<'_> {
 
     /// Returns whether the user has named this path, its prompt or the prompt of its tests.
     fn overwrites(&self, path: &str) -> bool {
-        let name = match Format::OWN.prompt_file(path) {
+        let name = match Format::OWN.split_path(path) {
             Some((name, _)) => name,
             None => path.strip_suffix(TEST_SUFFIX).unwrap_or(path),
         };

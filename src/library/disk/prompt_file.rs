@@ -10,7 +10,7 @@ use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
 use crate::library::source::{About, Found, Handle, Info, Layer, Place};
 use crate::prompt::{
-    Attachment, Diagnostic, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
+    Attachment, Diagnostic, IncludeReader, Kind, Messages, Name, Prompt, decode_utf8_owned,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -352,7 +352,7 @@ impl Handle for FileHandle {
             return Ok(draft.text.to_string());
         }
         let bytes = self.files.read(&self.file.path, self.file.is_linked)?;
-        owned_text(bytes).map_err(|diagnostic| self.with_path(diagnostic))
+        decode_utf8_owned(bytes).map_err(|diagnostic| self.with_path(diagnostic))
     }
 
     fn prompt(&self) -> ParsedPrompt {

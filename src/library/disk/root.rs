@@ -8,7 +8,7 @@
 
 use super::cache::Trace;
 use super::reach::{Reach, below};
-use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
+use crate::prompt::{Diagnostic, FileSuffix, Format, Kind, Name, is_partial};
 use crate::wording::{alternatives, path_in_backticks};
 use std::fmt::Debug;
 use std::fs;
@@ -58,7 +58,7 @@ impl Eq for Root {}
 #[derive(Debug, Clone)]
 pub(crate) struct PromptFile {
     pub(crate) path: Arc<Path>,
-    pub(crate) kind: FileName,
+    pub(crate) kind: FileSuffix,
     /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(crate) is_linked: bool,
 }
@@ -67,14 +67,14 @@ pub(crate) struct PromptFile {
 #[derive(Debug)]
 pub(crate) struct NamedFile {
     pub(crate) name: Name,
-    pub(crate) kind: FileName,
+    pub(crate) kind: FileSuffix,
 }
 
 /// The end of the path of a prompt file, after the name: `.md`, `.MD` or `/SKILL.md`, for example.
 #[derive(Debug)]
 pub(crate) struct PathEnd {
     pub(crate) text: String,
-    pub(crate) kind: FileName,
+    pub(crate) kind: FileSuffix,
 }
 
 /// A file that exists in a folder of prompts. It need not be a prompt.
@@ -304,13 +304,13 @@ impl Root {
     pub(crate) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = PathEnd> + use<'n> {
         let format = self.format;
         let ends = format
-            .file_names()
+            .file_suffixes()
             .flat_map(|kind| kind.spellings().map(move |text| PathEnd { text, kind }));
         // The name `x.prompt` has no end `.md`, for example: the name of `x.prompt.md` is `x`.
         ends.filter(move |end| {
             let path = format!("{name}{}", end.text);
             format
-                .prompt_file(&path)
+                .split_path(&path)
                 .is_some_and(|(name_of_path, _)| name_of_path == name.as_str())
         })
     }
@@ -319,7 +319,7 @@ impl Root {
     /// several, the prompt is in the first one. An empty result means that the folder is no prompt.
     pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<ExistingFile> {
         let mut files = Vec::new();
-        for kind in self.format.file_names() {
+        for kind in self.format.file_suffixes() {
             if kind.is_in_folder() {
                 let file_name = &kind.suffix[1..]; // `SKILL.md` of `/SKILL.md`
                 files.extend(self.existing_file(folder.join(file_name), trace));
@@ -485,7 +485,7 @@ impl Root {
     /// The name cannot be typed as a command, because it has a space, for example.
     pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
         let below = self.below(path);
-        let (name, kind) = self.format.prompt_file(&below)?;
+        let (name, kind) = self.format.split_path(&below)?;
         let is_utf8 = path
             .strip_prefix(&self.path)
             .unwrap_or(path)
@@ -528,14 +528,18 @@ impl Root {
                 "rename it, or expand a prompt that includes it",
             );
         }
-        if let Some((end, purpose)) = Format::other_purpose(&path.to_string_lossy()) {
+        if let Some((end, purpose)) = Format::non_prompt_suffix(&path.to_string_lossy()) {
             return Diagnostic::new(
                 Kind::Invalid,
                 format!("a file that ends in `{end}` is not a prompt, but {purpose}"),
                 "to use it as a prompt, copy it to a file that ends in `.md` alone",
             );
         }
-        let suffixes: Vec<&str> = self.format.file_names().map(|kind| kind.suffix).collect();
+        let suffixes: Vec<&str> = self
+            .format
+            .file_suffixes()
+            .map(|kind| kind.suffix)
+            .collect();
         let suffixes = alternatives(&suffixes);
         if !self.is_read_only() {
             return Diagnostic::new(
@@ -557,7 +561,7 @@ impl Root {
 /// `.claude/commands`.
 fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
     for path in file.ancestors().skip(1) {
-        let format = Format::of_folder(path);
+        let format = Format::for_folder(path);
         if format != Format::OWN {
             return Some(FormatFolder { path, format });
         }
@@ -571,7 +575,7 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     let format = Format::OWN;
     let mut path = file.parent().unwrap_or(file);
     if let Some(above) = path.parent()
-        && let Some((_, kind)) = format.prompt_file(&below(above, file))
+        && let Some((_, kind)) = format.split_path(&below(above, file))
         && kind.is_in_folder()
     {
         path = above;
@@ -589,7 +593,7 @@ fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<Fo
         }
         for (end, format) in plugins.format.plugin {
             if path.ends_with(end) {
-                let format = Format::named(format)?;
+                let format = Format::by_name(format)?;
                 return Some(FormatFolder { path, format });
             }
         }

@@ -13,7 +13,7 @@ use crate::library::source::{
     Authorship, Found, Layer, Store, TestFile, WriteAction, WriteRequest,
 };
 use crate::library::view::{Library, View};
-use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
+use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, possible_names};
 use crate::wording::{in_backticks, path_in_backticks, quoted};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -448,7 +448,7 @@ impl Editor<'_> {
     /// Neither the store nor its history has such a prompt.
     pub fn resolve_name(&self, typed: &str) -> Result<Name, Diagnostic> {
         let mut names = Vec::new();
-        for spelling in spellings(typed) {
+        for spelling in possible_names(typed) {
             if let Ok(name) = Name::new(&spelling)
                 && self.check_prefix(&name).is_ok()
             {

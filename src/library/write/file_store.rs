@@ -19,7 +19,7 @@ use crate::library::disk::open::read_regular;
 use crate::library::disk::prompt_file::Files;
 use crate::library::disk::root::{PromptFile, Root};
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
-use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
+use crate::prompt::{Diagnostic, FileSuffix, Kind, MAX_FILE, Name, Revision, decode_utf8_owned};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::{in_backticks, path_in_backticks};
 use jiff::{SignedDuration, Timestamp};
@@ -453,7 +453,7 @@ impl Store for FileStore {
             Some(file) if file.revision == revision => Some(file.bytes),
             _ => self.history.text(name, revision)?,
         };
-        bytes.map(owned_text).transpose()
+        bytes.map(decode_utf8_owned).transpose()
     }
 
     fn folder(&self) -> &Path {
@@ -470,7 +470,7 @@ fn new_file(root: &Root, name: &Name) -> PromptFile {
     };
     PromptFile {
         path: path.into(),
-        kind: FileName::OWN,
+        kind: FileSuffix::OWN,
         is_linked: false,
     }
 }

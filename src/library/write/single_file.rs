@@ -65,7 +65,7 @@ fn root_of(folder: &Path) -> Root {
     } else {
         Reach::Own
     };
-    Root::new(folder.to_owned(), Format::of_folder(folder), reach)
+    Root::new(folder.to_owned(), Format::for_folder(folder), reach)
 }
 
 /// Creates a file with this text, and the folders in its path that are missing.

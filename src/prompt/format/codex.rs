@@ -46,7 +46,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // Codex has no such key.
     let arguments = hinted_arguments(&source.frontmatter);
-    source.declare(&SYNTAX, arguments)?;
+    source.declare_used(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
         declare_words(&mut source, &SYNTAX)?;
@@ -117,7 +117,7 @@ fn declare_words(
     syntax: &PlaceholderSyntax,
 ) -> Result<(), Diagnostic> {
     // This declares only the numbers that have a placeholder in the body.
-    source.declare(syntax, numbered_arguments(MAX_WORD))?;
+    source.declare_used(syntax, numbered_arguments(MAX_WORD))?;
     let mut highest = 0;
     for name in source.frontmatter.argument_names() {
         if let Ok(number) = name.parse() {

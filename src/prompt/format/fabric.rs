@@ -30,7 +30,7 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = MarkdownSource::new(Frontmatter::default(), text, 1);
     let variables = variables_in(&source.body);
-    source.declare(&SYNTAX, variables)?;
+    source.declare_used(&SYNTAX, variables)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.append = Append::Line;
     prompt.marks = &NONE;

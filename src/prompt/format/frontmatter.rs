@@ -4,13 +4,13 @@
 //! key ([`lenient`]), so that a mistake in one key costs no other. A mistake is not an error; it
 //! becomes a warning with its fix.
 
-use super::yaml::{self, Field, Node, Value, YamlRefusal};
+use super::yaml::{self, Field, Node, Value, YamlError};
 use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_WEIGHT};
+use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_YAML_SIZE};
 use crate::prompt::model::{Argument, Metadata, OtherKey};
-use crate::prompt::similar::distance;
+use crate::prompt::similar::edit_distance;
 use crate::wording::{alternatives, quoted};
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ const ARGUMENT_KEYS: [&str; 7] = [
 /// rules.
 ///
 /// # Errors
-/// Fails if YAML aliases make the frontmatter larger than [`MAX_WEIGHT`], if it has more than
+/// Fails if YAML aliases make the frontmatter larger than [`MAX_YAML_SIZE`], if it has more than
 /// [`MAX_ARGUMENTS`] or [`MAX_ATTACHMENTS`], or if it contains the body of the prompt
 /// ([`swallowed::refuse_body`]).
 pub(crate) fn read(
@@ -138,7 +138,7 @@ pub(crate) fn read(
 /// key such as `title:`. Lines that are empty or comments are a frontmatter without keys.
 ///
 /// # Errors
-/// Fails if the values weigh more than [`MAX_WEIGHT`], or if the lines contain the body of a prompt
+/// Fails if the values weigh more than [`MAX_YAML_SIZE`], or if the lines contain the body of a prompt
 /// of this program.
 fn read_fields(
     yaml: &str,
@@ -146,9 +146,9 @@ fn read_fields(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Vec<Field>>, Diagnostic> {
     let has_keys = lenient::has_keys(yaml);
-    let mut budget = MAX_WEIGHT;
+    let mut budget = MAX_YAML_SIZE;
     let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
-    if let Err(YamlRefusal::TooLarge(error)) = parsed {
+    if let Err(YamlError::TooLarge(error)) = parsed {
         return Err(error);
     }
     if has_keys && dialect == Dialect::Own {
@@ -168,7 +168,7 @@ fn read_fields(
     if !has_keys {
         return Ok(None);
     }
-    let mut lenient_budget = MAX_WEIGHT; // what the first reading used does not count
+    let mut lenient_budget = MAX_YAML_SIZE; // what the first reading used does not count
     let fields = lenient::fields(yaml, FIRST_LINE, &mut lenient_budget, warnings)?;
     Ok(Some(fields))
 }
@@ -525,7 +525,8 @@ fn misspelled_key(field: &Field, known: &[&str]) -> Option<Diagnostic> {
 /// Returns whether at most one letter of a key differs from a known key.
 fn is_near(key: &str, known: &str) -> bool {
     // Most keys differ in length, which costs less to find out than the distance.
-    key.chars().count().abs_diff(known.len()) <= 1 && matches!(distance(key, known), Some(0 | 1))
+    key.chars().count().abs_diff(known.len()) <= 1
+        && matches!(edit_distance(key, known), Some(0 | 1))
 }
 
 /// Returns the truth value that a text has in YAML 1.1: `true` for `yes`, `false` for `Off` and for

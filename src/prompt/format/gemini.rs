@@ -5,7 +5,7 @@ use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
 use super::yaml;
 use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
-use crate::prompt::file_text::beginning;
+use crate::prompt::file_text::truncate_at_boundary;
 use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -58,7 +58,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
     let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
     let position = error.span().map(|span| {
-        let before = beginning(text, span.start);
+        let before = truncate_at_boundary(text, span.start);
         Position::in_text(text, before.len(), 1)
     });
     Diagnostic::error(
@@ -71,7 +71,7 @@ fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
 /// Returns the offset at which an item begins, at the boundary of a character.
 fn start_of(item: &Item, text: &str) -> usize {
     match item.span() {
-        Some(span) => beginning(text, span.start).len(),
+        Some(span) => truncate_at_boundary(text, span.start).len(),
         None => 0,
     }
 }

@@ -1,8 +1,8 @@
 //! The lenient reading of a frontmatter that YAML refuses: line by line, as `key: value`.
 
-use super::yaml::{self, Field, Node, Value, YamlRefusal};
+use super::yaml::{self, Field, Node, Value, YamlError};
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::MAX_WEIGHT;
+use crate::prompt::limits::MAX_YAML_SIZE;
 use crate::wording::quoted;
 
 /// The length in bytes of the longest value that a fix shows.
@@ -122,7 +122,7 @@ impl KeyBlock<'_> {
                 value: Value::Map(mut map),
                 ..
             }) if map.len() == 1 && map[0].key == self.key => Ok(map.pop().map(|field| field.node)),
-            Err(YamlRefusal::TooLarge(error)) => Err(error),
+            Err(YamlError::TooLarge(error)) => Err(error),
             Ok(_) | Err(_) => Ok(None),
         }
     }
@@ -209,7 +209,7 @@ impl<'l> ValueLine<'l> {
     /// Returns whether YAML reads this line alone, without its indentation, as the key with a
     /// value.
     fn is_valid(&self, number: usize) -> bool {
-        let mut budget = MAX_WEIGHT;
+        let mut budget = MAX_YAML_SIZE;
         match yaml::parse(self.item, number, &mut budget) {
             Ok(Node {
                 value: Value::Map(map),

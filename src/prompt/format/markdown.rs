@@ -6,7 +6,7 @@
 use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::file_text::without_empty_ends;
+use crate::prompt::file_text::trim_blank_lines;
 use crate::prompt::include::{self, IncludeReader, IncludedPart, Origins};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
@@ -169,7 +169,7 @@ impl MarkdownSource {
         } else {
             Cow::Borrowed(text)
         };
-        let body = without_empty_ends(&text);
+        let body = trim_blank_lines(&text);
         MarkdownSource {
             frontmatter,
             body: body.text.to_owned(),
@@ -193,7 +193,7 @@ impl MarkdownSource {
     ///
     /// # Errors
     /// Fails if the prompt would have more than [`MAX_ARGUMENTS`].
-    pub(crate) fn declare(
+    pub(crate) fn declare_used(
         &mut self,
         syntax: &PlaceholderSyntax,
         arguments: Vec<Argument>,
@@ -403,7 +403,7 @@ impl OpenMessage {
 
     /// Returns the message, or `None` if it has no text.
     fn finish(self) -> Option<MessageTemplate> {
-        let body = without_empty_ends(&self.text);
+        let body = trim_blank_lines(&self.text);
         if body.text.is_empty() {
             return None;
         }

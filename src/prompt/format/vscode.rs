@@ -34,7 +34,7 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     let arguments = arguments_in(&source.body);
-    source.declare(&SYNTAX, arguments)?;
+    source.declare_used(&SYNTAX, arguments)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.marks = &VS_CODE;
     Ok(prompt)

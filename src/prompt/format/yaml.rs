@@ -42,7 +42,7 @@ pub(crate) struct Field {
 
 /// Why a text was not read.
 #[derive(Debug, PartialEq)]
-pub(crate) enum YamlRefusal {
+pub(crate) enum YamlError {
     /// It is not YAML as this program reads it; the lenient reading may still succeed. The
     /// diagnostic is a warning.
     Syntax(Diagnostic),
@@ -59,7 +59,7 @@ pub(crate) struct NodeLimits {
     /// How many lists and maps may be within each other.
     pub(crate) max_nesting: usize,
     /// The weight of each value, besides the bytes of its text.
-    pub(crate) node_weight: usize,
+    pub(crate) node_overhead: usize,
 }
 
 impl Value {
@@ -75,14 +75,10 @@ impl Value {
 /// # Errors
 /// Fails if the text is not YAML, is nested deeper than [`MAX_NESTING`], or weighs more than the
 /// `budget`. The budget stays as it was.
-pub(crate) fn parse(
-    yaml: &str,
-    first_line: usize,
-    budget: &mut usize,
-) -> Result<Node, YamlRefusal> {
+pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, YamlError> {
     let limits = NodeLimits {
         max_nesting: MAX_NESTING,
-        node_weight: 1,
+        node_overhead: 1,
     };
     parse_within(yaml, first_line, limits, budget)
 }
@@ -99,7 +95,7 @@ pub(crate) fn parse_within(
     first_line: usize,
     limits: NodeLimits,
     budget: &mut usize,
-) -> Result<Node, YamlRefusal> {
+) -> Result<Node, YamlError> {
     refuse_control_characters(yaml, first_line)?;
     let mut parser = Parser::new_from_str(yaml);
     let mut builder = Builder {
@@ -129,7 +125,7 @@ pub(crate) fn parse_within(
 }
 
 /// Refuses control characters. The parser would treat NUL as the end of the text.
-fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlRefusal> {
+fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlError> {
     for (offset, character) in yaml.char_indices() {
         if character.is_control() && !"\n\r\t".contains(character) {
             let at = Position::in_text(yaml, offset, first_line);
@@ -150,8 +146,8 @@ fn position_of(marker: &Marker, first_line: usize) -> Position {
 }
 
 /// Returns the refusal of a text that the lenient reading may still accept.
-fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> YamlRefusal {
-    YamlRefusal::Syntax(Diagnostic::warning(Some(at), message, fix))
+fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> YamlError {
+    YamlError::Syntax(Diagnostic::warning(Some(at), message, fix))
 }
 
 /// Builds the tree from the events of the parser.
@@ -195,14 +191,14 @@ const NO_ANCHOR: usize = 0;
 impl Builder {
     /// Adds what an event of the parser says: a value, or the beginning or the end of a list or
     /// map.
-    fn add_event(&mut self, event: Event, at: Position) -> Result<(), YamlRefusal> {
+    fn add_event(&mut self, event: Event, at: Position) -> Result<(), YamlError> {
         match event {
             Event::DocumentStart => self.begin_document(at),
             Event::SequenceStart(anchor, _) => self.open(anchor, at, Value::List(Vec::new())),
             Event::MappingStart(anchor, _) => self.open(anchor, at, Value::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Scalar(text, style, anchor, tag) => {
-                let weight = self.limits.node_weight + text.len();
+                let weight = self.limits.node_overhead + text.len();
                 self.add_weight(weight, at)?;
                 let node = Node {
                     position: at,
@@ -216,7 +212,7 @@ impl Builder {
     }
 
     /// Refuses a second document.
-    fn begin_document(&mut self, at: Position) -> Result<(), YamlRefusal> {
+    fn begin_document(&mut self, at: Position) -> Result<(), YamlError> {
         self.document_count += 1;
         if self.document_count == 1 {
             return Ok(());
@@ -229,10 +225,10 @@ impl Builder {
     ///
     /// An alias within the list or map that it names, as in `&a [*a]`, has no value yet, and stands
     /// for nothing.
-    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), YamlRefusal> {
+    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), YamlError> {
         let weight = match self.anchors.get(&anchor) {
             Some(anchored) => anchored.weight,
-            None => self.limits.node_weight,
+            None => self.limits.node_overhead,
         };
         // The weight is checked before the value is copied, because the copy may be huge.
         self.add_weight(weight, at)?;
@@ -248,12 +244,12 @@ impl Builder {
     }
 
     /// Counts the weight of a value at this position, and refuses a text that weighs too much.
-    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), YamlRefusal> {
+    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), YamlError> {
         self.weight += weight;
         if self.weight <= self.max_weight {
             return Ok(());
         }
-        Err(YamlRefusal::TooLarge(Diagnostic::error(
+        Err(YamlError::TooLarge(Diagnostic::error(
             Some(at),
             "with its aliases (`*name`) expanded, the YAML is too large",
             "write the values out instead of repeating them with aliases",
@@ -261,9 +257,9 @@ impl Builder {
     }
 
     /// Begins a list or a map.
-    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), YamlRefusal> {
+    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), YamlError> {
         let weight_before = self.weight;
-        self.add_weight(self.limits.node_weight, at)?;
+        self.add_weight(self.limits.node_overhead, at)?;
         self.open.push(OpenNode {
             node: Node {
                 position: at,
@@ -282,7 +278,7 @@ impl Builder {
     }
 
     /// Ends the list or map that was opened last.
-    fn close(&mut self) -> Result<(), YamlRefusal> {
+    fn close(&mut self) -> Result<(), YamlError> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
         };
@@ -299,7 +295,7 @@ impl Builder {
 
     /// Adds a complete node to the innermost open list or map; without one, it is the root. In a
     /// map, every other node is a key. If the node has an anchor, its value is kept for aliases.
-    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), YamlRefusal> {
+    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), YamlError> {
         if anchor != NO_ANCHOR {
             let value = node.value.clone();
             self.anchors.insert(anchor, Anchored { value, weight });
@@ -341,7 +337,7 @@ fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
 }
 
 /// Returns a node as the key of a map. A list or a map is refused as a key.
-fn as_open_key(node: Node) -> Result<OpenKey, YamlRefusal> {
+fn as_open_key(node: Node) -> Result<OpenKey, YamlError> {
     match node.value {
         Value::Text { text: key, .. } | Value::Null(key) => Ok(OpenKey {
             key,

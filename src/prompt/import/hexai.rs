@@ -2,7 +2,7 @@
 //! declared argument is a placeholder, which stays as written if an optional argument has no value.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::file_text::without_empty_ends;
+use crate::prompt::file_text::trim_blank_lines;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -157,7 +157,7 @@ fn message_templates(
             }
         };
         let text = content.text.replace("\r\n", "\n");
-        let body = without_empty_ends(&text).text;
+        let body = trim_blank_lines(&text).text;
         if !body.is_empty() {
             let place = BodyPosition::derived_at_line(number);
             messages.push(MessageTemplate::new(role, body.to_owned(), place));

@@ -5,7 +5,7 @@
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
 use crate::prompt::format::markdown::MarkdownSource;
-use crate::prompt::format::yaml::{self, Field, Value, YamlRefusal};
+use crate::prompt::format::yaml::{self, Field, Value, YamlError};
 use crate::prompt::limits::MAX_FILE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -59,7 +59,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = MarkdownSource::new(keys.frontmatter, &body, 1);
     source.place = BodyPosition::derived_at_line(keys.first_line);
     source.warnings = keys.warnings;
-    source.declare(&SYNTAX, arguments)?;
+    source.declare_used(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))
 }
 
@@ -71,7 +71,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let mut budget = MAX_FILE;
     let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
-        let (YamlRefusal::Syntax(error) | YamlRefusal::TooLarge(error)) = refusal;
+        let (YamlError::Syntax(error) | YamlError::TooLarge(error)) = refusal;
         // The YAML parser may report a line after the last one.
         let end = Position::in_text(text, text.len(), 1);
         let position = error.position.map(|position| position.min(end));

@@ -8,7 +8,7 @@ use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
 use crate::library::{Found, View};
-use crate::prompt::{Call, Diagnostic, Kind, Name, strip};
+use crate::prompt::{Call, Diagnostic, Kind, Name, strip_colon};
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
@@ -184,7 +184,7 @@ fn advice(command: &str, error: &Diagnostic, view: &View) -> String {
         Kind::TextInName { .. } => {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
-        Kind::NotACommand if strip(command).is_empty() => commands_in_error(view),
+        Kind::NotACommand if strip_colon(command).is_empty() => commands_in_error(view),
         Kind::NotACommand => "There is nothing to expand: answer the message as usual.".to_owned(),
         _ => "Tell the user this.".to_owned(),
     }

@@ -52,18 +52,18 @@ fn parse_json(text: &str) -> Result<Value, Diagnostic> {
 fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     let limits = yaml::NodeLimits {
         max_nesting: MAX_NESTING,
-        node_weight: VALUE_WEIGHT,
+        node_overhead: VALUE_WEIGHT,
     };
     let mut budget = MAX_DOCUMENT;
     match yaml::parse_within(text, 1, limits, &mut budget) {
         Ok(node) => Ok(json_value(node)),
         // YAML that is read as the lenient frontmatter of a prompt is only a warning there.
-        Err(yaml::YamlRefusal::Syntax(warning)) => Err(Diagnostic::error(
+        Err(yaml::YamlError::Syntax(warning)) => Err(Diagnostic::error(
             warning.position,
             warning.message,
             warning.fix,
         )),
-        Err(yaml::YamlRefusal::TooLarge(_)) => Err(too_large()),
+        Err(yaml::YamlError::TooLarge(_)) => Err(too_large()),
     }
 }
 

@@ -5,7 +5,9 @@
 //! start a program elsewhere.
 
 use crate::library::{PROJECT_FOLDER, create_with_folders, file_error, read, replace_if_unchanged};
-use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold, is_partial, sha256};
+use crate::prompt::{
+    Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold_name, is_partial, sha256,
+};
 use crate::whole_file::FileAccess;
 use crate::wording::{in_backticks, is_hex, printable, without_password};
 use serde::{Deserialize, Serialize};
@@ -134,7 +136,7 @@ fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
     let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;
     let mut names = BTreeSet::new();
     for pack in &packs {
-        let is_new = names.insert(fold(&pack.name));
+        let is_new = names.insert(fold_name(&pack.name));
         if !is_new {
             return Err(pack.invalid("two packs have the same name"));
         }
@@ -187,7 +189,7 @@ impl Pack {
 
     /// Returns how the files of the pack are written, which the end of its path says.
     pub(crate) fn format(&self) -> &'static Format {
-        Format::of_folder(Path::new(&self.path))
+        Format::for_folder(Path::new(&self.path))
     }
 
     /// Returns the name with the beginning of the commit: `acme@0123456789ab`.
@@ -220,7 +222,7 @@ impl Pack {
     /// Returns the path of a prompt without its suffix, such as `git/commit`; `None` if the file is
     /// no prompt in the format of the pack, or no pattern of the pack fits it.
     fn prompt_stem<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let (stem, _) = self.format().prompt_file(path)?;
+        let (stem, _) = self.format().split_path(path)?;
         if self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem)) {
             Some(stem)
         } else {

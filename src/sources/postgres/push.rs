@@ -5,7 +5,7 @@ use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::{
     Authorship, Folder, Reach, Root, Rows, Source, is_hidden, read, read_confined,
 };
-use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
+use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, decode_utf8_owned};
 use crate::wording::in_backticks;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +87,7 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
             return Err(Diagnostic::new(Kind::Escapes, message, "use --skip"));
         }
     }
-    owned_text(read(&file, MAX_FILE)?)
+    decode_utf8_owned(read(&file, MAX_FILE)?)
 }
 
 /// Returns the text of a file that is to be copied into a store.
@@ -104,7 +104,7 @@ fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Dia
         ));
     }
     check_path(&root.below(file))?;
-    let text = owned_text(read_confined(file, reach)?)?;
+    let text = decode_utf8_owned(read_confined(file, reach)?)?;
     check_text(&text)?;
     Ok(text)
 }

@@ -6,7 +6,7 @@ use crate::library::{
     Authorship, Caller, Found, Operation, PromptFile, Source, Store, Trace, Version, WriteAction,
     WriteRequest, already_exists_error, conflict_error,
 };
-use crate::prompt::{Diagnostic, FileName, Name, Revision, Severity, TEST_SUFFIX};
+use crate::prompt::{Diagnostic, FileSuffix, Name, Revision, Severity, TEST_SUFFIX};
 use jiff::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl Postgres {
         let files = &self.shared.folder.files;
         let file = PromptFile {
             path: files.root.path.join(self.path_of(name)).into(),
-            kind: FileName::OWN,
+            kind: FileSuffix::OWN,
             is_linked: false,
         };
         files.draft(name.clone(), file, text, caller.prefix.clone())

@@ -2,17 +2,17 @@
 //! for placeholders.
 
 use prompt_expander::prompt::{
-    Call, Diagnostic, FORMATS, FileName, Format, IMPORTED, MAX_ARGUMENTS, Name, Prompt,
+    Call, Diagnostic, FORMATS, FileSuffix, Format, IMPORTED, MAX_ARGUMENTS, Name, Prompt,
 };
 use std::collections::BTreeMap;
 
 /// Each way to read a file of another program.
-pub(super) fn files() -> impl Iterator<Item = (&'static Format, FileName)> {
+pub(super) fn files() -> impl Iterator<Item = (&'static Format, FileSuffix)> {
     let formats = FORMATS
         .iter()
         .chain(&IMPORTED)
         .filter(|format| !format.is_own());
-    formats.flat_map(|format| format.file_names().map(move |file| (format, file)))
+    formats.flat_map(|format| format.file_suffixes().map(move |file| (format, file)))
 }
 
 /// Reads the file in each format.

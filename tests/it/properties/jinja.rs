@@ -2,7 +2,7 @@
 //! expansion ends within its limits.
 
 use prompt_expander::prompt::{
-    Call, Diagnostic, FileName, IncludeReader, IncludedFile, Kind, MAX_EXPANSION, MAX_FILE,
+    Call, Diagnostic, FileSuffix, IncludeReader, IncludedFile, Kind, MAX_EXPANSION, MAX_FILE,
     MAX_INCLUDES, Name, Piece, Prompt,
 };
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ pub(super) fn check(body: &str, partials: &[&str], a: &str, input: &str) {
                 reads: 0,
             };
             let parsed =
-                FileName::OWN.parse(&Name::new("p").unwrap(), file.as_bytes(), Some(&mut reader));
+                FileSuffix::OWN.parse(&Name::new("p").unwrap(), file.as_bytes(), Some(&mut reader));
             assert!(reader.reads <= MAX_INCLUDES);
             parsed
         };
