@@ -19,7 +19,7 @@ pub use examination::{EXAMINED_VARIABLE, Examination};
 use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding};
 use crate::library::{Layer, Library, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
-use crate::wording::{all_of, alternatives, count, in_backticks};
+use crate::wording::{and_list, count, in_backticks, or_list};
 use examination::{fine, of_agent, unreadable};
 use std::collections::HashSet;
 
@@ -222,14 +222,17 @@ fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) 
         }
     }
     let diagnostic = if reports.is_empty() {
-        let known = alternatives(&AGENTS.map(|agent| agent.name));
+        let known = or_list(&AGENTS.map(|agent| agent.name));
         let message = format!("this machine has none of the agents {known}");
         let fix = "install one, then run `prompt-expander install`";
         Diagnostic::new(Kind::Missing, message, fix)
     } else if names.is_empty() {
         return None;
     } else {
-        let message = format!("this program is not registered with {} yet", all_of(&names));
+        let message = format!(
+            "this program is not registered with {} yet",
+            and_list(&names)
+        );
         let fix = format!("run `prompt-expander install {}`", names.join(" "));
         Diagnostic::new(Kind::Warning, message, fix)
     };

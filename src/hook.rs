@@ -23,7 +23,7 @@ pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
-use crate::wording::{all_of, alternatives, in_backticks, quoted};
+use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
@@ -115,7 +115,7 @@ impl Misspelled<'_> {
         format!(
             "no prompt is named {}; did you mean {}?",
             in_backticks(self.typed),
-            alternatives(&meant)
+            or_list(&meant)
         )
     }
 
@@ -374,7 +374,7 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     format!(
         "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
          tool expand_prompt before you answer.",
-        all_of(&names)
+        and_list(&names)
     )
 }
 

@@ -354,12 +354,12 @@ impl Json {
     ///
     /// # Errors
     /// The value cannot be serialized.
-    pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<Json> {
+    pub(crate) fn serialize(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
 
     /// Wraps a text that is the JSON of one value already.
-    pub(crate) fn written(json: String) -> Json {
+    pub(crate) fn from_text(json: String) -> Json {
         Json(json)
     }
 
@@ -397,9 +397,9 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
         if index > 0 {
             json.push(',');
         }
-        write_text(json, name);
+        write_string(json, name);
         json.push(':');
-        write_text(json, text);
+        write_string(json, text);
     }
     json.push('}');
 }
@@ -409,7 +409,7 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
 ///
 /// serde_json escapes one byte after the other, which took most of the time of a list, and a tenth
 /// of the time of an expansion. This function searches eight bytes at once.
-pub(crate) fn write_text(json: &mut String, text: &str) {
+pub(crate) fn write_string(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
     let mut rest = text;
@@ -750,7 +750,7 @@ mod tests {
             let Message::Request(request) = parse(&line) else {
                 panic!("{id}");
             };
-            let line = Response::result(&request.id, Json::of(&()).unwrap()).into_json();
+            let line = Response::result(&request.id, Json::serialize(&()).unwrap()).into_json();
             assert_eq!(
                 line,
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}")
@@ -762,7 +762,7 @@ mod tests {
         #[test]
         fn a_text_is_written_as_serde_json_writes_it(text in "([a-zé \"\\\\\\x00-\\x1f\\x7f]|.){0,40}") {
             let mut json = String::from("x");
-            write_text(&mut json, &text);
+            write_string(&mut json, &text);
             prop_assert_eq!(&json[1..], serde_json::to_string(&text).unwrap());
         }
     }

@@ -25,14 +25,14 @@ pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use disk::root::{MAX_ENTRIES, is_prompt_file};
 pub use disk::scan::MAX_LINKED_FOLDERS;
 pub use disk::test_files::{LoadedTests, is_test_file};
-pub use disk::watch::{POLL, Watch};
+pub use disk::watch::{POLL_INTERVAL, Watch};
 pub use disk::watched::Change;
 pub use find::HOW_TO_ALLOW_EDITS;
 pub(crate) use find::{similar_names, with_last_part};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub use source::{
-    Authorship, Found, Handle, Info, Layer, Listing, Place, ServiceRequest, Source, TestFile,
+    Authorship, Found, Handle, Info, Layer, Listing, Location, ServiceRequest, Source, TestFile,
 };
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
@@ -43,19 +43,19 @@ pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, pat
 // The interface for sources (`src/sources`): what they implement, and what they read, keep and
 // watch files with.
 pub(crate) use builtin_texts::BUILTIN_TEXTS;
-pub(crate) use disk::cache::{Cache, SETTLING, Trace};
+pub(crate) use disk::cache::{Cache, MIN_STAMP_AGE, Trace};
 pub(crate) use disk::folder::Folder;
+#[cfg(feature = "store")]
+pub(crate) use disk::memory_files::MemoryFile;
+#[cfg(any(feature = "store", feature = "openapi"))]
+pub(crate) use disk::memory_files::MemoryFiles;
 pub(crate) use disk::open::{BROKEN_LINK, read, read_confined, read_regular};
 pub(crate) use disk::reach::{
-    REPOSITORY, Reach, below, is_for_everybody, leads_through, repository_of,
+    REPOSITORY, Reach, is_for_everybody, leads_through, relative_path, repository_of,
 };
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::root::PromptFile;
 pub(crate) use disk::root::{Root, TextGuard, is_hidden};
-#[cfg(feature = "store")]
-pub(crate) use disk::rows::Row;
-#[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use disk::rows::Rows;
 #[cfg(feature = "store")]
 pub(crate) use disk::watch::Changes;
 pub(crate) use disk::watched::Watched;

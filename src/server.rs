@@ -33,7 +33,7 @@ pub use tools::LEAST_LIMIT;
 use crate::jsonrpc::{Error, Id, Json, Message, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
 use crate::mcp::CancelledParams;
-use crate::wording::{in_bytes, quoted};
+use crate::wording::{format_size, quoted};
 use context::{Context, Shared, for_log};
 use era::{Cacheable, FRESH, VERSION_WITH_BATCHES};
 use failure::{Failure, FailureKind};
@@ -282,7 +282,7 @@ fn cancel(session: &mut Session, params: &Object) -> Reply {
 /// responses so far: they go into one line, and are held in memory until the line is complete.
 fn exceeded_batch_limit(length: usize, started: Instant) -> Option<String> {
     if length > MAX_BATCH_RESPONSE {
-        let limit = in_bytes(MAX_BATCH_RESPONSE);
+        let limit = format_size(MAX_BATCH_RESPONSE);
         return Some(format!(
             "the responses to this batch are longer than {limit}"
         ));
@@ -376,13 +376,13 @@ macro_rules! methods {
     (@ $cacheable:expr, session($handler:path)) => {
         MethodHandler::Session(|session, context, params| {
             let result = $handler(session, context, read(params)?)?;
-            Ok(context.era.result(Json::of(&result)?, $cacheable))
+            Ok(context.era.result(Json::serialize(&result)?, $cacheable))
         })
     };
     (@ $cacheable:expr, plain($handler:path)) => {
         MethodHandler::Library(|context, params| {
             let result = $handler(context, read(params)?)?;
-            Ok(Outcome::Now(context.era.result(Json::of(&result)?, $cacheable)))
+            Ok(Outcome::Now(context.era.result(Json::serialize(&result)?, $cacheable)))
         })
     };
     (@ $cacheable:expr, slow($handler:path)) => {

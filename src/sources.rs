@@ -54,7 +54,7 @@ impl Library {
     #[must_use]
     pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
         let format = format.unwrap_or_else(|| Format::for_folder(&path));
-        self.with_required(Root::new(path, format, Reach::Own))
+        self.with_required(Root::new(path, format, Reach::Unrestricted))
     }
 
     /// Returns a library of one folder, which must exist. If `format` is `None`, the path says
@@ -81,7 +81,7 @@ impl Library {
         format: &'static Format,
         layer: Layer,
     ) -> Library {
-        self.with_root(Root::new(path, format, Reach::Own), layer)
+        self.with_root(Root::new(path, format, Reach::Unrestricted), layer)
     }
 
     /// Adds a folder of prompts, or of plugins that have such folders.

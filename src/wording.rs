@@ -99,7 +99,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Returns a text that a terminal can show, like [`printable`], but with its tabs and line ends.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn printable_text(text: &str) -> Cow<'_, str> {
     if !text.contains(|character| character == '\r' || must_be_escaped(character)) {
         return text.into();
     }
@@ -156,12 +156,12 @@ pub(crate) fn path_in_backticks(path: &Path) -> String {
 }
 
 /// Lists names as alternatives: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
-pub(crate) fn alternatives(names: &[impl AsRef<str>]) -> String {
+pub(crate) fn or_list(names: &[impl AsRef<str>]) -> String {
     enumeration(names, "or")
 }
 
 /// Lists all of the names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
-pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
+pub(crate) fn and_list(names: &[impl AsRef<str>]) -> String {
     enumeration(names, "and")
 }
 
@@ -171,14 +171,14 @@ fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
         .iter()
         .map(|name| in_backticks(name.as_ref()))
         .collect();
-    list_of(
+    join_words(
         &quoted_names.iter().map(String::as_str).collect::<Vec<_>>(),
         conjunction,
     )
 }
 
 /// Lists words, with the conjunction before the last one: `a`, `a and b`, `a, b and c`.
-pub(crate) fn list_of(words: &[&str], conjunction: &str) -> String {
+pub(crate) fn join_words(words: &[&str], conjunction: &str) -> String {
     match words {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -198,7 +198,7 @@ pub(crate) fn thousands(number: usize) -> String {
 }
 
 /// Returns a length in the largest unit that gives a whole number: `4 MiB`, `4,194,305 bytes`.
-pub(crate) fn in_bytes(length: usize) -> String {
+pub(crate) fn format_size(length: usize) -> String {
     for (bits, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
         let size_of_unit = 1 << bits;
         if length > 0 && length.is_multiple_of(size_of_unit) {
@@ -212,8 +212,8 @@ pub(crate) fn in_bytes(length: usize) -> String {
 pub(crate) fn too_long(length: usize, limit: usize) -> String {
     format!(
         "{} long, the limit is {}",
-        in_bytes(length),
-        in_bytes(limit)
+        format_size(length),
+        format_size(limit)
     )
 }
 
@@ -278,7 +278,7 @@ mod tests {
             ),
             ("\u{ad}\u{200f}日本", "\u{ad}\u{200f}日本"),
         ] {
-            assert_eq!(visible(text), shown);
+            assert_eq!(printable_text(text), shown);
         }
         assert_eq!(printable("a\tb\n"), r"a\tb\n");
         assert_eq!(
@@ -331,14 +331,14 @@ mod tests {
             ((1 << 30) + 1, "1,073,741,825 bytes"),
         ];
         for (length, shown) in lengths.into_iter().chain(large) {
-            assert_eq!(in_bytes(length), shown);
+            assert_eq!(format_size(length), shown);
         }
     }
 
     #[test]
     fn a_name_to_be_copied_is_shown_whole() {
         assert_eq!(
-            alternatives(&["a", "it`s", &"x".repeat(200)]),
+            or_list(&["a", "it`s", &"x".repeat(200)]),
             format!("`a`, `it`s` or `{}`", "x".repeat(200))
         );
     }

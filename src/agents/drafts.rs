@@ -3,7 +3,7 @@
 use super::config_text::value_at;
 use super::environment::Environment;
 use super::files::AgentFiles;
-use crate::wording::{alternatives, quoted};
+use crate::wording::{or_list, quoted};
 
 /// The facts about an agent's drafts.
 pub struct Drafts {
@@ -126,7 +126,7 @@ impl Drafts {
         if self.waits_for_program(&editor.command) {
             return None;
         }
-        let names = alternatives(self.waits_for);
+        let names = or_list(self.waits_for);
         Some(EditorDoubt {
             message: format!(
                 "{title} draws over {command} while it works; it waits only for an editor whose name contains {names}"

@@ -38,7 +38,7 @@ pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
         layer: found.layer,
         pack: found.pack_version(),
         format: format(found),
-        source: found.place().shown,
+        source: found.location().display,
         tags: prompt.tags.clone(),
         usage: prompt.usage.clone(),
         arguments: prompt.arguments.clone(),
@@ -91,7 +91,7 @@ pub fn show(view: &View, command: &str) -> Result<ShownFile, Diagnostic> {
 /// The file cannot be read as text.
 fn shown(found: &Found) -> Result<ShownFile, Diagnostic> {
     let text = found.text()?;
-    let path = found.place().file.map(|file| file.display().to_string());
+    let path = found.location().file.map(|file| file.display().to_string());
     Ok(ShownFile {
         name: found.name.to_string(),
         layer: found.layer,

@@ -22,7 +22,7 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<DraftReport<'d>, Diagn
         )
     })?;
     let mut checked = DraftReport {
-        path: found.place().shown,
+        path: found.location().display,
         problems: found.check(),
         fields: None,
         preview: None,

@@ -8,7 +8,7 @@ use super::types::{
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
-use crate::library::{BoundCall, Found, Layer, Place, ServiceRequest, View, join_unchanged};
+use crate::library::{BoundCall, Found, Layer, Location, ServiceRequest, View, join_unchanged};
 use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
 use std::collections::HashSet;
 use std::ops;
@@ -106,8 +106,8 @@ fn explanation(
 ) -> Explanation {
     let prompt = bound.prompt;
     let binding = &bound.binding;
-    let place = found.place();
-    let layers = layers_of(view, found, &place);
+    let location = found.location();
+    let layers = layers_of(view, found, &location);
     let placeholders = placeholders(prompt, binding);
     let lengths = outcome.text.as_deref().map(|expansion| {
         let layer = layers.own.unwrap_or(Layer::USER);
@@ -144,8 +144,8 @@ fn explanation(
         error: outcome.error.clone(),
         expansion: lengths,
         warnings: with_unused_warnings(binding.warnings.clone(), prompt, &bound.unused_values()),
-        problems: file_warnings(view, found, prompt, &place),
-        source: place.shown,
+        problems: file_warnings(view, found, prompt, &location),
+        source: location.display,
     }
 }
 
@@ -158,11 +158,11 @@ struct Layers {
 }
 
 /// Returns the layer of a prompt, and the prompts of its name that it overrides.
-fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
+fn layers_of(view: &View, found: &Found, location: &Location) -> Layers {
     let mut prompts = view.all(&found.name).into_iter();
     let mut own = None;
     for prompt in prompts.by_ref() {
-        if prompt.place() == *place {
+        if prompt.location() == *location {
             own = Some(prompt.layer);
             break;
         }
@@ -172,7 +172,7 @@ fn layers_of(view: &View, found: &Found, place: &Place) -> Layers {
     for other in prompts {
         shadowed.push(ShadowedPrompt {
             layer: other.layer,
-            source: other.place().shown,
+            source: other.location().display,
         });
     }
     Layers { own, shadowed }
@@ -223,8 +223,13 @@ fn given_values(arguments: &[Bound<'_>]) -> Vec<ArgumentValue> {
 }
 
 /// Returns the warnings about a prompt file, without those that the caller may not see.
-fn file_warnings(view: &View, found: &Found, prompt: &Prompt, place: &Place) -> Vec<Diagnostic> {
-    let file = match &place.file {
+fn file_warnings(
+    view: &View,
+    found: &Found,
+    prompt: &Prompt,
+    location: &Location,
+) -> Vec<Diagnostic> {
+    let file = match &location.file {
         Some(file) => file.clone(),
         None => found.name.to_string().into(),
     };

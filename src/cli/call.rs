@@ -65,7 +65,7 @@ impl CallArgs {
         let view = library.view();
         let file = self.file();
         let found = match &file {
-            Some(file) => view.at(file),
+            Some(file) => view.find_by_path(file),
             None => self.find_by_name(&view),
         };
         if found.is_err() {

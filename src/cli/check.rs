@@ -10,7 +10,7 @@ use super::test;
 use crate::agents::{Agent, PartLimit};
 use crate::library::{Found, Report, TestFile, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG, Prompt, Severity};
-use crate::wording::{all_of, count, thousands};
+use crate::wording::{and_list, count, thousands};
 use anyhow::bail;
 use clap::Args;
 use finding::findings;
@@ -223,7 +223,7 @@ impl Checks {
         self.report.files += 1;
         let view = source.library().view();
         self.report.problems.extend(view.check_file(path));
-        if let Ok(found) = view.at(path) {
+        if let Ok(found) = view.find_by_path(path) {
             let length_warning = self.check_length(&found, path.parent());
             self.report.problems.extend(length_warning);
         }
@@ -233,7 +233,7 @@ impl Checks {
     /// prompt for its folder if it is long.
     fn check_length(&mut self, found: &Found, folder: Option<&Path>) -> Option<Diagnostic> {
         let prompt = found.prompt().ok()?;
-        let file = found.place().file?;
+        let file = found.location().file?;
         if let Some(limit) = &self.part_limit {
             return limit.warning(&prompt, file);
         }
@@ -287,7 +287,7 @@ impl Checks {
             for folder in &self.folders {
                 folders.push(output::shown(folder));
             }
-            let folders = all_of(&folders);
+            let folders = and_list(&folders);
             text = text.with(FAINT, "note:").plain(format!(
                 " there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
             ));

@@ -13,7 +13,7 @@ use crate::api::{CallRequest, ExpandedPrompt};
 use crate::hook::{self, InvocationForm};
 use crate::library::{View, read_regular, replace_if_unchanged};
 use crate::prompt::MAX_FILE;
-use crate::wording::all_of;
+use crate::wording::and_list;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueHint};
 use std::collections::BTreeSet;
@@ -257,7 +257,7 @@ fn hook_warning(view: &View, draft: &str, expansion: &str) -> Option<String> {
     if new.is_empty() {
         return None;
     }
-    let names = all_of(&new);
+    let names = and_list(&new);
     Some(format!(
         "The text has {names}, which the agent's hook expands when you send it."
     ))

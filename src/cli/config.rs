@@ -23,7 +23,7 @@ use crate::sources::Trust;
 use crate::sources::pack::pack_lock::LOCK;
 #[cfg(feature = "openapi")]
 use crate::sources::{SecretHeader, Team};
-use crate::wording::{all_of, in_backticks};
+use crate::wording::{and_list, in_backticks};
 use anyhow::bail;
 use clap::builder::TypedValueParser;
 use clap::{Arg, Command};
@@ -373,7 +373,7 @@ fn fix_of_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     match closest(name, names.iter().copied()) {
         Some(similar) => format!("did you mean {}?", in_backticks(similar)),
-        None => format!("delete it; the keys are {}", all_of(&names)),
+        None => format!("delete it; the keys are {}", and_list(&names)),
     }
 }
 

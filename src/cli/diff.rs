@@ -4,7 +4,7 @@ use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source_options::PromptSource;
 use crate::library::{VersionText, difference};
-use crate::wording::{in_backticks, visible};
+use crate::wording::{in_backticks, printable_text};
 use anstyle::Style;
 use clap::Args;
 use serde_json::json;
@@ -82,7 +82,7 @@ pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
 pub(super) fn colored(line: &str) -> Styled {
     let is_head = line.starts_with("--- ") || line.starts_with("+++ ");
     let style = if is_head { FAINT } else { style_of(line) };
-    styled(style, visible(line)).plain("\n")
+    styled(style, printable_text(line)).plain("\n")
 }
 
 /// Returns the color of a line below the head of a diff.

@@ -93,7 +93,7 @@ fn edit_target(source: &PromptSource, found: &Found) -> EditTarget {
     if found.layer == Layer::TEAM && !source.project {
         return EditTarget::Store(Layer::TEAM);
     }
-    let place = found.place();
+    let place = found.location();
     let Some(file) = place.file else {
         return EditTarget::Copy;
     };

@@ -5,7 +5,7 @@ use super::output::{self, Reporter};
 use super::source_options::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::{Name, Revision};
-use crate::wording::{alternatives, quoted};
+use crate::wording::{or_list, quoted};
 use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
@@ -104,7 +104,7 @@ pub(super) fn revision(name: &Name, versions: &[Version], typed: &str) -> anyhow
         _ => bail!(
             "several revisions begin with {}: {}; write more of it",
             quoted(typed),
-            alternatives(&matching)
+            or_list(&matching)
         ),
     }
 }

@@ -9,7 +9,7 @@ use super::source_options::PromptSource;
 use crate::agents::Agent;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_MESSAGE_BYTES;
-use crate::wording::{alternatives, quoted};
+use crate::wording::{or_list, quoted};
 use anyhow::anyhow;
 use clap::Args;
 use std::io::{self, IsTerminal, Read};
@@ -76,7 +76,7 @@ fn read_event() -> Option<String> {
 fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
-        let names = alternatives(&names);
+        let names = or_list(&names);
         return anyhow!(
             "{} is not an agent with a hook; write {names}",
             quoted(name)

@@ -288,7 +288,7 @@ fn imported(original: &Original) -> Result<Imported, Diagnostic> {
 /// Returns the file of a prompt in a folder, if it has this text.
 fn path_with_text(folder: &Path, name: &Name, text: &str) -> Option<PathBuf> {
     let found = Library::named([folder.to_owned()]).view().get(name)?;
-    let path = found.place().file?;
+    let path = found.location().file?;
     let bytes = whole_file::read(&path).ok()?;
     (bytes == text.as_bytes()).then_some(path)
 }

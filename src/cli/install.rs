@@ -13,7 +13,7 @@ use super::config;
 use super::output::Reporter;
 use super::source_options::ConfigOptions;
 use crate::agents::{AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, removal};
-use crate::wording::{alternatives, list_of};
+use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
@@ -87,7 +87,7 @@ impl Install {
         }
         let agents = self.selection.agents(|agent| agent.is_found(&system));
         if agents.is_empty() {
-            let names = alternatives(&AGENTS.map(|agent| agent.name));
+            let names = or_list(&AGENTS.map(|agent| agent.name));
             bail!(
                 "this machine has none of the agents {names}; to register with one anyway, name it"
             );
@@ -175,7 +175,7 @@ fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
         }
     }
     if !titles.is_empty() {
-        let titles = list_of(&titles, "and");
+        let titles = join_words(&titles, "and");
         reporter.hint(&format!(
             "restart {titles}, and type `:research solid-state batteries`"
         ));

@@ -6,7 +6,7 @@ use super::source_options::PromptSource;
 use crate::api::{self, BUILT_IN, ListFilter, ListRow};
 use crate::library::Library;
 use crate::prompt::Diagnostic;
-use crate::wording::visible;
+use crate::wording::printable_text;
 use anstyle::Style;
 use clap::Args;
 use serde_json::value::RawValue;
@@ -203,7 +203,7 @@ fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
     if let Some(file) = &problem.file {
         problem.file = Some(Path::new(&output::shown(file)).into());
     }
-    let message = format!("warning: {}", visible(&problem.to_string()));
+    let message = format!("warning: {}", printable_text(&problem.to_string()));
     let lines = output::wrapped(&message, columns);
     let text = lines.trim_start_matches("warning:").to_owned();
     styled(WARNING, "warning:").plain(text + "\n")

@@ -52,16 +52,16 @@ impl Mv {
             reporter.note("nothing is renamed");
             return Ok(ExitCode::SUCCESS);
         }
-        let from = found.place().path();
+        let from = found.location().path();
         let renamed = editor.rename(&found, &name)?;
         let tests = editor.view().test_file(&renamed).filter(|_| had_tests);
-        self.print(&from, &renamed.place().path(), tests, reporter)?;
+        self.print(&from, &renamed.location().path(), tests, reporter)?;
         let problems = renamed.check();
         if broken_users.is_empty() {
             edit::print_problems(&problems, reporter); // otherwise, they were shown before
         }
         rm::note_what_is_used_now(editor.view(), &found.name, reporter);
-        new::warn_of_the_same_name(&library, &name, &renamed.place().path(), reporter);
+        new::warn_of_the_same_name(&library, &name, &renamed.location().path(), reporter);
         let new_errors = Editor::new_errors(&old_problems, problems);
         if !broken_users.is_empty() || !new_errors.is_empty() {
             return Ok(ExitCode::FAILURE);

@@ -56,7 +56,7 @@ fn file_of_prompt(
 ) -> anyhow::Result<PathBuf> {
     let view = source.library_with_warnings(reporter).view();
     let found = view.find(name).map_err(reporter.failure(&view, "path"))?;
-    found.place().file.with_context(|| {
+    found.location().file.with_context(|| {
         format!(
             "{} {} has no file; `prompt-expander show {name}` prints it",
             location(&found),
@@ -67,7 +67,7 @@ fn file_of_prompt(
 
 /// Returns the path of a prompt's file or, if it has none, `the built-in prompt`.
 pub(super) fn location(found: &Found) -> String {
-    match found.place().file {
+    match found.location().file {
         Some(file) => full_path(&file),
         None => format!("the {} prompt", found.layer.name),
     }

@@ -43,7 +43,7 @@ impl Restore {
             .find_in_store(&name)
             .with_context(|| format!("{} was deleted just now", in_backticks(&name)))?;
         let is_changed = current != Some(written.revision);
-        let file = restored.place().path();
+        let file = restored.location().path();
         if self.json {
             output::print_json(
                 &json!({ "path": file.display().to_string(), "revision": written.revision }),
@@ -74,5 +74,5 @@ impl Restore {
 /// Returns whether a prompt is the one that its name means in a chat.
 fn is_used(library: &Library, prompt: &Found) -> bool {
     let found = library.view().get(&prompt.name);
-    found.is_some_and(|found| found.place() == prompt.place())
+    found.is_some_and(|found| found.location() == prompt.location())
 }

@@ -93,7 +93,7 @@ struct OwnPrompt<'l> {
 impl OwnPrompt<'_> {
     /// Returns the paths of the prompt and of its test file.
     fn paths(&self) -> Vec<PathBuf> {
-        let mut paths = vec![self.found.place().path()];
+        let mut paths = vec![self.found.location().path()];
         if let Some(tests) = self.editor.view().test_file(&self.found) {
             paths.push(tests.path);
         }
@@ -110,7 +110,7 @@ impl OwnPrompt<'_> {
         })?;
         let tests = editor.view().test_file(found);
         editor.delete(name, revision, &Authorship::default())?;
-        removed.push(found.place().path());
+        removed.push(found.location().path());
         if editor.find_in_store(name).is_none() {
             let restore = format!("prompt-expander restore {name}{}", project_option(found));
             let mut result = "it back";

@@ -41,7 +41,7 @@ impl Show {
 /// Returns what `show` prints of a prompt: the bytes of its file, even if they are not UTF-8, or
 /// the text of a prompt that is in no file of the user.
 fn bytes(found: &Found) -> anyhow::Result<Vec<u8>> {
-    let place = found.place();
+    let place = found.location();
     match place.file {
         Some(file) if place.is_editable && file.is_file() => whole_file::read(&file)
             .with_context(|| format!("{} cannot be read", output::shown(&file))),

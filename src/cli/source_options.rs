@@ -405,9 +405,9 @@ impl PromptSource {
     pub(super) fn reach_of(&self, path: &Path) -> Reach {
         let has_parents = path.components().any(|part| part == Component::ParentDir);
         if !has_parents && self.is_in_own_folder(path) {
-            Reach::Own
+            Reach::Unrestricted
         } else {
-            Reach::of_named(path)
+            Reach::for_typed_path(path)
         }
     }
 

@@ -1,7 +1,7 @@
 //! Text that a command reads from standard input.
 
 use super::output::{self, Reporter};
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, BufRead, ErrorKind, Read, StdinLock};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -25,7 +25,7 @@ pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::
     };
     let bytes = read_bytes(limit, silence).context("standard input cannot be read")?;
     if bytes.len() > limit {
-        let limit = in_bytes(limit);
+        let limit = format_size(limit);
         bail!("standard input is longer than {limit}, the limit for {purpose}");
     }
     String::from_utf8(bytes).map_err(|error| {

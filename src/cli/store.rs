@@ -236,7 +236,7 @@ impl SyncOptions {
 
     /// Prints the files of the folder that the store does not have.
     fn print_kept_files(&self, stored: &StoredTexts) -> anyhow::Result<()> {
-        let FolderTexts { files, .. } = Postgres::files_below(&self.folder, &Reach::Own);
+        let FolderTexts { files, .. } = Postgres::files_below(&self.folder, &Reach::Unrestricted);
         for path in files.keys() {
             if !stored.contains_key(path) {
                 output::print_lines(&format!("keep {}\n", printable(path)).into())?;

@@ -35,7 +35,9 @@ pub(super) fn write(
     };
     reporter.warn_all(change.warnings);
     let prompt = editor.find_in_store(new.name);
-    Ok(prompt.map(|found| found.place().path()).unwrap_or_default())
+    Ok(prompt
+        .map(|found| found.location().path())
+        .unwrap_or_default())
 }
 
 /// Opens the text of a prompt in the user's editor, then writes what the user has made of it.

@@ -7,7 +7,7 @@ use crate::prompt::similar::edit_distance;
 use crate::prompt::{
     Diagnostic, Format, Kind, Name, fold_name, non_command_kind, possible_names, strip_colon,
 };
-use crate::wording::{alternatives, in_backticks, quoted};
+use crate::wording::{in_backticks, or_list, quoted};
 use unicode_normalization::UnicodeNormalization;
 
 /// The most names that an error suggests.
@@ -307,7 +307,7 @@ fn did_you_mean(names: &[Name]) -> String {
     if names.is_empty() {
         String::new()
     } else {
-        format!("did you mean {}?", alternatives(names))
+        format!("did you mean {}?", or_list(names))
     }
 }
 

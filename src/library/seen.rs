@@ -3,7 +3,7 @@
 
 use super::call::{BoundCall, Join};
 use super::caller::Prefix;
-use super::source::{Found, Handle, Info, Place, ServiceRequest};
+use super::source::{Found, Handle, Info, Location, ServiceRequest};
 use crate::prompt::{Diagnostic, Messages, Prompt};
 use crate::wording::quoted;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl SeenWithPrefix {
     /// An error in a file that the caller may see stays as it is. Any other error becomes one about
     /// the prompt's own file, which says only that a file that it includes is wrong.
     fn visible_error(&self, error: Diagnostic) -> Diagnostic {
-        let prompt_file = self.found.place().path();
+        let prompt_file = self.found.location().path();
         let is_visible = match &error.file {
             Some(file) => self.is_visible(file, &prompt_file),
             None => true,
@@ -66,8 +66,8 @@ impl SeenWithPrefix {
 }
 
 impl Handle for SeenWithPrefix {
-    fn place(&self) -> Place {
-        self.found.place()
+    fn location(&self) -> Location {
+        self.found.location()
     }
 
     fn info(&self) -> Info {

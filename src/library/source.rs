@@ -3,8 +3,8 @@
 
 use super::call::{BoundCall, Expansion, Join, join_unchanged};
 use super::caller::Caller;
+use crate::library::disk::memory_files::MemoryFiles;
 use crate::library::disk::reach::Reach;
-use crate::library::disk::rows::Rows;
 use crate::library::disk::watched::Watched;
 use crate::library::write::history::Version;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Prompt, Revision, Summary};
@@ -31,7 +31,7 @@ pub trait Source: Debug + Send + Sync {
 
     /// Returns the prompt in a file, which may be missing; `None` if another source reads that
     /// file.
-    fn at(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
+    fn find_by_path(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
         None
     }
 
@@ -99,7 +99,7 @@ pub struct Layer {
     pub name: &'static str,
     /// What precedes the description of a prompt in a list, if the prompt is not the user's own:
     /// `(team) `.
-    pub mark: &'static str,
+    pub list_label: &'static str,
 }
 
 impl Layer {
@@ -113,19 +113,19 @@ impl Layer {
     pub const SETTINGS: Layer = Layer {
         rank: 0,
         name: "settings",
-        mark: "",
+        list_label: "",
     };
     /// The authors of the project that the user works on.
     pub const PROJECT: Layer = Layer {
         rank: 1,
         name: "project",
-        mark: "(project) ",
+        list_label: "(project) ",
     };
     /// The user, in their own folder or one that they named.
     pub const USER: Layer = Layer {
         rank: 2,
         name: "user",
-        mark: "",
+        list_label: "",
     };
     /// The authors of the project, in the folder of an agent.
     pub const PROJECT_AGENT: Layer = Layer {
@@ -141,25 +141,25 @@ impl Layer {
     pub const TEAM: Layer = Layer {
         rank: 5,
         name: "team",
-        mark: "(team) ",
+        list_label: "(team) ",
     };
     /// The authors of a pack, of the user or of the project.
     pub const PACK: Layer = Layer {
         rank: 6,
         name: "pack",
-        mark: "(pack) ",
+        list_label: "(pack) ",
     };
     /// A service that renders them. An OpenAPI document describes it.
     pub const SERVICE: Layer = Layer {
         rank: 7,
         name: "remote",
-        mark: "(remote) ",
+        list_label: "(remote) ",
     };
     /// The authors of this program.
     pub const BUILTIN: Layer = Layer {
         rank: 8,
         name: "built-in",
-        mark: "",
+        list_label: "",
     };
 
     /// Returns whether the layer belongs to the project that the user works on.
@@ -243,7 +243,7 @@ impl Found {
 
     /// Returns whether the prompt is in this file.
     pub fn is_in(&self, file: &Path) -> bool {
-        self.place().file.as_deref() == Some(file)
+        self.location().file.as_deref() == Some(file)
     }
 
     /// Returns whether nobody has edited the file of the prompt since the command `new` wrote it.
@@ -274,7 +274,7 @@ impl Deref for FoundPrompt<dyn Handle> {
 /// What a source can do with one of its prompts.
 pub trait Handle: Debug + Send + Sync {
     /// Returns where the prompt is.
-    fn place(&self) -> Place;
+    fn location(&self) -> Location;
 
     /// Returns what lists show of the prompt. The file is read, unless its info is in memory.
     fn info(&self) -> Info;
@@ -327,9 +327,9 @@ pub trait Handle: Debug + Send + Sync {
 
 /// Where a prompt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// What people see: a path, or the name of a layer that has no files.
-    pub shown: String,
+    pub display: String,
     /// The file that has the prompt, perhaps with others. The path of a prompt in a database begins
     /// with the address of the database.
     pub file: Option<PathBuf>,
@@ -337,10 +337,10 @@ pub struct Place {
     pub is_editable: bool,
 }
 
-impl Place {
+impl Location {
     /// Returns the path of the file or, without one, what people see.
     pub fn path(self) -> PathBuf {
-        self.file.unwrap_or_else(|| self.shown.into())
+        self.file.unwrap_or_else(|| self.display.into())
     }
 }
 
@@ -362,7 +362,7 @@ pub struct Info {
 
 impl Info {
     /// Returns the info of a file with these bytes. `prompt` is the result of parsing them.
-    pub(crate) fn of(
+    pub(crate) fn new(
         bytes: &[u8],
         modified: Option<SystemTime>,
         prompt: Result<&Prompt, Diagnostic>,
@@ -468,7 +468,7 @@ pub struct TestFile {
     /// The whole path of the file.
     pub path: PathBuf,
     /// The path of the file below the folder of prompts, with `/` between its parts.
-    pub below: String,
+    pub relative_path: String,
     /// The prompt that the file tests, or why there is none.
     pub found: Result<Found, Diagnostic>,
     /// Whether this program never writes the file, because its folder is another program's, or is
@@ -477,7 +477,7 @@ pub struct TestFile {
     /// Where the file may be, if its path is a symlink.
     pub(crate) reach: Reach,
     /// The rows that hold the file instead of the disk, if a database has it.
-    pub(crate) rows: Option<Arc<Rows>>,
+    pub(crate) rows: Option<Arc<MemoryFiles>>,
 }
 
 /// A place that prompts are written to.

@@ -6,7 +6,7 @@ use super::seen::seen_with;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use crate::library::disk::open::{read, read_confined};
 use crate::library::disk::prompt_file::Files;
-use crate::library::disk::reach::{Reach, below};
+use crate::library::disk::reach::{Reach, relative_path};
 use crate::library::disk::stamp::is_on_network;
 use crate::library::disk::watch::{Changes, Watch};
 use crate::library::disk::watched::{Change, Watched};
@@ -335,9 +335,9 @@ impl View {
 
     /// Returns the test file of a prompt, if it has one.
     pub fn test_file(&self, found: &Found) -> Option<TestFile> {
-        let place = found.place();
+        let place = found.location();
         let mut tests = self.list().tests.into_iter();
-        tests.find(|file| matches!(&file.found, Ok(tested) if tested.place() == place))
+        tests.find(|file| matches!(&file.found, Ok(tested) if tested.location() == place))
     }
 
     /// Returns all prompts, and what is wrong with the folders. Folders are read, files are not.
@@ -363,16 +363,16 @@ impl View {
         let Some(file) = &problem.file else {
             return false;
         };
-        let below = self.below(file);
+        let below = self.relative_path(file);
         prefix.contains(&below) || prefix.folder() == below
     }
 
     /// Returns the path of a file below its folder of prompts, with `/` between its parts, such as
     /// `git/commit.md`. For a file in no folder of prompts, returns the whole path.
-    pub fn below(&self, path: &Path) -> String {
+    pub fn relative_path(&self, path: &Path) -> String {
         for root in self.paths() {
             if path != root && path.starts_with(&root) {
-                return below(&root, path);
+                return relative_path(&root, path);
             }
         }
         path.display().to_string()
@@ -434,11 +434,11 @@ impl View {
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.
-    pub fn at(&self, path: &Path) -> Result<Found, Diagnostic> {
+    pub fn find_by_path(&self, path: &Path) -> Result<Found, Diagnostic> {
         let mut sources: Vec<_> = self.sources().collect();
         // Of folders within each other, the innermost one decides, and it has the longest path.
         sources.sort_by_key(|source| Reverse(path_length(source.about())));
-        if let Some(result) = sources.iter().find_map(|source| source.at(path)) {
+        if let Some(result) = sources.iter().find_map(|source| source.find_by_path(path)) {
             return result;
         }
         Files::around(path).found_at(path)
@@ -447,7 +447,7 @@ impl View {
     /// Returns all errors, warnings and hints about one file. The file may also be a partial, which
     /// is only there to be included.
     pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
-        match self.at(path) {
+        match self.find_by_path(path) {
             Ok(found) => found.check(),
             Err(error) if error.kind == Kind::NotACommand => {
                 self.check_partial(path).into_iter().collect()
@@ -479,9 +479,9 @@ impl View {
             .sources()
             .filter_map(|source| source.about().path.as_ref());
         if folders.any(|folder| path.starts_with(folder)) {
-            Reach::Own
+            Reach::Unrestricted
         } else {
-            Reach::of_named(path)
+            Reach::for_typed_path(path)
         }
     }
 
@@ -507,7 +507,7 @@ impl View {
                 None => true,
             });
             for found in &listing.found {
-                let Some(file) = found.place().file else {
+                let Some(file) = found.location().file else {
                     continue;
                 };
                 if overlaps(&file, scope) {

@@ -12,7 +12,7 @@ use super::model::{Argument, Prompt};
 use super::similar;
 use super::template::INPUT;
 use super::words::{pair_start, words};
-use crate::wording::{all_of, alternatives, in_backticks, quoted};
+use crate::wording::{and_list, in_backticks, or_list, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
@@ -142,7 +142,7 @@ impl Prompt {
         Some(Diagnostic::new(
             Kind::NoSuchArgument,
             message,
-            format!("it takes {}", all_of(&known)),
+            format!("it takes {}", and_list(&known)),
         ))
     }
 
@@ -309,7 +309,7 @@ fn missing_values_error(prompt: &Prompt, arguments: &[Bound<'_>]) -> Option<Diag
     }
     Some(Diagnostic::new(
         Kind::MissingValue,
-        format!("it needs a value for {}", all_of(&missing)),
+        format!("it needs a value for {}", and_list(&missing)),
         format!("write {}", shown_usage(prompt)),
     ))
 }
@@ -340,7 +340,7 @@ fn choice_messages(prompt: &Prompt, arguments: &[Bound<'_>]) -> ChoiceMessages {
             "{} is not a choice for {}, which takes {}",
             quoted(bound.value.trim()),
             in_backticks(&argument.name),
-            alternatives(&argument.choices)
+            or_list(&argument.choices)
         );
         if argument.strict {
             strict_messages.push(message);

@@ -22,7 +22,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::file_text::decode_utf8;
 use super::message::Messages;
 use super::model::Prompt;
-use crate::wording::{alternatives, in_backticks, quoted, thousands};
+use crate::wording::{in_backticks, or_list, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -533,7 +533,7 @@ fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Dia
         let message = format!("there is no block {}", quoted(kind));
         let fix = format!(
             "write one of {}, or `\\---` if the line belongs to a text",
-            alternatives(&BLOCKS)
+            or_list(&BLOCKS)
         );
         return Err(line.error(&message, &fix));
     };
@@ -584,7 +584,7 @@ impl Case {
         ];
         let fix = format!(
             "write one of {} here, or begin a block above it with `--- text`",
-            alternatives(&known)
+            or_list(&known)
         );
         Err(line.error(&message, &fix))
     }

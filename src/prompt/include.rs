@@ -8,7 +8,7 @@
 use super::diagnostic::{Diagnostic, Position};
 use super::file_text::decode_without_bom;
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -312,7 +312,7 @@ impl Assembly<'_> {
         }
         let body = self.body.get_or_insert_default();
         if body.len() + line.len() > MAX_FILE {
-            let limit = in_bytes(MAX_FILE);
+            let limit = format_size(MAX_FILE);
             return Err(Diagnostic::error(
                 None,
                 format!("the text is longer than {limit} with all that it includes"),

@@ -21,7 +21,7 @@ use super::message::Piece;
 use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
 use crate::lock::lock;
-use crate::wording::{in_backticks, in_bytes, quoted};
+use crate::wording::{format_size, in_backticks, quoted};
 use minijinja::machinery::ast::{
     self, BinOpKind, CallArg, Compare, CompareOpKind, Expr, ForLoop, Spanned, Stmt, UnaryOpKind,
 };
@@ -135,7 +135,7 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     if body.lines().all(|line| line.len() <= MAX_LINE) {
         return Ok(());
     }
-    let limit = in_bytes(MAX_LINE);
+    let limit = format_size(MAX_LINE);
     Err(Mistake {
         at: 0,
         diagnostic: Diagnostic::error(
@@ -587,7 +587,10 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
         ErrorKind::WriteFailure => {
-            format!("the text becomes longer than {}", in_bytes(MAX_EXPANSION))
+            format!(
+                "the text becomes longer than {}",
+                format_size(MAX_EXPANSION)
+            )
         }
         _ => error_text(error),
     };

@@ -10,7 +10,7 @@ use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
-use crate::wording::{all_of, in_backticks, is_invisible, is_usual, quoted};
+use crate::wording::{and_list, in_backticks, is_invisible, is_usual, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -137,7 +137,7 @@ fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
     if names.is_empty() {
         return None;
     }
-    let message = format!("declared but not used in the body: {}", all_of(&names));
+    let message = format!("declared but not used in the body: {}", and_list(&names));
     let fix = format!(
         "write {} where the text belongs, or delete the declaration",
         placeholders.join(", ")

@@ -13,7 +13,7 @@ use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
     Piece, Prompt, Revision, Role, Summary,
 };
-use crate::wording::{alternatives, in_backticks};
+use crate::wording::{in_backticks, or_list};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ fn expanded(
         "description": description(&prompt.name, prompt.description.clone()),
         "messages": entries,
     });
-    Ok(context.era.result(Json::of(&result)?, None))
+    Ok(context.era.result(Json::serialize(&result)?, None))
 }
 
 /// Makes a text from its pieces.
@@ -298,7 +298,7 @@ pub(super) fn without_drafts(error: Diagnostic, view: &View) -> Diagnostic {
     let fix = if closest.is_empty() {
         String::new()
     } else {
-        format!("did you mean {}?", alternatives(&closest))
+        format!("did you mean {}?", or_list(&closest))
     };
     Diagnostic {
         kind: Kind::NoSuchPrompt { closest },

@@ -99,7 +99,7 @@ pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result
         let text = found.text().map_err(Failure::unavailable)?;
         let meta = meta(Revision::of(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
-        Ok(era.result(Json::written(contents.to_string()), Some(FRESH)))
+        Ok(era.result(Json::from_text(contents.to_string()), Some(FRESH)))
     })
 }
 
@@ -130,7 +130,7 @@ pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> Stri
     let of_prompt =
         of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
     let description = description(&found.name, of_prompt);
-    format!("{}{description}", found.layer.mark)
+    format!("{}{description}", found.layer.list_label)
 }
 
 /// Returns the description of a prompt, never empty, because some clients do not show a prompt

@@ -149,7 +149,7 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
     let server_info = era::server_info_with_icon().to_string();
-    let result = era::modern_result(Json::of(&result)?, Some(CONSTANT), &server_info);
+    let result = era::modern_result(Json::serialize(&result)?, Some(CONSTANT), &server_info);
     Ok(Outcome::Now(result))
 }
 

@@ -145,7 +145,7 @@ impl Subscriptions {
         prefix: Option<&Prefix>,
     ) -> Vec<Notification> {
         let mut notifications = Vec::new();
-        if !change.concerns(prefix) {
+        if !change.affects(prefix) {
             return notifications;
         }
         if self.is_initialized {
@@ -183,7 +183,7 @@ fn count_resources(filter: &SubscriptionFilter) -> usize {
 /// Returns whether a prompt that has this URI exists for the client, and may have changed.
 fn may_concern(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
     let names = resources::names(uri);
-    names.iter().any(|name| change.may_be_of(name, prefix))
+    names.iter().any(|name| change.may_affect(name, prefix))
 }
 
 fn resource_updated(params: Value) -> Notification {
@@ -204,5 +204,5 @@ pub fn all_lists_changed() -> Vec<Notification> {
 /// request.
 pub fn end_of_listen(id: &Id) -> Response {
     let result = json!({ "resultType": "complete", "_meta": meta(id) });
-    Response::result(id, Json::written(result.to_string()))
+    Response::result(id, Json::from_text(result.to_string()))
 }

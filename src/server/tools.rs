@@ -16,7 +16,7 @@ use super::era::Era;
 use super::failure::{Failure, FailureKind};
 use super::pagination;
 use super::reply::{MayWait, Outcome};
-use crate::jsonrpc::{Json, Object, read, write_text};
+use crate::jsonrpc::{Json, Object, read, write_string};
 use crate::library::{Role, View};
 use crate::mcp::{CallToolParams, PaginatedParams};
 use crate::prompt::Name;
@@ -178,11 +178,11 @@ fn call_tool_result(text: &str, [name, value]: [&str; 2], era: Era) -> Json {
     // Most texts are in it twice, and some of their characters are escaped.
     let mut json = String::with_capacity(5 * text.len() / 2 + 256);
     json.push_str(r#"{"content":[{"type":"text","text":"#);
-    write_text(&mut json, text);
+    write_string(&mut json, text);
     json.push_str("}],\"");
     json.push_str(name);
     json.push_str("\":");
     json.push_str(value);
     json.push('}');
-    era.result(Json::written(json), None)
+    era.result(Json::from_text(json), None)
 }

@@ -1,6 +1,6 @@
 //! The source of the built-in prompts.
 
-use crate::library::{About, BUILTIN_TEXTS, Found, Handle, Info, Layer, Listing, Place, Source};
+use crate::library::{About, BUILTIN_TEXTS, Found, Handle, Info, Layer, Listing, Location, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -93,16 +93,16 @@ impl BuiltinPrompt {
         self.parsed.get_or_init(|| {
             let bytes = self.text.as_bytes();
             let prompt = Prompt::parse(self.name.clone(), bytes).map(Arc::new);
-            let info = Info::of(bytes, None, prompt.as_deref().map_err(Clone::clone));
+            let info = Info::new(bytes, None, prompt.as_deref().map_err(Clone::clone));
             ParsedBuiltin { prompt, info }
         })
     }
 }
 
 impl Handle for Arc<BuiltinPrompt> {
-    fn place(&self) -> Place {
-        Place {
-            shown: Layer::BUILTIN.name.to_owned(),
+    fn location(&self) -> Location {
+        Location {
+            display: Layer::BUILTIN.name.to_owned(),
             file: None,
             is_editable: false,
         }

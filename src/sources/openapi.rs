@@ -25,8 +25,8 @@ mod send;
 mod syntax;
 
 use crate::library::{
-    About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Place, SETTLING,
-    ServiceRequest, Source, Trace, Watched, read,
+    About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Location,
+    MIN_STAMP_AGE, ServiceRequest, Source, Trace, Watched, read,
 };
 use crate::prompt::{
     Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, decode_utf8_owned,
@@ -87,7 +87,7 @@ impl OpenApi {
             about,
             path,
             options,
-            content: Cache::new(1, SETTLING),
+            content: Cache::new(1, MIN_STAMP_AGE),
         }
     }
 
@@ -143,7 +143,7 @@ impl OpenApi {
         let info = Info {
             // There is no file of its own that could be edited.
             revision: None,
-            ..Info::of(described.text.as_bytes(), modified, Ok(&described.prompt))
+            ..Info::new(described.text.as_bytes(), modified, Ok(&described.prompt))
         };
         ServicePrompt {
             document: self.path.clone(),
@@ -247,9 +247,9 @@ impl ServicePrompt {
 }
 
 impl Handle for Arc<ServicePrompt> {
-    fn place(&self) -> Place {
-        Place {
-            shown: self.document.display().to_string(),
+    fn location(&self) -> Location {
+        Location {
+            display: self.document.display().to_string(),
             file: Some(self.document.clone()),
             is_editable: false,
         }

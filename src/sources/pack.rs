@@ -19,7 +19,8 @@ pub(crate) mod run;
 pub(crate) use copies::{Copies, NewCopies, differing_files, text_of};
 
 use crate::library::{
-    About, Cache, Folder, Found, Layer, Listing, ProjectPrompts, SETTLING, Source, Trace, Watched,
+    About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source, Trace,
+    Watched,
 };
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::in_backticks;
@@ -73,7 +74,7 @@ impl Packs {
             user_lock,
             project,
             data,
-            packs: Cache::new(2, SETTLING),
+            packs: Cache::new(2, MIN_STAMP_AGE),
         }
     }
 
@@ -109,7 +110,7 @@ impl Packs {
         let packs = match PackLock::read(lock) {
             Ok(lock) => lock.packs,
             Err(problem) => {
-                trace.distrust();
+                trace.mark_uncacheable();
                 return Arc::new(Err(problem));
             }
         };
@@ -178,10 +179,10 @@ impl Source for Packs {
         all
     }
 
-    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let served = self.served();
         let mut packs = served.by_name.values();
-        packs.find_map(|copied| copied.folder.at(path))
+        packs.find_map(|copied| copied.folder.find_by_path(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {

@@ -2,8 +2,8 @@
 //! in it. Such a prompt has the name of its plugin before its own, as in `documents/pdf`.
 
 use crate::library::{
-    About, Cache, Folder, Found, Layer, Listing, Root, SETTLING, Source, Trace, Watched, is_hidden,
-    read_confined,
+    About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, Root, Source, Trace, Watched,
+    is_hidden, read_confined,
 };
 use crate::prompt::{Diagnostic, Format, Name};
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Plugins {
         Plugins {
             about: About::new(layer, root.format, Some(root.path.clone())),
             root,
-            folders: Cache::new(MAX_KEPT, SETTLING),
+            folders: Cache::new(MAX_KEPT, MIN_STAMP_AGE),
         }
     }
 
@@ -157,8 +157,10 @@ impl Source for Plugins {
         own.with(self.folders(None).iter().map(Source::list))
     }
 
-    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.folders(None).iter().find_map(|folder| folder.at(path))
+    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.folders(None)
+            .iter()
+            .find_map(|folder| folder.find_by_path(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {

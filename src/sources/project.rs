@@ -96,8 +96,8 @@ impl Source for Project {
         }
     }
 
-    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.prompts()?.ok()?.folder.at(path)
+    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.prompts()?.ok()?.folder.find_by_path(path)
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
@@ -458,7 +458,7 @@ fn is_searched(folder: &Path, from: &Path, home: Option<&Path>) -> bool {
 pub(crate) fn project_texts(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
     let mut texts = BTreeMap::new();
     for found in prompts {
-        let Some(file) = found.place().file else {
+        let Some(file) = found.location().file else {
             continue;
         };
         let Ok(text) = found.text() else {

@@ -2,7 +2,7 @@
 //! read at all, nobody knows which prompts its user means, so each name gives the error instead of
 //! a prompt.
 
-use crate::library::{About, Found, Handle, Info, Layer, Listing, Place, Source};
+use crate::library::{About, Found, Handle, Info, Layer, Listing, Location, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::path::Path;
 use std::sync::Arc;
@@ -64,10 +64,10 @@ impl Source for SettingsProblems {
 struct UnusablePrompt(Diagnostic);
 
 impl Handle for UnusablePrompt {
-    fn place(&self) -> Place {
+    fn location(&self) -> Location {
         let file = self.0.file.as_deref();
-        Place {
-            shown: file.map_or_else(String::new, |file| file.display().to_string()),
+        Location {
+            display: file.map_or_else(String::new, |file| file.display().to_string()),
             file: file.map(Path::to_owned),
             is_editable: false,
         }

@@ -1,6 +1,6 @@
 //! The texts that the user was shown of the repositories that they trust.
 
-use crate::library::{Cache, SETTLING, TextGuard, below};
+use crate::library::{Cache, MIN_STAMP_AGE, TextGuard, relative_path};
 use crate::prompt::{Diagnostic, Kind, sha256};
 use crate::wording::printable;
 use std::collections::{BTreeMap, HashSet};
@@ -49,7 +49,7 @@ impl ShownRecords {
     pub(super) fn new(folder: Option<PathBuf>) -> ShownRecords {
         ShownRecords {
             folder,
-            texts: Cache::new(16, SETTLING),
+            texts: Cache::new(16, MIN_STAMP_AGE),
         }
     }
 
@@ -124,5 +124,5 @@ pub(super) fn shown_line(bytes: &[u8], path: &str) -> String {
 
 /// Returns a path below a folder, `/`-separated, in one line.
 pub(super) fn path_below(root: &Path, path: &Path) -> String {
-    printable(&below(root, path))
+    printable(&relative_path(root, path))
 }

@@ -12,8 +12,8 @@ mod prompt_cache;
 mod prompt_list;
 
 use crate::library::{
-    About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
-    PromptFile, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest,
+    About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Location,
+    MemoryFiles, PromptFile, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest,
     conflict_error,
 };
 use crate::prompt::{
@@ -185,7 +185,7 @@ impl TeamPrompt {
         }
         files.insert(own_path.as_str().into(), text.text.into());
         let address = self.team.server.address("/prompts", "");
-        let folder = Folder::in_memory(address.into(), Arc::new(Rows::of_texts(files)));
+        let folder = Folder::in_memory(address.into(), Arc::new(MemoryFiles::read_only(files)));
         let file = PromptFile {
             path: folder.files.root.path.join(own_path).into(),
             kind: FileSuffix::OWN,
@@ -225,9 +225,9 @@ fn attaches_files(prompt: &Prompt) -> bool {
 }
 
 impl Handle for TeamPrompt {
-    fn place(&self) -> Place {
-        Place {
-            shown: self.team.server.address("/prompts/", &self.name),
+    fn location(&self) -> Location {
+        Location {
+            display: self.team.server.address("/prompts/", &self.name),
             file: None,
             is_editable: false,
         }
@@ -238,7 +238,7 @@ impl Handle for TeamPrompt {
         let summary = match &self.listed.problem {
             Some(problem) => {
                 let error = Diagnostic::error(problem.position, &problem.message, &problem.repair);
-                Err(Box::new(error.in_file(self.place().path())))
+                Err(Box::new(error.in_file(self.location().path())))
             }
             None => Ok(Arc::new(self.listed.summary.clone())),
         };

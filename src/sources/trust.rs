@@ -6,7 +6,7 @@
 //! the files of another branch: of these, the texts that were shown are served.
 
 use super::shown::{SHOWN, ShownRecords, ShownTexts, shown_line};
-use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, file_error, read_regular};
+use crate::library::{Cache, MIN_STAMP_AGE, ProjectText, REPOSITORY, file_error, read_regular};
 use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::is_hex;
@@ -69,7 +69,7 @@ impl Trust {
         Arc::new(Trust {
             settings,
             read_roots,
-            roots: Cache::new(1, SETTLING),
+            roots: Cache::new(1, MIN_STAMP_AGE),
             records: Arc::new(ShownRecords::new(data.map(|data| data.join("trusted")))),
         })
     }

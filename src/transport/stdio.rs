@@ -15,7 +15,7 @@ use crate::jsonrpc::{Error, Id, Message, Response};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{Change, Job, Listener, Reply, Server, Session};
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -131,7 +131,7 @@ fn parse(raw: &RawMessage<'_>) -> Option<Result<Message, Response>> {
 fn message_too_long() -> Error {
     Error::invalid_request(format!(
         "a message was longer than {} and was skipped",
-        in_bytes(MAX_MESSAGE_BYTES)
+        format_size(MAX_MESSAGE_BYTES)
     ))
 }
 

@@ -4,7 +4,7 @@
 use crate::cli::output::{self, FAINT, MARK, NAME, Styled, styled};
 use crate::library::read_regular;
 use crate::prompt::{Diagnostic, MAX_FILE, Position};
-use crate::wording::visible;
+use crate::wording::printable_text;
 use anstyle::Style;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
@@ -116,7 +116,7 @@ impl Excerpt {
 
 /// Returns a visible text without tabs.
 fn on_one_line(text: &str) -> String {
-    visible(text).replace('\t', "    ")
+    printable_text(text).replace('\t', "    ")
 }
 
 /// Returns the start of a text that fits into `columns`, with `…` if the text is longer: `abc…` of

@@ -1,7 +1,7 @@
 //! Finds and reads the prompts that `import` copies.
 
 use crate::cli::source_options::PromptSource;
-use crate::library::{Library, Reach, below, read_confined};
+use crate::library::{Library, Reach, read_confined, relative_path};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, decode_utf8_owned, hexai_prompts,
 };
@@ -190,7 +190,7 @@ impl Originals {
             }
         }
         for found in &listing.found {
-            let Some(file) = found.place().file else {
+            let Some(file) = found.location().file else {
                 continue;
             };
             if !file.starts_with(path) {
@@ -244,7 +244,7 @@ impl ImportFolder {
     /// Returns whether a file of this folder is Markdown of this program.
     fn has_own_markdown(&self, file: &Path) -> bool {
         self.format
-            .split_path(&below(&self.folder, file))
+            .split_path(&relative_path(&self.folder, file))
             .is_some_and(|(_, file_name)| file_name.is_own())
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
-use crate::wording::{count, list_of, without_passwords};
+use crate::wording::{count, join_words, without_passwords};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -91,7 +91,7 @@ impl ConfigChanges {
             return ExitCode::SUCCESS;
         }
         if agents > 1 && reporter.is_for_people() {
-            reporter.error(&format!("failed for {}", list_of(&self.failed, "and")));
+            reporter.error(&format!("failed for {}", join_words(&self.failed, "and")));
         }
         ExitCode::FAILURE
     }
@@ -249,7 +249,7 @@ impl AgentSelection {
         let question = if titles.is_empty() {
             "Make these changes?".to_owned()
         } else {
-            format!("Make these changes for {}?", list_of(&titles, "and"))
+            format!("Make these changes for {}?", join_words(&titles, "and"))
         };
         let what = "write without asking, or --dry-run to see the changes only";
         reporter.confirm(&question, what)

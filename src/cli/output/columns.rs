@@ -2,7 +2,7 @@
 
 use super::stream::{Styled, styled};
 use super::text::in_lines;
-use crate::wording::visible;
+use crate::wording::printable_text;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
@@ -36,7 +36,7 @@ pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
     }
     let mut page = Styled::default();
     for row in rows {
-        let label = visible(&row.label);
+        let label = printable_text(&row.label);
         let end_of_label = GAP + label.width();
         let has_text_beside = label.width() <= label_width;
         page = page.plain(" ".repeat(GAP)).with(row.style, label);
@@ -56,7 +56,7 @@ pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
 fn widest_label(rows: &[LabeledRow], limit: usize) -> usize {
     let mut widest = 0;
     for row in rows {
-        let width = visible(&row.label).width();
+        let width = printable_text(&row.label).width();
         if width < limit {
             widest = widest.max(width);
         }
@@ -71,7 +71,7 @@ fn below_labels(rows: &[LabeledRow], columns: usize) -> Styled {
     for row in rows {
         page = page
             .plain(" ".repeat(GAP))
-            .with(row.style, visible(&row.label))
+            .with(row.style, printable_text(&row.label))
             .plain("\n");
         let lines = row.lines(columns.saturating_sub(indent)).into_iter();
         add_indented(&mut page, lines, indent);
@@ -96,7 +96,7 @@ impl LabeledRow {
             if text.is_empty() {
                 continue;
             }
-            for line in in_lines(&visible(text), columns) {
+            for line in in_lines(&printable_text(text), columns) {
                 lines.push((*style, line));
             }
         }

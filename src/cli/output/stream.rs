@@ -4,7 +4,7 @@
 //!
 //! `pick/terminal.rs`, which draws on the terminal itself, takes its lines from [`for_terminal`].
 
-use crate::wording::{printable_json, visible, without_passwords};
+use crate::wording::{printable_json, printable_text, without_passwords};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use anyhow::Context;
@@ -83,14 +83,14 @@ impl FromIterator<Styled> for Styled {
     }
 }
 
-/// Returns parts of a text as a terminal may get them: visible, with escape sequences for their
+/// Returns parts of a text as a terminal may get them: printable_text, with escape sequences for their
 /// styles only.
 pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
     let mut line = String::new();
     for (style, text) in parts {
         let start = style.render();
         let end = style.render_reset();
-        line += &format!("{start}{}{end}", visible(text));
+        line += &format!("{start}{}{end}", printable_text(text));
     }
     line
 }
@@ -198,7 +198,7 @@ pub(crate) enum Escaping {
     Json,
 }
 
-/// A stream for texts of other code, such as the log. On a terminal, the texts are made visible;
+/// A stream for texts of other code, such as the log. On a terminal, the texts are made printable_text;
 /// elsewhere, they are unchanged.
 pub(crate) struct Guarded<W> {
     stream: W,
@@ -250,7 +250,7 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
 fn visible_bytes(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
-        text += &visible(chunk.valid());
+        text += &printable_text(chunk.valid());
         text += &chunk.invalid().escape_ascii().to_string();
     }
     text

@@ -2,7 +2,7 @@
 
 use super::stream::{Styled, print, styled};
 use super::text::{FAINT, NAME, terminal_width};
-use crate::wording::visible;
+use crate::wording::printable_text;
 use unicode_width::UnicodeWidthStr;
 
 /// The columns between two fields of a row.
@@ -39,12 +39,12 @@ fn aligned<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUM
     let mut widths = header.map(UnicodeWidthStr::width);
     for row in rows {
         for (width, field) in widths.iter_mut().zip(row) {
-            *width = visible(field).width().max(*width);
+            *width = printable_text(field).width().max(*width);
         }
     }
     let mut table = styled(FAINT, line(&header, &widths)).plain("\n");
     for row in rows {
-        let fields = row.each_ref().map(|field| visible(field));
+        let fields = row.each_ref().map(|field| printable_text(field));
         let name = &fields[0];
         let gap = " ".repeat(widths[0] - name.width() + GAP);
         let other_fields = format!("{gap}{}", line(&fields[1..], &widths[1..]));

@@ -70,7 +70,7 @@ impl Offer {
                 review.unchanged += 1;
                 continue;
             }
-            let about = match prompts.at(&folder.join(file)) {
+            let about = match prompts.find_by_path(&folder.join(file)) {
                 Some(Ok(found)) => review::about(&found),
                 _ => "to be included in others".to_owned(),
             };

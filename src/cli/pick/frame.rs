@@ -7,7 +7,7 @@ use super::state::{Chosen, State, Step};
 use crate::cli::list::without_name;
 use crate::cli::output::{ERROR, FAINT, MARK, NAME, WARNING, one_line};
 use crate::library::Found;
-use crate::wording::{thousands, visible};
+use crate::wording::{printable_text, thousands};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -229,7 +229,7 @@ impl State {
         match self.choices.summaries.get(index) {
             None => {}
             Some(Ok(summary)) => {
-                description.push_str(found.layer.mark);
+                description.push_str(found.layer.list_label);
                 let texts = [&summary.title, &summary.description];
                 description.push_str(&without_name(&found.name, texts.map(Option::as_deref)));
             }
@@ -518,7 +518,7 @@ fn last_characters(text: &str, max: usize) -> &str {
 
 /// Returns a visible text without tabs and line breaks.
 fn in_one_row(text: &str) -> String {
-    visible(text).replace('\t', " ").replace('\n', "⏎")
+    printable_text(text).replace('\t', " ").replace('\n', "⏎")
 }
 
 /// The part of a text that is shown while it is edited.
@@ -579,7 +579,7 @@ impl WrappedText {
                 '\n' => self.end_line(),
                 '\r' if text[index..].starts_with("\r\n") => {} // the `\n` ends the line
                 '\t' => self.push_visible("    ", style),
-                _ => self.push_visible(&visible(character.encode_utf8(&mut [0; 4])), style),
+                _ => self.push_visible(&printable_text(character.encode_utf8(&mut [0; 4])), style),
             }
         }
     }

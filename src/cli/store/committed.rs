@@ -4,7 +4,7 @@ use crate::cli::output::{Reporter, shown};
 use crate::prompt::{Diagnostic, Kind};
 use crate::sources::pack::bounds::{BOUNDS, Bounds, GitTask, Meter, failed};
 use crate::sources::pack::run::run_git;
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
@@ -64,8 +64,8 @@ pub(super) fn committed_paths(
                      memory. A file that is one of them may be shown as a conflict",
                     shown(folder),
                     LOG_BOUNDS.total.as_secs(),
-                    in_bytes(LOG_BOUNDS.disk as usize),
-                    in_bytes(LOG_BOUNDS.memory as usize)
+                    format_size(LOG_BOUNDS.disk as usize),
+                    format_size(LOG_BOUNDS.memory as usize)
                 ));
             }
             BTreeSet::new()

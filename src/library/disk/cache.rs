@@ -18,7 +18,7 @@
 //! a project, where the target of a symlink decides what may be read, whatever was reached through
 //! one.
 
-use super::rows::{RowState, Rows};
+use super::memory_files::{MemoryFileState, MemoryFiles};
 use super::stamp::Stamp;
 use crate::lock::lock;
 use std::collections::HashMap;
@@ -31,18 +31,18 @@ use std::time::{Duration, SystemTime};
 /// How long ago the last change of a file must be, so that the next one shows another time. The
 /// clocks of file systems tick every few milliseconds; the coarsest known, FAT's, every two
 /// seconds.
-pub(crate) const SETTLING: Duration = Duration::from_secs(2);
+pub(crate) const MIN_STAMP_AGE: Duration = Duration::from_secs(2);
 
 /// The files and folders that a value was made from, each with the state that it had before it was
 /// read.
 #[derive(Debug)]
 pub(crate) struct Trace {
     paths: Vec<SeenPath>,
-    pub(super) rows: Vec<SeenRow>,
+    pub(super) rows: Vec<SeenMemoryFile>,
     /// Whether every change of the value shows in these states. If not, the value is not kept.
-    is_trusted: bool,
+    is_cacheable: bool,
     /// How long ago the last change of a file must be, so that the next one shows.
-    settling: Duration,
+    min_age: Duration,
 }
 
 /// A path with the state that it had before it was read.
@@ -54,27 +54,27 @@ struct SeenPath {
 
 /// A file in memory with the state that it had before it was read.
 #[derive(Debug)]
-pub(super) struct SeenRow {
-    pub(super) rows: Arc<Rows>,
+pub(super) struct SeenMemoryFile {
+    pub(super) rows: Arc<MemoryFiles>,
     pub(super) path: Box<str>,
-    state: RowState,
+    state: MemoryFileState,
 }
 
 impl Default for Trace {
     fn default() -> Trace {
-        Trace::new(SETTLING)
+        Trace::new(MIN_STAMP_AGE)
     }
 }
 
 impl Trace {
     /// Returns an empty trace, which does not trust the stamp of a file that has changed within the
-    /// last `settling`: a second change at almost the same time may show the same stamp.
-    fn new(settling: Duration) -> Trace {
+    /// last `min_age`: a second change at almost the same time may show the same stamp.
+    fn new(min_age: Duration) -> Trace {
         Trace {
             paths: Vec::new(),
             rows: Vec::new(),
-            is_trusted: true,
-            settling,
+            is_cacheable: true,
+            min_age,
         }
     }
 
@@ -86,12 +86,12 @@ impl Trace {
         let stamp = match Stamp::at(path) {
             Ok(stamp) => stamp,
             Err(_) => {
-                self.distrust();
+                self.mark_uncacheable();
                 None
             }
         };
-        if stamp.is_some_and(|stamp| !stamp.is_reliable(path, self.settling)) {
-            self.distrust();
+        if stamp.is_some_and(|stamp| !stamp.is_reliable(path, self.min_age)) {
+            self.mark_uncacheable();
         }
         let path = path.to_owned();
         self.paths.push(SeenPath { path, stamp });
@@ -102,8 +102,12 @@ impl Trace {
     /// no such file.
     ///
     /// Call this before you read the file, so that a change while it is read shows.
-    pub(crate) fn record_row(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
-        self.rows.push(SeenRow {
+    pub(crate) fn record_memory_file(
+        &mut self,
+        rows: &Arc<MemoryFiles>,
+        path: &str,
+    ) -> Option<SystemTime> {
+        self.rows.push(SeenMemoryFile {
             rows: Arc::clone(rows),
             path: path.into(),
             state: rows.state(path),
@@ -112,14 +116,15 @@ impl Trace {
     }
 
     /// Prevents that the value is kept, because it depends on something that no stamp shows.
-    pub(crate) fn distrust(&mut self) {
-        self.is_trusted = false;
+    pub(crate) fn mark_uncacheable(&mut self) {
+        self.is_cacheable = false;
     }
 
     /// Returns whether each file and folder still has the state that was recorded, so that the
     /// value can be used again.
     fn is_current(&self) -> bool {
-        self.rows.iter().all(SeenRow::is_current) && self.paths.iter().all(SeenPath::is_current)
+        self.rows.iter().all(SeenMemoryFile::is_current)
+            && self.paths.iter().all(SeenPath::is_current)
     }
 
     /// Returns the paths of the files and folders that were recorded.
@@ -134,7 +139,7 @@ impl SeenPath {
     }
 }
 
-impl SeenRow {
+impl SeenMemoryFile {
     fn is_current(&self) -> bool {
         self.rows.state(&self.path) == self.state
     }
@@ -144,7 +149,7 @@ impl SeenRow {
 /// while it is locked.
 pub(crate) struct Cache<V> {
     contents: Mutex<CacheContents<V>>,
-    settling: Duration,
+    min_age: Duration,
     /// The most that all values together may weigh. If a new value does not fit, all others are
     /// dropped.
     limit: usize,
@@ -167,19 +172,19 @@ pub(crate) struct Traced<V> {
 
 impl<V: Clone> Cache<V> {
     /// Returns an empty cache for at most `limit` values.
-    pub(crate) fn new(limit: usize, settling: Duration) -> Cache<V> {
-        Cache::weighed(limit, |_| 1, settling)
+    pub(crate) fn new(limit: usize, min_age: Duration) -> Cache<V> {
+        Cache::weighed(limit, |_| 1, min_age)
     }
 
     /// Returns an empty cache for values that together weigh at most `limit`. `weigh` returns how
     /// much a value weighs, such as its length in bytes.
-    pub(crate) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<V> {
+    pub(crate) fn weighed(limit: usize, weigh: fn(&V) -> usize, min_age: Duration) -> Cache<V> {
         Cache {
             contents: Mutex::new(CacheContents {
                 values: HashMap::new(),
                 weight: 0,
             }),
-            settling,
+            min_age,
             limit,
             weigh,
         }
@@ -205,7 +210,7 @@ impl<V: Clone> Cache<V> {
         {
             return cached;
         }
-        let mut trace = Trace::new(self.settling);
+        let mut trace = Trace::new(self.min_age);
         let value = make(&mut trace);
         trace.paths.shrink_to_fit();
         trace.rows.shrink_to_fit();
@@ -222,7 +227,7 @@ impl<V: Clone> Cache<V> {
         if let Some(old) = contents.values.remove(key) {
             contents.weight -= (self.weigh)(&old.value);
         }
-        if !new.trace.is_trusted {
+        if !new.trace.is_cacheable {
             return;
         }
         if contents.weight + weight > self.limit {
@@ -330,7 +335,7 @@ mod tests {
         for _ in 0..2 {
             distrusted.get("", |trace| {
                 trace.record(&file);
-                trace.distrust();
+                trace.mark_uncacheable();
                 calls += 1;
             });
         }

@@ -1,10 +1,10 @@
 //! The source of a folder of prompt files.
 
-use super::cache::{Cache, SETTLING, Trace};
+use super::cache::{Cache, MIN_STAMP_AGE, Trace};
+use super::memory_files::MemoryFiles;
 use super::prompt_file::Files;
 use super::reach::Reach;
 use super::root::Root;
-use super::rows::Rows;
 use super::scan::scan;
 use super::watched::Watched;
 use crate::library::source::{About, Found, Layer, Listing, Source, Store};
@@ -47,8 +47,8 @@ impl Folder {
     /// Returns the source of files that are in memory, in `rows`. `path` is the address of the
     /// database or the server that they were read from.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
-    pub(crate) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
-        let root = Root::new(path, Format::OWN, Reach::Own);
+    pub(crate) fn in_memory(path: PathBuf, rows: Arc<MemoryFiles>) -> Folder {
+        let root = Root::new(path, Format::OWN, Reach::Unrestricted);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         let mut files = Files::new(root, about);
         files.rows = Some(rows);
@@ -58,8 +58,8 @@ impl Folder {
     fn of(files: Files) -> Folder {
         Folder {
             files: Arc::new(files),
-            names: Cache::new(MAX_NAMES, SETTLING),
-            scans: Cache::new(1, SETTLING),
+            names: Cache::new(MAX_NAMES, MIN_STAMP_AGE),
+            scans: Cache::new(1, MIN_STAMP_AGE),
         }
     }
 
@@ -76,7 +76,7 @@ impl Source for Folder {
     fn find(&self, name: &Name) -> Option<Found> {
         self.names.get(name.as_str(), |trace| {
             let Some(file) = self.files.resolve(name, trace) else {
-                trace.distrust(); // anybody can ask for any number of names that do not exist
+                trace.mark_uncacheable(); // anybody can ask for any number of names that do not exist
                 return None;
             };
             Some(self.files.found(name.clone(), file))
@@ -88,7 +88,7 @@ impl Source for Folder {
         listing.as_ref().clone()
     }
 
-    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let root = &self.files.root;
         if !path.starts_with(&root.path) {
             return None;

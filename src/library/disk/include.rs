@@ -2,10 +2,10 @@
 //! resolved, and the built-in prompts. `prompt/include.rs` says which lines include a file.
 
 use super::cache::Trace;
+use super::memory_files::MemoryFiles;
 use super::open::{open, read_opened, unreadable};
 use super::reach::path_of_open_file;
 use super::root::{Root, is_hidden};
-use super::rows::Rows;
 use crate::library::builtin_texts::builtin_text;
 use crate::library::caller::Prefix;
 use crate::library::write::history::FOLDER as HISTORY;
@@ -26,7 +26,7 @@ const CORRECT_PATH: &str =
 pub(crate) struct Includes<'f> {
     pub(crate) root: &'f Root,
     /// The files, if they are in memory, not on the disk.
-    pub(crate) rows: Option<&'f Arc<Rows>>,
+    pub(crate) rows: Option<&'f Arc<MemoryFiles>>,
     /// The prompt's own file.
     pub(crate) own: &'f Path,
     /// Whether built-in prompts may be included.
@@ -47,7 +47,7 @@ pub(super) struct NeighborFile {
 impl IncludeReader for Includes<'_> {
     fn own(&self) -> IncludedFile {
         IncludedFile {
-            name: self.root.below(self.own),
+            name: self.root.relative_path(self.own),
             path: self.own.to_owned(),
         }
     }
@@ -58,10 +58,10 @@ impl IncludeReader for Includes<'_> {
         from: &IncludedFile,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if self.root.reach.is_confined() {
-            self.trace.distrust(); // no stamp shows where symlinks in the path lead
+            self.trace.mark_uncacheable(); // no stamp shows where symlinks in the path lead
         }
         self.read_any(path, from).map_err(|error| {
-            self.trace.distrust(); // no stamp shows when the file can be read again
+            self.trace.mark_uncacheable(); // no stamp shows when the file can be read again
             let message = format!("{} cannot be included: {}", quoted(path), error.message);
             Diagnostic { message, ..error }
         })
@@ -81,7 +81,7 @@ impl Includes<'_> {
         }
         let path = self.whole_path(path, from)?;
         match self.rows {
-            Some(rows) => self.read_row(rows, &path),
+            Some(rows) => self.read_from_memory(rows, &path),
             None => self.read_from_disk(&path),
         }
     }
@@ -145,7 +145,7 @@ impl Includes<'_> {
             }
             error
         })?;
-        let name = self.root.below(&file.path);
+        let name = self.root.relative_path(&file.path);
         if name.split('/').any(|step| is_hidden(Path::new(step))) {
             let message = "it is hidden, because a name in its path begins with a dot";
             return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
@@ -158,14 +158,14 @@ impl Includes<'_> {
     ///
     /// # Errors
     /// There is no such file, or it is not in the folder of the prefix.
-    fn read_row(
+    fn read_from_memory(
         &mut self,
-        rows: &Arc<Rows>,
+        rows: &Arc<MemoryFiles>,
         path: &Path,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         let below = path.strip_prefix(&self.root.path).unwrap_or(path);
         let name = normalized(below).ok_or_else(|| missing(self.prefix))?;
-        self.trace.record_row(rows, &name);
+        self.trace.record_memory_file(rows, &name);
         let is_visible = self.prefix.is_none_or(|prefix| prefix.contains(&name));
         match rows.get(&name) {
             Some(row) if is_visible => {

@@ -1,14 +1,14 @@
 //! A prompt file, or a text that is not saved as one: read, parsed, checked and expanded.
 
 use super::attach::{attached_files, attachments};
-use super::cache::{Cache, SETTLING, Trace};
+use super::cache::{Cache, MIN_STAMP_AGE, Trace};
 use super::include::Includes;
+use super::memory_files::{MemoryFiles, PATH_LIST};
 use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
-use super::rows::{LIST, Rows};
 use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
-use crate::library::source::{About, Found, Handle, Info, Layer, Place};
+use crate::library::source::{About, Found, Handle, Info, Layer, Location};
 use crate::prompt::{
     Attachment, Diagnostic, IncludeReader, Kind, Messages, Name, Prompt, decode_utf8_owned,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Files {
     pub(crate) about: About,
     /// The files, if they are in memory, not on the disk. The path of the folder is the address of
     /// a database then.
-    pub(crate) rows: Option<Arc<Rows>>,
+    pub(crate) rows: Option<Arc<MemoryFiles>>,
     infos: Cache<Info>,
     prompts: Cache<ParsedPrompt>,
 }
@@ -42,8 +42,8 @@ impl Files {
             root,
             about,
             rows: None,
-            infos: Cache::new(MAX_ENTRIES, SETTLING),
-            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, SETTLING),
+            infos: Cache::new(MAX_ENTRIES, MIN_STAMP_AGE),
+            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, MIN_STAMP_AGE),
         }
     }
 
@@ -118,7 +118,7 @@ impl Files {
         let Some(rows) = &self.rows else {
             return self.root.resolve(name, trace);
         };
-        trace.record_row(rows, LIST);
+        trace.record_memory_file(rows, PATH_LIST);
         for end in self.root.ends(name) {
             let below = format!("{name}{}", end.text);
             if rows.contains(&below) {
@@ -143,7 +143,7 @@ impl Files {
     /// Adds the state of a file to the trace, and returns when the file was modified.
     fn record(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
         match &self.rows {
-            Some(rows) => trace.record_row(rows, &self.root.below(path)),
+            Some(rows) => trace.record_memory_file(rows, &self.root.relative_path(path)),
             None => trace.record(path)?.modified,
         }
     }
@@ -156,15 +156,15 @@ impl Files {
     /// not be served.
     pub(crate) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         let bytes = match &self.rows {
-            Some(rows) => self.read_row(rows, path),
+            Some(rows) => self.read_from_memory(rows, path),
             None => self.read_from_disk(path, is_linked),
         };
         bytes.map_err(|diagnostic| diagnostic.in_file(path))
     }
 
     /// Returns the bytes of a file in memory.
-    fn read_row(&self, rows: &Rows, path: &Path) -> Result<Vec<u8>, Diagnostic> {
-        match rows.get(&self.root.below(path)) {
+    fn read_from_memory(&self, rows: &MemoryFiles, path: &Path) -> Result<Vec<u8>, Diagnostic> {
+        match rows.get(&self.root.relative_path(path)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
             None => Err(Diagnostic::new(Kind::Missing, "there is no such file", "")),
         }
@@ -242,11 +242,11 @@ impl FileHandle {
     /// Returns the bytes of the file.
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
         if self.file.is_linked && self.files.root.reach.is_confined() {
-            trace.distrust(); // no stamp shows whether the target may still be read
+            trace.mark_uncacheable(); // no stamp shows whether the target may still be read
         }
         let bytes = self.files.read(&self.file.path, self.file.is_linked);
         if bytes.is_err() {
-            trace.distrust(); // no stamp shows when the file can be read again
+            trace.mark_uncacheable(); // no stamp shows when the file can be read again
         }
         bytes
     }
@@ -314,7 +314,7 @@ impl FileHandle {
         match self.read(trace) {
             Ok(contents) => {
                 let prompt = contents.prompt.as_ref().map_err(Clone::clone);
-                Info::of(&contents.bytes, contents.modified, prompt)
+                Info::new(&contents.bytes, contents.modified, prompt)
             }
             Err(diagnostic) => Info::unreadable(diagnostic),
         }
@@ -331,9 +331,9 @@ impl FileHandle {
 }
 
 impl Handle for FileHandle {
-    fn place(&self) -> Place {
-        Place {
-            shown: self.file.path.display().to_string(),
+    fn location(&self) -> Location {
+        Location {
+            display: self.file.path.display().to_string(),
             file: Some(self.file.path.to_path_buf()),
             is_editable: self.is_editable(),
         }

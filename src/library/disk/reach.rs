@@ -17,7 +17,7 @@ pub(crate) const REPOSITORY: &str = ".git";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The folder is the user's own: links are followed wherever they lead.
-    Own,
+    Unrestricted,
     /// Somebody else may have written its files: only files in `folder` are read, and only while
     /// `folder` itself is in `repository`, all links resolved. Files of the system are never read.
     Confined {
@@ -32,9 +32,9 @@ impl Reach {
     ///
     /// The folders of agents in the home directory, such as `~/.claude/commands`, are the user's
     /// own, so symlinks in them may lead everywhere.
-    pub(crate) fn of_named(path: &Path) -> Reach {
+    pub(crate) fn for_typed_path(path: &Path) -> Reach {
         if is_of_agent_at_home(path) {
-            return Reach::Own;
+            return Reach::Unrestricted;
         }
         let folder = if path.is_dir() {
             path
@@ -49,7 +49,7 @@ impl Reach {
     }
 
     pub(crate) fn is_confined(&self) -> bool {
-        *self != Reach::Own
+        *self != Reach::Unrestricted
     }
 
     /// Refuses a path that leads out of the folders that may be read. A missing file is not
@@ -123,7 +123,7 @@ fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic 
 
 /// Returns the part of a path that is below a folder, `/`-separated: `git/x.md`. Returns the whole
 /// path if it is not below the folder.
-pub(crate) fn below(folder: &Path, path: &Path) -> String {
+pub(crate) fn relative_path(folder: &Path, path: &Path) -> String {
     let below = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
     if cfg!(windows) {
         below.replace('\\', "/")
@@ -265,11 +265,11 @@ mod tests {
         for folder in [&clone.join("prompts"), &clone.join(".git"), &archive] {
             fs::create_dir_all(folder).unwrap();
         }
-        let of_clone = Reach::of_named(&clone.join("prompts"));
-        let of_archive = Reach::of_named(&archive);
+        let of_clone = Reach::for_typed_path(&clone.join("prompts"));
+        let of_archive = Reach::for_typed_path(&archive);
         let environ = Path::new("/proc/self/environ");
         for (reach, target, is_read) in [
-            (&Reach::Own, environ, true),
+            (&Reach::Unrestricted, environ, true),
             (&of_clone, environ, false),
             (&of_clone, &clone.join("AGENTS.md"), true),
             (&of_clone, &archive.join("x.md"), false),

@@ -7,9 +7,9 @@
 //! and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
-use super::reach::{Reach, below};
+use super::reach::{Reach, relative_path};
 use crate::prompt::{Diagnostic, FileSuffix, Format, Kind, Name, is_partial};
-use crate::wording::{alternatives, path_in_backticks};
+use crate::wording::{or_list, path_in_backticks};
 use std::fmt::Debug;
 use std::fs;
 use std::io::ErrorKind;
@@ -191,7 +191,11 @@ impl Root {
         if let Some(plugin_folder) = folder_of_plugin(file, &folder) {
             folder = plugin_folder;
         }
-        Root::new(folder.path.to_owned(), folder.format, Reach::of_named(file))
+        Root::new(
+            folder.path.to_owned(),
+            folder.format,
+            Reach::for_typed_path(file),
+        )
     }
 
     /// Returns whether this program never writes to it, because its files are another program's.
@@ -406,7 +410,7 @@ impl Root {
             return FolderLink::None;
         }
         if self.reach.is_confined() {
-            trace.distrust(); // no stamp shows whether the target is still in the project
+            trace.mark_uncacheable(); // no stamp shows whether the target is still in the project
         }
         let is_cycle = chain.cycle(folder).is_some();
         let leads_out = self.reach.check(&chain.resolve(folder)).is_err();
@@ -436,7 +440,7 @@ impl Root {
     pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
         trace.record(link);
         if self.reach.is_confined() {
-            trace.distrust();
+            trace.mark_uncacheable();
         }
     }
 
@@ -450,8 +454,8 @@ impl Root {
     }
 
     /// Returns the part of a path that is below the folder, `/`-separated: `git/x.md`.
-    pub(crate) fn below(&self, path: &Path) -> String {
-        below(&self.path, path)
+    pub(crate) fn relative_path(&self, path: &Path) -> String {
+        relative_path(&self.path, path)
     }
 
     /// Returns how the names of all prompts begin that a change at a path may concern: `git/` for
@@ -461,7 +465,7 @@ impl Root {
     /// the result for `git/_parts/x.md` is `git/` as well.
     pub(crate) fn names_around(&self, path: &Path) -> String {
         let mut folder = self.prefix.clone();
-        for step in self.below(path).split('/') {
+        for step in self.relative_path(path).split('/') {
             if step.is_empty() || (!self.is_read_only() && is_partial(step)) {
                 break;
             }
@@ -484,7 +488,7 @@ impl Root {
     /// # Errors
     /// The name cannot be typed as a command, because it has a space, for example.
     pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
-        let below = self.below(path);
+        let below = self.relative_path(path);
         let (name, kind) = self.format.split_path(&below)?;
         let is_utf8 = path
             .strip_prefix(&self.path)
@@ -521,7 +525,7 @@ impl Root {
     /// Returns the error for a file below the folder that is not a prompt file. It says how the
     /// file can become one.
     fn not_a_prompt(&self, path: &Path) -> Diagnostic {
-        if self.is_includable(path) && is_partial(&self.below(path)) {
+        if self.is_includable(path) && is_partial(&self.relative_path(path)) {
             return Diagnostic::new(
                 Kind::NotACommand,
                 "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one",
@@ -540,7 +544,7 @@ impl Root {
             .file_suffixes()
             .map(|kind| kind.suffix)
             .collect();
-        let suffixes = alternatives(&suffixes);
+        let suffixes = or_list(&suffixes);
         if !self.is_read_only() {
             return Diagnostic::new(
                 Kind::Invalid,
@@ -575,7 +579,7 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     let format = Format::OWN;
     let mut path = file.parent().unwrap_or(file);
     if let Some(above) = path.parent()
-        && let Some((_, kind)) = format.split_path(&below(above, file))
+        && let Some((_, kind)) = format.split_path(&relative_path(above, file))
         && kind.is_in_folder()
     {
         path = above;

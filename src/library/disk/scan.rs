@@ -1,10 +1,10 @@
 //! Scans a folder for prompt files.
 
 use super::cache::Trace;
+use super::memory_files::{MemoryFiles, PATH_LIST};
 use super::open::{BROKEN_LINK, BROKEN_LINK_FIX, is_broken_link};
 use super::prompt_file::Files;
 use super::root::{FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
-use super::rows::{LIST, Rows};
 use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
@@ -30,7 +30,7 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     let root = &files.root;
     trace.record(&root.path);
     if let Some(problem) = root.problem() {
-        trace.distrust(); // no stamp shows when too many open files, for example, are closed
+        trace.mark_uncacheable(); // no stamp shows when too many open files, for example, are closed
         return Listing {
             problems: vec![problem],
             ..Listing::default()
@@ -44,8 +44,8 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
 }
 
 /// Returns the prompts of a folder in memory.
-fn scan_rows(files: &Arc<Files>, rows: &Arc<Rows>, trace: &mut Trace) -> Listing {
-    trace.record_row(rows, LIST);
+fn scan_rows(files: &Arc<Files>, rows: &Arc<MemoryFiles>, trace: &mut Trace) -> Listing {
+    trace.record_memory_file(rows, PATH_LIST);
     let mut scan = Scan::new(files, trace);
     for path in rows.paths() {
         scan.add_file(&files.root.path.join(&*path), false);
@@ -372,7 +372,7 @@ impl<'f> Scan<'f> {
         }
         // Too many open files, no memory, a failing disk: no stamp shows when that ends, so the
         // list is not kept.
-        self.trace.distrust();
+        self.trace.mark_uncacheable();
         let Some(error) = error else {
             let message = "cannot be read: for an unknown reason";
             self.report(path, Kind::Unreadable, message, "try again");
@@ -462,7 +462,7 @@ mod tests {
                 }
             }
             for format in crate::prompt::FORMATS {
-                let root = Root::new(folder.path().to_owned(), format, Reach::Own);
+                let root = Root::new(folder.path().to_owned(), format, Reach::Unrestricted);
                 let about = About::new(Layer::USER, format, None);
                 let files = Arc::new(Files::new(root, about));
                 let listed = scan(&files, &mut Trace::default()).found;
@@ -471,7 +471,7 @@ mod tests {
                     let resolved = files.root.resolve(&name, &mut Trace::default());
                     let resolved = resolved.map(|file| file.path.to_path_buf());
                     let listed = listed.iter().find(|found| found.name == name);
-                    let listed = listed.and_then(|found| found.place().file);
+                    let listed = listed.and_then(|found| found.location().file);
                     count += usize::from(listed.is_some());
                     prop_assert_eq!(resolved, listed, "{} {}", format.name, name);
                 }

@@ -67,13 +67,13 @@ impl Stamp {
 
     /// Returns whether the next change of the file at this path is sure to show another stamp.
     ///
-    /// It is if the last change was at least `settling` ago, and the file system is known to be
+    /// It is if the last change was at least `min_age` ago, and the file system is known to be
     /// local. If the time of the last change is in the future, it is not.
-    pub(crate) fn is_reliable(&self, path: &Path, settling: Duration) -> bool {
+    pub(crate) fn is_reliable(&self, path: &Path, min_age: Duration) -> bool {
         let Some(changed) = self.changed() else {
             return false;
         };
-        changed.elapsed().is_ok_and(|age| age >= settling) && is_local(path)
+        changed.elapsed().is_ok_and(|age| age >= min_age) && is_local(path)
     }
 
     /// Returns the time of the last change.

@@ -28,15 +28,17 @@ pub struct LoadedTests {
 /// the test file has a warning instead.
 pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> TestFile {
     let root = &files.root;
-    let below = root.below(&path);
-    let name = below.strip_suffix(TEST_SUFFIX).unwrap_or(&below);
+    let relative_path = root.relative_path(&path);
+    let name = relative_path
+        .strip_suffix(TEST_SUFFIX)
+        .unwrap_or(&relative_path);
     let found = match prompts.binary_search_by(|found| (*found.name).cmp(name)) {
         Ok(index) => Ok(prompts[index].clone()),
         Err(_) => Err(no_prompt_for_tests(name, prompts).in_file(&*path)),
     };
     TestFile {
         path,
-        below,
+        relative_path,
         found,
         is_read_only: root.is_read_only() || files.rows.is_some(),
         reach: root.reach.clone(),
@@ -68,7 +70,7 @@ fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
 impl TestFile {
     /// Returns the folder of prompts that the test file is in.
     pub fn folder(&self) -> &Path {
-        let depth = self.below.split('/').count();
+        let depth = self.relative_path.split('/').count();
         self.path.ancestors().nth(depth).unwrap_or(&self.path)
     }
 
@@ -98,7 +100,7 @@ impl TestFile {
     /// The file cannot be read, or is a symlink that leads out of the folders that may be read.
     fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         if let Some(rows) = &self.rows
-            && let Some(row) = rows.get(&self.below)
+            && let Some(row) = rows.get(&self.relative_path)
         {
             return Ok(row.text.as_bytes().to_vec());
         }
@@ -126,7 +128,7 @@ impl Found {
         if self.layer == Layer::SERVICE {
             return None;
         }
-        let mut prompt = self.place().file?;
+        let mut prompt = self.location().file?;
         let file_name = prompt.file_name()?.to_string_lossy();
         let is_named_after_prompt = file_name.starts_with(&format!("{}.", last_part(&self.name)));
         if !is_named_after_prompt {
@@ -135,10 +137,10 @@ impl Found {
         }
         Some(TestFile {
             path: tests_next_to(&prompt, &self.name),
-            below: format!("{}{TEST_SUFFIX}", self.name),
+            relative_path: format!("{}{TEST_SUFFIX}", self.name),
             found: Ok(self.clone()),
             is_read_only: self.format != Format::OWN,
-            reach: Reach::Own,
+            reach: Reach::Unrestricted,
             rows: None,
         })
     }

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often files are polled where the system sends no events.
-pub const POLL: Duration = Duration::from_millis(700);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(700);
 
 /// A burst of changes is over after this long without one.
 const QUIET: Duration = Duration::from_millis(100);
@@ -199,10 +199,10 @@ impl Watch {
             self.has_warned = true;
             (self.warn)(&format!(
                 "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
-                POLL.as_millis()
+                POLL_INTERVAL.as_millis()
             ));
         }
-        self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL))
+        self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL_INTERVAL))
             .ok()
     }
 

@@ -66,7 +66,7 @@ impl Change {
 
     /// Returns whether the change may concern a caller who sees only the prompts with this prefix.
     /// Any change concerns a caller without a prefix.
-    pub fn concerns(&self, prefix: Option<&Prefix>) -> bool {
+    pub fn affects(&self, prefix: Option<&Prefix>) -> bool {
         let Some(prefix) = prefix else {
             return true;
         };
@@ -75,7 +75,7 @@ impl Change {
 
     /// Returns whether the prompt with this name may have changed. Returns false if a caller with
     /// this prefix does not see the prompt.
-    pub fn may_be_of(&self, name: &str, prefix: Option<&Prefix>) -> bool {
+    pub fn may_affect(&self, name: &str, prefix: Option<&Prefix>) -> bool {
         let is_visible = prefix.is_none_or(|prefix| prefix.contains(name));
         is_visible
             && (self.has_folder_for(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
@@ -270,7 +270,7 @@ mod tests {
         symlink("../elsewhere/one.md", folder.join("prompts/link.md")).unwrap();
         symlink(folder.join("elsewhere/deep"), folder.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", folder.join("prompts/broken.md")).unwrap();
-        let root = Root::new(folder.join("prompts"), Format::OWN, Reach::Own);
+        let root = Root::new(folder.join("prompts"), Format::OWN, Reach::Unrestricted);
         let mut trace = Trace::default();
         for seen in ["", "git", "linked", "link.md", "broken.md"] {
             trace.record(&root.path.join(seen));

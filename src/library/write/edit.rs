@@ -250,7 +250,7 @@ impl Editor<'_> {
         if found.layer != self.layer {
             return false;
         }
-        match found.place().file {
+        match found.location().file {
             Some(file) => file.starts_with(self.store.folder()),
             None => true,
         }
@@ -538,9 +538,9 @@ impl Editor<'_> {
 
     /// Returns a warning if another prompt of the same name is used instead of this one.
     fn overridden_warning(&self, prompt: &Found) -> Option<Diagnostic> {
-        let place = prompt.place();
+        let place = prompt.location();
         let winner = self.view.get(&prompt.name)?;
-        if winner.place() == place {
+        if winner.location() == place {
             return None;
         }
         let message = if winner.layer.is_project() {
@@ -578,7 +578,7 @@ fn deleted_meanwhile(name: &Name) -> Diagnostic {
 /// folder. The fix says where it can be changed.
 fn not_writable(found: &Found) -> Diagnostic {
     let name = in_backticks(&found.name);
-    let message = match found.place().file {
+    let message = match found.location().file {
         Some(file) => format!(
             "{name} is in {}, where nothing is written",
             path_in_backticks(&file)

@@ -302,7 +302,7 @@ impl FileStore {
             operation,
             author: request.by.author.as_deref().map(str::to_owned),
             note: request.by.note.clone(),
-            path: Some(self.root().below(path)),
+            path: Some(self.root().relative_path(path)),
             is_current: false,
         }
     }
@@ -564,7 +564,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     fn store(folder: &Path) -> FileStore {
-        let root = Root::new(folder.to_owned(), Format::OWN, Reach::Own);
+        let root = Root::new(folder.to_owned(), Format::OWN, Reach::Unrestricted);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         FileStore::new(Arc::new(Files::new(root, about)))
     }

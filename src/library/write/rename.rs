@@ -177,7 +177,7 @@ impl FileStore {
         let record = RenameRecord {
             from: from.clone(),
             to: to.clone(),
-            file: root.below(&old.path),
+            file: root.relative_path(&old.path),
         };
         let path = root.path.join(RECORD);
         let json = serde_json::to_vec(&record).unwrap_or_default();

@@ -61,9 +61,9 @@ fn root_of(folder: &Path) -> Root {
         .file_name()
         .is_some_and(|name| name == PROJECT_FOLDER);
     let reach = if is_project {
-        Reach::of_named(folder)
+        Reach::for_typed_path(folder)
     } else {
-        Reach::Own
+        Reach::Unrestricted
     };
     Root::new(folder.to_owned(), Format::for_folder(folder), reach)
 }
@@ -189,6 +189,6 @@ mod tests {
     #[cfg(unix)]
     fn is_editable(library: &Library, name: &str) -> bool {
         let found = library.view().find_exactly(name).unwrap();
-        found.place().is_editable
+        found.location().is_editable
     }
 }

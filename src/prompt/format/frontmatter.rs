@@ -11,7 +11,7 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_YAML_SIZE};
 use crate::prompt::model::{Argument, Metadata, OtherKey};
 use crate::prompt::similar::edit_distance;
-use crate::wording::{alternatives, quoted};
+use crate::wording::{or_list, quoted};
 use std::collections::BTreeSet;
 
 /// What the frontmatter says.
@@ -460,7 +460,7 @@ impl MapReader<'_> {
             && !argument.allows(default)
         {
             let value = quoted(default);
-            let choices = alternatives(&argument.choices);
+            let choices = or_list(&argument.choices);
             let message = format!("the default {value} is not among the choices, {choices}");
             let fix = "add it to `choices`, or write one of them as `default`";
             self.warn(position, message, fix);

@@ -1,7 +1,7 @@
 //! The filters of templates, and how many bytes they may make.
 
 use crate::prompt::limits::{MAX_FILTERED, MAX_READ, MAX_STEPS};
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use minijinja::{Error, ErrorKind, Value};
 use std::borrow::Cow;
 
@@ -60,7 +60,7 @@ fn check_total(total: usize, max: usize, clause: &str) -> Result<(), Error> {
     if total <= max {
         return Ok(());
     }
-    let message = format!("{clause} of more than {} in all", in_bytes(max));
+    let message = format!("{clause} of more than {} in all", format_size(max));
     Err(Error::new(ErrorKind::InvalidOperation, message))
 }
 

@@ -74,11 +74,11 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, 
 /// The tool `prompt_history`: gives the file of a prompt, or of a version of it, and its versions.
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let mut history = prompt_history(context, &read(arguments)?).map_err(for_model)?;
-    let json = Json::of(&history)?;
+    let json = Json::serialize(&history)?;
     match context.part_limit() {
         Some(limit) if limit.unit.count(json.as_str()) > limit.max => {
             history.warning = Some(MAY_BE_CUT);
-            Ok(Outcome::Now(Json::of(&history)?))
+            Ok(Outcome::Now(Json::serialize(&history)?))
         }
         _ => Ok(Outcome::Now(json)),
     }
@@ -173,7 +173,7 @@ fn write(
     let written = change(&editor, &author).map_err(for_model)?;
     let result = json!({ "command": written.name, "revision": written.revision });
     let result = with_warnings(result, warnings(&written));
-    Ok(Outcome::Now(Json::of(&result)?))
+    Ok(Outcome::Now(Json::serialize(&result)?))
 }
 
 /// Returns the failure for a change that cannot be made. The path of the file is left out: a model

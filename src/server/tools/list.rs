@@ -72,8 +72,8 @@ fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
         }
         let description = summary.description.as_deref().unwrap_or_default();
         let mut description = shortened(description, MAX_LISTED_DESCRIPTION);
-        if !found.layer.mark.is_empty() {
-            description.to_mut().insert_str(0, found.layer.mark);
+        if !found.layer.list_label.is_empty() {
+            description.to_mut().insert_str(0, found.layer.list_label);
         }
         let name = ("name", &*found.name);
         let description = ("description", &*description);
@@ -96,7 +96,7 @@ fn problem_items(problems: &[Diagnostic], view: &View, limit: usize) -> Items {
             continue;
         }
         let file = match &problem.file {
-            Some(file) => view.below(file),
+            Some(file) => view.relative_path(file),
             None => String::new(),
         };
         let message = match problem.position {
@@ -193,8 +193,8 @@ fn result_json(prompts: &str, problems: &str, omissions: &Omissions) -> serde_js
         lists.push(']');
     }
     lists.push('}');
-    let omissions = Json::of(omissions)?;
-    Ok(Json::written(lists).with_members(omissions.members()))
+    let omissions = Json::serialize(omissions)?;
+    Ok(Json::from_text(lists).with_members(omissions.members()))
 }
 
 /// Objects as JSON, in one text: very many small ones would leave holes in the memory of a server.

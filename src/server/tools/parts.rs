@@ -49,7 +49,7 @@ impl<'t> Part<'t> {
             Some(next) => write_object(&mut json, &[("prompt", &self.prompt), ("next", next)]),
             None => write_object(&mut json, &[("prompt", &self.prompt)]),
         }
-        Json::written(json)
+        Json::from_text(json)
     }
 }
 

@@ -4,7 +4,7 @@ use super::address::BaseUrl;
 use super::operation::{OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill};
 use crate::library::ServiceRequest;
 use crate::prompt::{Bound, Diagnostic, Kind};
-use crate::wording::{in_backticks, in_bytes, quoted};
+use crate::wording::{format_size, in_backticks, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ fn check_length(url: &str) -> Result<(), Diagnostic> {
     if url.len() <= MAX_ADDRESS {
         return Ok(());
     }
-    let limit = in_bytes(MAX_ADDRESS);
+    let limit = format_size(MAX_ADDRESS);
     Err(Diagnostic::new(
         Kind::TooLong,
         format!("the address of the request is longer than {limit}, the limit"),

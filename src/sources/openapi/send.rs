@@ -7,7 +7,7 @@ use super::response::ServiceReply;
 use super::secrets::{Secret, conceal, read_secrets};
 use crate::library::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Messages};
-use crate::wording::{in_backticks, in_bytes, printable, shortened};
+use crate::wording::{format_size, in_backticks, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -261,7 +261,10 @@ pub(in crate::sources) fn exchange_error(
     let (message, fix) = match error {
         ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
         ureq::Error::BodyExceedsLimit(_) => (
-            format!("answered with more than {}", in_bytes(limits.body as usize)),
+            format!(
+                "answered with more than {}",
+                format_size(limits.body as usize)
+            ),
             "ask those who operate it to correct that",
         ),
         // The address of a service is not allowed: only `CheckedResolver` says that.

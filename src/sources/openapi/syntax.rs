@@ -1,7 +1,7 @@
 //! The text of a document, in JSON or YAML, becomes a value.
 
 use crate::prompt::{Diagnostic, Position, yaml};
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use serde_json::Value;
 
 /// What to do about most errors in a document.
@@ -69,7 +69,7 @@ fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
 
 /// Returns the error for a document whose values would need too much memory.
 fn too_large() -> Diagnostic {
-    let limit = in_bytes(MAX_DOCUMENT);
+    let limit = format_size(MAX_DOCUMENT);
     let message = format!(
         "the document is too large: with {VALUE_WEIGHT} bytes for each value, and the YAML aliases \
          (`*name`) written out, the limit is {limit}"

@@ -2,7 +2,7 @@
 
 use super::processes::ProcessTree;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{in_backticks, in_bytes, quoted};
+use crate::wording::{format_size, in_backticks, quoted};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -90,10 +90,10 @@ impl Meter<'_> {
     fn excess(&self, disk: u64, memory: u64, progressed: Instant) -> Option<Diagnostic> {
         let bounds = &self.bounds;
         if disk > bounds.disk {
-            return Some(too_much(self.address, &in_bytes(bounds.disk as usize)));
+            return Some(too_much(self.address, &format_size(bounds.disk as usize)));
         }
         if memory > bounds.memory {
-            let limit = in_bytes(bounds.memory as usize);
+            let limit = format_size(bounds.memory as usize);
             let message = format!("takes more than {limit} of memory in git");
             return Some(self.too_long(&message, CHOOSE));
         }

@@ -2,7 +2,7 @@
 //! folder for each lock, and in that in a folder for each pack.
 
 use super::pack_lock::Pack;
-use crate::library::{Folder, Reach, Root, TextGuard, below, file_error, read};
+use crate::library::{Folder, Reach, Root, TextGuard, file_error, read, relative_path};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -141,14 +141,14 @@ struct PackGuard {
 
 impl TextGuard for PackGuard {
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        self.pack.check(&below(&self.folder, path), bytes)
+        self.pack.check(&relative_path(&self.folder, path), bytes)
     }
 }
 
 /// Returns the source of the prompts in a folder with the files of a pack.
 pub(super) fn folder_of_copies(folder: PathBuf, pack: Arc<Pack>) -> Folder {
     // It is in the data folder, which is the user's own.
-    let mut root = Root::new(folder.clone(), pack.format(), Reach::Own);
+    let mut root = Root::new(folder.clone(), pack.format(), Reach::Unrestricted);
     root.prefix = format!("{}/", pack.name);
     let version = pack.version();
     root.guard = Some(Arc::new(PackGuard { folder, pack }));

@@ -9,7 +9,7 @@ use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
 use super::pack_lock::{FileChoice, MAX_FILES, Pack, is_commit};
 use super::run::{STDOUT, refused, run_git};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, sha256};
-use crate::wording::{count, in_backticks, in_bytes, quoted};
+use crate::wording::{count, format_size, in_backticks, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -332,7 +332,7 @@ impl Repository<'_> {
         let output = self.folder.join(STDOUT);
         let length = fs::metadata(&output).map_err(failed)?.len();
         if length > MAX_TEXTS as u64 {
-            let limit = format!("{} of text", in_bytes(MAX_TEXTS));
+            let limit = format!("{} of text", format_size(MAX_TEXTS));
             return Err(too_much(&self.address, &limit));
         }
         fs::read(output).map_err(failed)
@@ -447,7 +447,10 @@ fn divide(answers: &[u8], files: PackFiles) -> Result<Texts, Diagnostic> {
     let mut answers = BatchAnswers { unread: answers };
     for path in files.objects.into_keys() {
         let Some(text) = answers.next_text() else {
-            return Err(too_much(&path, &format!("{} of text", in_bytes(MAX_FILE))));
+            return Err(too_much(
+                &path,
+                &format!("{} of text", format_size(MAX_FILE)),
+            ));
         };
         if let Ok(text) = str::from_utf8(text) {
             texts.files.insert(path, text.to_owned());

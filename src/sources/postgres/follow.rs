@@ -1,7 +1,7 @@
 //! Follows a database: what others write is soon in memory, and listeners are notified of it.
 
 use super::connect::{Address, Connection, STATEMENT, ask, no_answer, within};
-use crate::library::{Change, Changes, Folder, Row, Rows};
+use crate::library::{Change, Changes, Folder, MemoryFile, MemoryFiles};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
 use jiff::Timestamp;
@@ -41,7 +41,7 @@ pub(super) struct FollowState {
     pub(super) address: Address,
     /// The files in memory, as a folder.
     pub(super) folder: Folder,
-    pub(super) rows: Arc<Rows>,
+    pub(super) rows: Arc<MemoryFiles>,
     /// When the database has answered last.
     pub(super) answered: Arc<Mutex<Option<SystemTime>>>,
     /// Why the database cannot be followed now.
@@ -56,7 +56,7 @@ pub(super) struct FollowState {
 }
 
 /// A write: the path, the number of the write, and the file; `None` if the write deleted it.
-pub(super) type WrittenRow = (Arc<str>, i64, Option<Row>);
+pub(super) type WrittenRow = (Arc<str>, i64, Option<MemoryFile>);
 
 /// Returns the writes in the answer to [`FRESH`] or [`ALL`].
 pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<WrittenRow> {
@@ -65,7 +65,7 @@ pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<WrittenRow> {
         let number: i64 = row.get(0);
         let path: &str = row.get(1);
         let text: Option<&str> = row.get(2);
-        let file = text.map(|text| Row {
+        let file = text.map(|text| MemoryFile {
             text: text.into(),
             number,
             at: row.get(3),
@@ -144,7 +144,12 @@ impl FollowState {
         *wait = FIRST_WAIT;
         self.tried.send_replace(true);
         loop {
-            let rows = ask(&client, FRESH, &[(&self.rows.last(), Type::INT8)]).await?;
+            let rows = ask(
+                &client,
+                FRESH,
+                &[(&self.rows.last_write_number(), Type::INT8)],
+            )
+            .await?;
             self.apply(writes(&rows));
             self.record_answer();
             if let Ok(None) = timeout(ASK, notifications.recv()).await {

@@ -3,7 +3,7 @@
 use super::transaction::FileChange;
 use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::{
-    Authorship, Folder, Reach, Root, Rows, Source, is_hidden, read, read_confined,
+    Authorship, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read, read_confined,
 };
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, decode_utf8_owned};
 use crate::wording::in_backticks;
@@ -103,7 +103,7 @@ fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Dia
             "rename it",
         ));
     }
-    check_path(&root.below(file))?;
+    check_path(&root.relative_path(file))?;
     let text = decode_utf8_owned(read_confined(file, reach)?)?;
     check_text(&text)?;
     Ok(text)
@@ -159,7 +159,7 @@ impl Collector<'_> {
     /// Adds the text of a file, unless its path differs only in letter case or accents from that of
     /// another file.
     fn add_text(&mut self, file: &Path, text: String) {
-        let path = self.root.below(file);
+        let path = self.root.relative_path(file);
         if self.folded_paths.insert(folded(&path)) {
             self.texts.files.insert(path.into(), text.into());
         } else {
@@ -181,8 +181,8 @@ impl Collector<'_> {
             let Some(error) = problems.find(|problem| problem.severity() == Severity::Error) else {
                 continue;
             };
-            if let Some(file) = found.place().file {
-                self.texts.files.remove(&*self.root.below(&file));
+            if let Some(file) = found.location().file {
+                self.texts.files.remove(&*self.root.relative_path(&file));
             }
             self.texts.problems.push(error);
         }
@@ -202,7 +202,7 @@ fn walk_error(error: &walkdir::Error) -> Diagnostic {
 impl FolderTexts {
     /// Returns the files as a folder in memory, which has the path `root` in messages.
     fn as_folder(&self, root: &Path) -> Folder {
-        let rows = Rows::of_texts(self.files.clone());
+        let rows = MemoryFiles::read_only(self.files.clone());
         Folder::in_memory(root.to_owned(), Arc::new(rows))
     }
 }

@@ -80,7 +80,7 @@ impl Postgres {
     fn path_of(&self, name: &Name) -> String {
         let files = &self.shared.folder.files;
         match files.resolve(name, &mut Trace::default()) {
-            Some(file) => files.root.below(&file.path),
+            Some(file) => files.root.relative_path(&file.path),
             None => format!("{name}.md"),
         }
     }
@@ -185,7 +185,7 @@ impl Postgres {
     /// `old_path` takes over the versions of that path.
     fn rename(&self, from: &Name, to: &Name, by: &Authorship) -> Result<(), Diagnostic> {
         if let Some(other) = self.shared.folder.find(to) {
-            return Err(already_exists_error(&other.place().path()));
+            return Err(already_exists_error(&other.location().path()));
         }
         let old_paths = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
         let new_paths = old_paths.clone().map(|path| path.replacen(&**from, to, 1));
@@ -228,7 +228,7 @@ impl Store for Arc<Postgres> {
                 Ok(request.expected.unwrap_or_default())
             }
             WriteAction::DeleteTests(tests) => {
-                let deletion = FileChange::delete(&tests.below);
+                let deletion = FileChange::delete(&tests.relative_path);
                 self.transact(&[], request.by, |_| Ok(vec![deletion]))?;
                 Ok(request.expected.unwrap_or_default())
             }

@@ -117,7 +117,7 @@ impl Postgres {
                 write_files(&transaction, part, by).await?;
             }
         }
-        let last_in_memory = self.shared.rows.last();
+        let last_in_memory = self.shared.rows.last_write_number();
         let fresh = ask(&transaction, FRESH, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
         within(STATEMENT, notify).await?;

@@ -13,7 +13,7 @@
 
 use super::api_client::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
-use crate::library::{Cache, Change, Library, SETTLING, ServiceRequest, file_error, read};
+use crate::library::{Cache, Change, Library, MIN_STAMP_AGE, ServiceRequest, file_error, read};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
@@ -130,7 +130,7 @@ impl Team {
         Team {
             server: Server::new(url, token),
             folder: caches.join("prompt-expander").join("team").join(hash),
-            lists: Cache::new(1, SETTLING),
+            lists: Cache::new(1, MIN_STAMP_AGE),
             waited: Mutex::default(),
             is_server: AtomicBool::new(false),
         }

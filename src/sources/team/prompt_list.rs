@@ -3,7 +3,7 @@
 use super::api_client::{TeamReply, parse};
 use crate::library::{Change, Layer};
 use crate::prompt::{Diagnostic, Name, Position, Revision, Summary};
-use crate::wording::{in_bytes, thousands};
+use crate::wording::{format_size, thousands};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for SentPromptsVisitor {
 /// It is too long, or not as expected. The error says why, for people.
 fn parse_listed_prompt(json: &str) -> Result<KnownTeamPrompt, String> {
     if json.len() > MAX_LISTED_PROMPT {
-        let limit = in_bytes(MAX_LISTED_PROMPT);
+        let limit = format_size(MAX_LISTED_PROMPT);
         return Err(format!("an entry is longer than {limit}"));
     }
     serde_json::from_str(json).map_err(|error| error.to_string())

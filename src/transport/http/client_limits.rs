@@ -8,7 +8,7 @@ use crate::jsonrpc::{MAX_VALUES, Message, Request};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server;
-use crate::wording::{alternatives, in_bytes, quoted};
+use crate::wording::{format_size, or_list, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, StatusCode};
@@ -113,7 +113,7 @@ fn known_method(name: &str) -> Result<&'static str, String> {
     match server::methods().find(|known| *known == name) {
         Some(method) => Ok(method),
         None => {
-            let known = alternatives(&server::methods().collect::<Vec<_>>());
+            let known = or_list(&server::methods().collect::<Vec<_>>());
             Err(format!("no method {}; use {known}", quoted(name)))
         }
     }
@@ -449,7 +449,7 @@ impl Requests {
 
     /// Returns the refusal of a body that is too long.
     fn too_long(&self) -> Refusal {
-        let max = in_bytes(self.max_body);
+        let max = format_size(self.max_body);
         let message = format!(
             "the body is longer than {max}; shorten it, or ask the operator of the server to allow more (max-body)"
         );

@@ -3,7 +3,7 @@
 
 use crate::lock::lock;
 use crate::whole_file::open_regular;
-use crate::wording::in_bytes;
+use crate::wording::format_size;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -56,7 +56,7 @@ impl GuardedFile<'_> {
             Err(error) => return Err(format!("cannot read the {title} {path}: {error}; {repair}")),
         };
         if bytes.len() > MAX_FILE {
-            let max = in_bytes(MAX_FILE);
+            let max = format_size(MAX_FILE);
             return Err(format!("the {title} {path} is longer than {max}; {repair}"));
         }
         if others_have_access(&metadata, has_secrets(&bytes)) {

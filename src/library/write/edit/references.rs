@@ -16,12 +16,12 @@ impl Editor<'_> {
         if self.layer == Layer::TEAM {
             return Vec::new();
         }
-        let Some(file) = from.place().file else {
+        let Some(file) = from.location().file else {
             return Vec::new();
         };
         let mut broken = self.broken_in_itself(from, &file, to);
         for other in self.view.list().found {
-            let Some(path) = other.place().file else {
+            let Some(path) = other.location().file else {
                 continue;
             };
             if path == file || !path.starts_with(self.store.folder()) {

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The path that stands for the list of all paths.
-pub(crate) const LIST: &str = "";
+pub(crate) const PATH_LIST: &str = "";
 
 /// A file in memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub(crate) struct MemoryFile {
     pub(crate) text: Arc<str>,
     /// The number of the write that wrote this text. Later writes have greater numbers.
     pub(crate) number: i64,
@@ -24,11 +24,11 @@ pub(crate) struct Row {
 /// All files of a folder in memory, shared by all threads. A reader sees a write as a whole, or not
 /// at all.
 #[derive(Debug, Default)]
-pub(crate) struct Rows(Mutex<Table>);
+pub(crate) struct MemoryFiles(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    files: BTreeMap<Arc<str>, Row>,
+    files: BTreeMap<Arc<str>, MemoryFile>,
     /// The number of the last write.
     number: i64,
     /// How often a path was added or removed.
@@ -39,7 +39,7 @@ struct Table {
 
 /// The state of a file in memory, or of the list of all paths. Each change leads to another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RowState {
+pub(crate) struct MemoryFileState {
     number: i64,
     /// How often all files were replaced: a database that was created anew may use the same number
     /// again.
@@ -48,10 +48,10 @@ pub(crate) struct RowState {
 
 impl Table {
     /// Returns a number that is another one after each change of the file at a path: that of its
-    /// last write, or 0 if there is no file. For the [list](LIST) of all paths, it is how often the
+    /// last write, or 0 if there is no file. For the [list](PATH_LIST) of all paths, it is how often the
     /// list has changed.
     fn number_at(&self, path: &str) -> i64 {
-        if path == LIST {
+        if path == PATH_LIST {
             return self.lists;
         }
         match self.files.get(path) {
@@ -61,27 +61,27 @@ impl Table {
     }
 }
 
-impl Rows {
+impl MemoryFiles {
     /// Returns files with these texts, by their paths, for a folder that nobody writes. All of them
     /// come from one write, with the number 1, at no meaningful time.
-    pub(crate) fn of_texts(texts: BTreeMap<Arc<str>, Arc<str>>) -> Rows {
+    pub(crate) fn read_only(texts: BTreeMap<Arc<str>, Arc<str>>) -> MemoryFiles {
         let number = 1;
         let mut files = BTreeMap::new();
         for (path, text) in texts {
-            let row = Row {
+            let row = MemoryFile {
                 text,
                 number,
                 at: SystemTime::UNIX_EPOCH,
             };
             files.insert(path, row);
         }
-        let rows = Rows::default();
+        let rows = MemoryFiles::default();
         rows.replace(files, number);
         rows
     }
 
     /// Returns the file at a path.
-    pub(crate) fn get(&self, path: &str) -> Option<Row> {
+    pub(crate) fn get(&self, path: &str) -> Option<MemoryFile> {
         lock(&self.0).files.get(path).cloned()
     }
 
@@ -90,11 +90,11 @@ impl Rows {
         lock(&self.0).files.contains_key(path)
     }
 
-    /// Returns the state of the file at a path, or of the [list](LIST) of all paths. It is another
+    /// Returns the state of the file at a path, or of the [list](PATH_LIST) of all paths. It is another
     /// one after each change.
-    pub(crate) fn state(&self, path: &str) -> RowState {
+    pub(crate) fn state(&self, path: &str) -> MemoryFileState {
         let table = lock(&self.0);
-        RowState {
+        MemoryFileState {
             number: table.number_at(path),
             loads: table.loads,
         }
@@ -106,12 +106,12 @@ impl Rows {
     }
 
     /// Returns the number of the last write.
-    pub(crate) fn last(&self) -> i64 {
+    pub(crate) fn last_write_number(&self) -> i64 {
         lock(&self.0).number
     }
 
     /// Replaces all files. `number` is the number of the last write that they contain.
-    pub(crate) fn replace(&self, files: BTreeMap<Arc<str>, Row>, number: i64) {
+    pub(crate) fn replace(&self, files: BTreeMap<Arc<str>, MemoryFile>, number: i64) {
         let mut table = lock(&self.0);
         let old_files = std::mem::replace(&mut table.files, files);
         table.number = number;
@@ -126,7 +126,7 @@ impl Rows {
     /// A write has the path of the file, the number of the write, and the new file; `None` deletes
     /// the file. The writes are in the order of their numbers. If a number is not greater than that
     /// of the last write, that write was carried out before, and is left out.
-    pub(crate) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<Row>)>) -> Vec<Arc<str>> {
+    pub(crate) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<MemoryFile>)>) -> Vec<Arc<str>> {
         let mut table = lock(&self.0);
         let mut changed_paths = Vec::new();
         for (path, number, row) in writes {
@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn a_list_shows_what_the_rows_are_now() {
-        let rows = Arc::new(Rows::default());
+        let rows = Arc::new(MemoryFiles::default());
         let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
         let write = |number, path: &str, text: &str| {
-            let row = Row {
+            let row = MemoryFile {
                 text: text.into(),
                 number,
                 at: SystemTime::UNIX_EPOCH,
@@ -186,11 +186,11 @@ mod tests {
 
     #[test]
     fn a_database_that_was_created_anew_is_not_taken_for_the_old_one() {
-        let rows = Arc::new(Rows::default());
+        let rows = Arc::new(MemoryFiles::default());
         let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
         let name = Name::new("a").unwrap();
         for text in ["Old.", "New."] {
-            let row = Row {
+            let row = MemoryFile {
                 text: text.into(),
                 number: 1,
                 at: SystemTime::UNIX_EPOCH,
