@@ -142,7 +142,7 @@ impl Examination {
             Err(problem) => {
                 let message = format!("the plugin {name} starts `{NAME}`, which {problem}");
                 let fix = format!("put it there, or run `claude plugin disable {plugin}`");
-                of_agent(agent, Diagnostic::new(Kind::Missing, message, fix))
+                of_agent(agent, Diagnostic::new(Kind::NotFound, message, fix))
             }
         }
     }
@@ -181,7 +181,7 @@ impl Examination {
             .check(None)
             .problems
             .into_iter()
-            .partition(|problem| problem.kind == Kind::Differs);
+            .partition(|problem| problem.kind == Kind::LockMismatch);
         diagnostics.extend(differing);
         diagnostics.extend(number_of_problems(&problems));
         diagnostics
@@ -225,7 +225,7 @@ fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) 
         let known = or_list(&AGENTS.map(|agent| agent.name));
         let message = format!("this machine has none of the agents {known}");
         let fix = "install one, then run `prompt-expander install`";
-        Diagnostic::new(Kind::Missing, message, fix)
+        Diagnostic::new(Kind::NotFound, message, fix)
     } else if names.is_empty() {
         return None;
     } else {

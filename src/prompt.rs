@@ -14,7 +14,7 @@
 //! | a file is built from fields | [`with_fields`], in `fields.rs` |
 //! | a prompt of another program becomes Markdown | [`import()`], in `import.rs` and `write.rs` |
 //! | what a review of a text should not overlook | `notable.rs` |
-//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `marks.rs` |
+//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_syntax.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod attachment;
@@ -24,6 +24,7 @@ mod division;
 mod expand;
 mod fields;
 mod file_text;
+mod foreign_syntax;
 mod format;
 mod golden;
 mod import;
@@ -31,7 +32,6 @@ mod include;
 mod jinja;
 mod limits;
 mod lint;
-mod marks;
 mod message;
 mod model;
 mod name;
@@ -48,9 +48,9 @@ mod unexpanded;
 mod words;
 
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
-pub use binding::{Binding, Bound, Call};
+pub use binding::{Binding, BoundArgument, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
-pub use division::{Origin, join_piped};
+pub use division::{Origin, join_shell_input};
 pub use fields::{EditedFile, Fields, with_fields};
 pub use file_text::{decode_utf8_owned, not_utf8};
 pub use format::markdown::with_only_include_key;
@@ -62,9 +62,10 @@ pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
 pub use include::{IncludeReader, Included, IncludedFile, is_partial};
 pub use limits::{
-    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION,
-    MAX_FILE, MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES,
-    MAX_NAME, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_YAML_SIZE,
+    LONG_PROMPT_CHARS, MAX_ARGUMENTS, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_ATTACHMENTS_SIZE,
+    MAX_EXPANSION, MAX_FILE, MAX_FILTER_OUTPUT, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES,
+    MAX_MESSAGES, MAX_NAME, MAX_NAME_FOLDERS, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
+    MAX_VALUES_READ, MAX_YAML_SIZE,
 };
 pub(crate) use lint::space_in_name;
 pub use message::{Message, Messages, Piece, Role};

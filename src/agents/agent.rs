@@ -467,7 +467,7 @@ impl<'a> Examined<'a> {
     /// Returns a finding of this kind at the position of the registration.
     fn finding(&self, kind: Kind, message: String, fix: String) -> Finding {
         let diagnostic = Diagnostic::new(kind, message, fix)
-            .at(self.position)
+            .with_position(self.position)
             .in_file(self.path);
         Finding {
             agent: Some(self.agent.name),
@@ -504,7 +504,7 @@ impl Finding {
             ..self.diagnostic
         };
         Finding {
-            diagnostic: diagnostic.at(file.position(keys)),
+            diagnostic: diagnostic.with_position(file.position(keys)),
             ..self
         }
     }

@@ -63,7 +63,9 @@ impl ConfigFile {
         if !value.is_object() {
             let message = "it must be an object, but is not";
             let error = Diagnostic::new(Kind::Invalid, message, "correct it");
-            return Err(error.at(Position::in_text("", 0, 1)).in_file(path));
+            return Err(error
+                .with_position(Position::in_text("", 0, 1))
+                .in_file(path));
         }
         Ok(Some(ConfigFile {
             original: Some(text.clone()),

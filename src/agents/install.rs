@@ -184,8 +184,8 @@ fn name_clash(server: &Registration) -> Diagnostic {
         what_it_runs(server)
     );
     let fix = "rename it, or use --replace to replace it with prompt-expander";
-    Diagnostic::new(Kind::Clash, message, fix)
-        .at(server.position)
+    Diagnostic::new(Kind::NameCollision, message, fix)
+        .with_position(server.position)
         .in_file(&*server.path)
 }
 
@@ -643,7 +643,7 @@ impl RegistrationStatus {
 fn no_home(agent: &Agent) -> Diagnostic {
     let message = format!("the config of {} cannot be found", agent.title);
     let fix = "set HOME to your home directory, or use --project";
-    Diagnostic::new(Kind::Missing, message, fix)
+    Diagnostic::new(Kind::NotFound, message, fix)
 }
 
 /// Returns a place as `FILE:LINE:COLUMN`, or as `FILE`.
@@ -921,7 +921,7 @@ mod tests {
         ] {
             let user = User::with(&[(file, text)]);
             let error = user.install(|_| {}, agent).unwrap_err();
-            assert_eq!(error.kind, Kind::Clash);
+            assert_eq!(error.kind, Kind::NameCollision);
             assert!(
                 error.message.ends_with(why) && error.position.is_some(),
                 "{error}"
@@ -1037,7 +1037,7 @@ mod tests {
             let user = User::with(&[(PLUGIN, other)]);
             assert_eq!(
                 user.install(|_| {}, "opencode").unwrap_err().kind,
-                Kind::Clash
+                Kind::NameCollision
             );
             user.uninstall("opencode");
             assert_eq!(user.read(PLUGIN), other);
@@ -1170,7 +1170,7 @@ mod tests {
         user.system.home = None;
         assert_eq!(
             user.install(|_| {}, "codex").unwrap_err().kind,
-            Kind::Missing
+            Kind::NotFound
         );
     }
 

@@ -178,7 +178,7 @@ impl Config {
         let servers = self.server_entries(&file.value, scope, system);
         let ServerEntries { mut keys, entries } = servers.map_err(|error| {
             let position = file.position(&self.server_keys(scope, system));
-            error.at(position).in_file(&*file.path)
+            error.with_position(position).in_file(&*file.path)
         })?;
         let mut registrations = Vec::new();
         for (name, entry) in entries.into_iter().flatten() {

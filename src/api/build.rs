@@ -96,7 +96,7 @@ fn shown(found: &Found) -> Result<ShownFile, Diagnostic> {
         name: found.name.to_string(),
         layer: found.layer,
         path,
-        revision: Revision::of(text.as_bytes()),
+        revision: Revision::of_contents(text.as_bytes()),
         text,
     })
 }
@@ -116,7 +116,7 @@ pub fn file(view: &View, command: &str) -> Result<AnnotatedFile, Diagnostic> {
     };
     if let Ok(prompt) = found.prompt() {
         let text = &file.shown.text;
-        let template = prompt.template_of(text);
+        let template = prompt.parse_template(text);
         let placeholders = template.placeholders();
         file.marks = units(
             text,
@@ -141,7 +141,7 @@ fn included_text(view: &View, included: &Included) -> IncludedText {
     };
     IncludedText {
         path: included.file.name.clone(),
-        revision: Revision::of(text.as_bytes()),
+        revision: Revision::of_contents(text.as_bytes()),
         text,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::types::{CallRequest, ExpandedPrompt};
 use crate::library::{BoundCall, Found, UnusedValue, join_unchanged};
-use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_piped};
+use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_shell_input};
 use crate::wording::{in_backticks, quoted};
 
 /// Returns the text that an agent gets for a call of a prompt.
@@ -25,7 +25,7 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
 impl CallRequest {
     /// Returns the words of the call and the text from a pipe as one text.
     pub(super) fn text(&self) -> String {
-        join_piped(&self.input, &self.piped, self.piped_at())
+        join_shell_input(&self.input, &self.piped, self.piped_at())
     }
 
     /// Returns the index of the word before which the text from a pipe belongs: the number of
@@ -50,10 +50,10 @@ impl CallRequest {
     ) -> Result<BoundCall<'c>, Diagnostic> {
         self.check_names(prompt)?;
         let call = if self.arguments.is_empty() {
-            Call::Piped {
+            Call::Shell {
                 words: &self.input,
-                text: &self.piped,
-                at: self.piped_at(),
+                piped: &self.piped,
+                pipe_index: self.piped_at(),
             }
         } else {
             Call::Named {

@@ -9,7 +9,7 @@ use super::types::{
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
 use crate::library::{BoundCall, Found, Layer, Location, ServiceRequest, View, join_unchanged};
-use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
+use crate::prompt::{Binding, BoundArgument, Diagnostic, Origin, Piece, Prompt, Role};
 use std::collections::HashSet;
 use std::ops;
 
@@ -207,10 +207,12 @@ fn attachment_paths(prompt: &Prompt) -> Vec<String> {
 
 /// Returns whether the input of a call is the text that its arguments leave.
 fn takes_rest_of_text(prompt: &Prompt) -> bool {
-    !prompt.arguments.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words()
+    !prompt.arguments.is_empty()
+        && prompt.placeholders().next().is_some()
+        && !prompt.gives_one_word_per_argument()
 }
 
-fn given_values(arguments: &[Bound<'_>]) -> Vec<ArgumentValue> {
+fn given_values(arguments: &[BoundArgument<'_>]) -> Vec<ArgumentValue> {
     let mut values = Vec::with_capacity(arguments.len());
     for bound in arguments {
         values.push(ArgumentValue {
@@ -251,7 +253,7 @@ fn input_place(prompt: &Prompt) -> Option<&'static str> {
     }
     Some(if prompt.roles().last() == Some(&Role::Assistant) {
         "is a message of its own"
-    } else if prompt.separator() == "\n" {
+    } else if prompt.input_separator() == "\n" {
         "follows the body, in the next line"
     } else {
         "follows the body, after an empty line"
@@ -273,7 +275,7 @@ fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderCount>
                 name: name.clone(),
                 count: 1,
                 is_empty: binding.value(name).as_str().is_empty(),
-                written: message.written(placeholder).to_owned(),
+                written: message.source_text(placeholder).to_owned(),
             });
         }
     }
@@ -356,7 +358,7 @@ struct FilledText {
 fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
     let complete_binding = with_placeholders_for_missing(prompt, binding);
     let mut ranges_of_messages = Vec::new();
-    let messages = prompt.fill_in(&complete_binding, |pieces| {
+    let messages = prompt.expand_bound(&complete_binding, |pieces| {
         let message = join_with_ranges(pieces);
         // An empty message is left out of the text.
         if !message.text.is_empty() {
@@ -365,7 +367,7 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
         message.text
     });
     let messages = messages.ok()?;
-    let starts = messages.starts();
+    let starts = messages.message_offsets();
     let text = messages.into_text();
     let placeholders = placeholders_of_missing(prompt, binding);
     let mut values = Vec::new();

@@ -107,7 +107,7 @@ impl CallArgs {
         view.find(name).map_err(|mut error| {
             let path = Path::new(name);
             if is_prompt_file(&absolute(path)) && path.is_file() {
-                error.kind = Kind::Missing;
+                error.kind = Kind::NotFound;
                 error.fix = format!(
                     "for the file in the working directory, write {}",
                     in_backticks(&format!("./{name}"))

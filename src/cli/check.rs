@@ -9,7 +9,7 @@ use super::source_options::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::{Agent, PartLimit};
 use crate::library::{Found, Report, TestFile, View};
-use crate::prompt::{Diagnostic, Format, Kind, LONG, Prompt, Severity};
+use crate::prompt::{Diagnostic, Format, Kind, LONG_PROMPT_CHARS, Prompt, Severity};
 use crate::wording::{and_list, count, thousands};
 use anyhow::bail;
 use clap::Args;
@@ -264,7 +264,7 @@ impl Checks {
     fn add_hints_about_length(&mut self) {
         for (folder, number) in std::mem::take(&mut self.long_prompts) {
             let prompts = count(number, "prompt");
-            let limit = thousands(LONG);
+            let limit = thousands(LONG_PROMPT_CHARS);
             self.add_hint(
                 format!("{prompts} of {limit} characters or more, which some agents get in parts"),
                 "find those that are too long for an agent with `--client AGENT`".to_owned(),

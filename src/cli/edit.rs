@@ -121,7 +121,7 @@ fn edit_in_store(
     let is_in_store = editor.find_in_store(&found.name).is_some();
     let new = NewText {
         name: &found.name,
-        expected: is_in_store.then(|| Revision::of(text.as_bytes())),
+        expected: is_in_store.then(|| Revision::of_contents(text.as_bytes())),
         text: &text,
     };
     if let Some(place) = stored::edit(&editor, new, reporter)? {

@@ -204,7 +204,7 @@ impl Import {
         };
         match planned {
             Ok(path) => report.imported.push(original.imported_to(path)),
-            Err(error) if error.kind == Kind::Exists => {
+            Err(error) if error.kind == Kind::AlreadyExists => {
                 let Some(path) = path_with_text(target, name, &text) else {
                     let message = format!("{}: it has another text", error.message);
                     let fix = "choose another folder with --to, or remove that file";

@@ -387,7 +387,7 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
 
 /// Returns why a file could not be created. If it exists, `hint` says what to do with it.
 fn creation_error(error: Diagnostic, hint: &str) -> anyhow::Error {
-    if error.kind == Kind::Exists {
+    if error.kind == Kind::AlreadyExists {
         return anyhow!("{}; {hint}", error.message);
     }
     anyhow!("{error}")

@@ -5,7 +5,7 @@
 //! ([`Handle::messages`](super::Handle::messages)). The caller gets them with the warnings and the
 //! unused values of the call ([`Expansion`]), and each interface words its own hints.
 
-use crate::prompt::{Binding, Bound, Call, Messages, Origin, Piece, Prompt};
+use crate::prompt::{Binding, BoundArgument, Call, Messages, Origin, Piece, Prompt};
 
 /// A call of a prompt, with the value that each argument gets.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl<'c> BoundCall<'c> {
 
     /// Returns whether the caller's value of an argument is in no message, if the prompt has no
     /// placeholder for the argument.
-    fn is_lost_without_placeholder(&self, bound: &Bound<'_>) -> bool {
+    fn is_lost_without_placeholder(&self, bound: &BoundArgument<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,
             // A part of a text. Without any placeholder, the whole text follows the body.

@@ -301,7 +301,7 @@ pub trait Handle: Debug + Send + Sync {
     /// The prompt cannot be called like this; an attachment cannot be used; the service does not
     /// answer with a prompt.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        bound.prompt.fill_in(&bound.binding, join)
+        bound.prompt.expand_bound(&bound.binding, join)
     }
 
     /// Returns the paths and bytes of the files that the prompt attaches. Files that cannot be read
@@ -320,7 +320,7 @@ pub trait Handle: Debug + Send + Sync {
     fn check(&self) -> Vec<Diagnostic> {
         match self.prompt() {
             Ok(prompt) => prompt.warnings(),
-            Err(error) => error.apart(),
+            Err(error) => error.flatten(),
         }
     }
 }
@@ -372,7 +372,7 @@ impl Info {
                 Ok(prompt) => Ok(Arc::new(prompt.summary())),
                 Err(error) => Err(Box::new(error)),
             },
-            revision: Some(Revision::of(bytes)),
+            revision: Some(Revision::of_contents(bytes)),
             size: bytes.len() as u64,
             modified,
         }
@@ -439,7 +439,7 @@ impl Listing {
         self.problems.iter().filter(|problem| {
             matches!(
                 problem.kind,
-                Kind::Missing | Kind::Unreadable | Kind::Escapes
+                Kind::NotFound | Kind::Unreadable | Kind::OutsideFolder
             )
         })
     }

@@ -27,13 +27,13 @@ pub enum Call<'c> {
     /// Words that a shell has divided, and perhaps a text from a pipe among them. A single word, or
     /// a text without words, is read like [`Call::Text`], since quotes may be the shell's way to
     /// write a text.
-    Piped {
+    Shell {
         /// The words.
         words: &'c [String],
         /// The text.
-        text: &'c str,
+        piped: &'c str,
         /// The index of the word before which the text belongs.
-        at: usize,
+        pipe_index: usize,
     },
     /// Values by name, and perhaps an input next to them, which is not divided. Without values it
     /// is [`Call::Text`].
@@ -52,7 +52,7 @@ pub enum Call<'c> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding<'v> {
     /// The declared arguments, in their order.
-    pub arguments: Vec<Bound<'v>>,
+    pub arguments: Vec<BoundArgument<'v>>,
     /// What replaces `{{input}}`, or follows a body without placeholders; `None` if the body does
     /// neither.
     pub input: Option<Cow<'v, str>>,
@@ -65,7 +65,7 @@ pub struct Binding<'v> {
 
 /// What one argument gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound<'v> {
+pub struct BoundArgument<'v> {
     /// The argument's name.
     pub name: &'v str,
     /// Its value.
@@ -79,7 +79,7 @@ impl Call<'_> {
     fn typed_text(&self) -> Cow<'_, str> {
         match *self {
             Call::Text(text) => Cow::Borrowed(text),
-            Call::Piped { words, .. } => Cow::Owned(words.join(" ")),
+            Call::Shell { words, .. } => Cow::Owned(words.join(" ")),
             Call::Named { values, input, .. } if values.is_empty() => Cow::Borrowed(input),
             Call::Named { .. } => Cow::Borrowed(""),
         }
@@ -97,7 +97,11 @@ impl Prompt {
     fn bind_values<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         match call {
             Call::Text(text) => Binding::new(self, divide_text(self, text)),
-            Call::Piped { words, text, at } => self.bind_words(words, text, at),
+            Call::Shell {
+                words,
+                piped,
+                pipe_index,
+            } => self.bind_words(words, piped, pipe_index),
             Call::Named { values, input, .. } if values.is_empty() => {
                 Binding::new(self, divide_text(self, input))
             }
@@ -125,7 +129,9 @@ impl Prompt {
             // A single word may be a whole text in quotes, so it is read like one typed in a chat.
             [word] if piped.is_empty() => divide_text(self, word),
             // So is a piped text alone, unless each argument gets one word: then it is that word.
-            [] if piped.is_empty() || !self.takes_words() => divide_text(self, piped),
+            [] if piped.is_empty() || !self.gives_one_word_per_argument() => {
+                divide_text(self, piped)
+            }
             _ => divide_words(self, &shell_parts(words, piped, at)),
         };
         Binding::new(self, values)
@@ -218,7 +224,7 @@ impl<'v> Binding<'v> {
         };
         let mut unpaired = Vec::new();
         for (argument, bound) in prompt.arguments.iter().zip(&self.arguments) {
-            if bound.origin != Origin::Pair && prompt.uses(argument) {
+            if bound.origin != Origin::Pair && prompt.uses_argument(argument) {
                 unpaired.push(bound.name);
             }
         }
@@ -248,27 +254,27 @@ fn bind_argument<'v>(
     prompt: &Prompt,
     argument: &'v Argument,
     value: Option<GivenValue<'v>>,
-) -> Bound<'v> {
+) -> BoundArgument<'v> {
     let name = &argument.name;
     if let Some(GivenValue { text, origin }) = value
         && (!text.is_empty() || argument.default.is_none())
     {
-        return Bound {
+        return BoundArgument {
             name,
             value: text,
             origin,
         };
     }
     if let Some(default) = &argument.default {
-        return Bound {
+        return BoundArgument {
             name,
             value: Cow::Borrowed(default),
             origin: Origin::Default,
         };
     }
     // Beside a placeholder for the input, an argument without a placeholder gets no text.
-    let can_get_text = prompt.uses(argument) || !prompt.input_is_slot();
-    Bound {
+    let can_get_text = prompt.uses_argument(argument) || !prompt.has_input_slot();
+    BoundArgument {
         name,
         value: Cow::Borrowed(""),
         origin: if argument.required && can_get_text {
@@ -297,7 +303,7 @@ fn unassigned_text_error(prompt: &Prompt, text: &str) -> Diagnostic {
 }
 
 /// Returns the error about all required arguments without a value.
-fn missing_values_error(prompt: &Prompt, arguments: &[Bound<'_>]) -> Option<Diagnostic> {
+fn missing_values_error(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> Option<Diagnostic> {
     let mut missing = Vec::new();
     for bound in arguments {
         if bound.origin == Origin::Missing {
@@ -326,13 +332,13 @@ struct ChoiceMessages {
 ///
 /// Defaults are not checked, since they are the author's own and `check` warns of them; and neither
 /// are the values of arguments that the body does not use.
-fn choice_messages(prompt: &Prompt, arguments: &[Bound<'_>]) -> ChoiceMessages {
+fn choice_messages(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMessages {
     let mut strict_messages = Vec::new();
     let mut warnings = Vec::new();
     for (argument, bound) in prompt.arguments.iter().zip(arguments) {
         if bound.origin == Origin::Default
             || argument.allows(&bound.value)
-            || !prompt.uses(argument)
+            || !prompt.uses_argument(argument)
         {
             continue;
         }
@@ -455,7 +461,7 @@ pub(super) mod tests {
                 ..Argument::default()
             });
         }
-        prompt.messages = vec![prompt.template_of(&body)];
+        prompt.messages = vec![prompt.parse_template(&body)];
         prompt
     }
 
@@ -511,15 +517,15 @@ pub(super) mod tests {
             let typed = [text.to_owned()];
             for call in [
                 Call::Text(text),
-                Call::Piped {
+                Call::Shell {
                     words: &typed,
-                    text: "",
-                    at: 0,
+                    piped: "",
+                    pipe_index: 0,
                 },
-                Call::Piped {
+                Call::Shell {
                     words: &typed,
-                    text: "p",
-                    at: 1,
+                    piped: "p",
+                    pipe_index: 1,
                 },
             ] {
                 assert_eq!(
@@ -532,10 +538,10 @@ pub(super) mod tests {
         let words = ["a b", "brnach=x"].map(str::to_owned);
         assert_eq!(
             prompt("branch")
-                .bind(Call::Piped {
+                .bind(Call::Shell {
                     words: &words,
-                    text: "",
-                    at: 0
+                    piped: "",
+                    pipe_index: 0
                 })
                 .warnings
                 .len(),

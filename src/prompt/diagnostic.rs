@@ -66,22 +66,22 @@ pub enum Kind {
     /// A limit is exceeded: of length, or of the steps of a template.
     TooLong,
     /// A file does not exist.
-    Missing,
+    NotFound,
     /// The system does not read or write a file: its permissions, a full disk, something else in
     /// its place.
     Unreadable,
     /// A path leads out of the folder.
-    Escapes,
+    OutsideFolder,
     /// Two files have the same name.
-    Clash,
+    NameCollision,
     /// A file of a pack is not the one that its lock says.
-    Differs,
+    LockMismatch,
     /// The text of a file is not what it should be.
     Invalid,
     /// The text cannot be the name of a new prompt.
     BadName,
     /// There is a prompt of this name already.
-    Exists,
+    AlreadyExists,
     /// The prompt has changed since it was read.
     Conflict {
         /// Its revision now; `None` if it was deleted.
@@ -92,7 +92,7 @@ pub enum Kind {
     /// It may not be written: by this caller, under this name, or at all.
     NotWritable,
     /// The history has no such version.
-    NoVersion,
+    NoSuchVersion,
     /// A service did not answer with a prompt, or was not asked.
     Service,
     /// There is too much to do at once; try again.
@@ -183,7 +183,7 @@ impl Diagnostic {
     }
 
     /// Returns this diagnostic and the further ones that it holds, each on its own.
-    pub fn apart(mut self) -> Vec<Diagnostic> {
+    pub fn flatten(mut self) -> Vec<Diagnostic> {
         let further = std::mem::take(&mut self.further);
         let mut diagnostics = vec![self];
         diagnostics.extend(further);
@@ -192,7 +192,7 @@ impl Diagnostic {
 
     /// Returns the diagnostic at this position.
     #[must_use]
-    pub fn at(mut self, position: impl Into<Option<Position>>) -> Diagnostic {
+    pub fn with_position(mut self, position: impl Into<Option<Position>>) -> Diagnostic {
         self.position = position.into();
         self
     }
@@ -293,12 +293,12 @@ impl Position {
     /// Returns the position of the byte `offset` in `text`, whose first line counts as
     /// `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
-        Positions::from(text, Position::at_line(first_line)).at(offset)
+        PositionCursor::starting_at(text, Position::at_line(first_line)).advance_to(offset)
     }
 }
 
 /// Finds the positions of several bytes of one text in one pass over it.
-pub(crate) struct Positions<'t> {
+pub(crate) struct PositionCursor<'t> {
     /// The text from `offset` on.
     rest: &'t str,
     offset: usize,
@@ -306,10 +306,10 @@ pub(crate) struct Positions<'t> {
     position: Position,
 }
 
-impl<'t> Positions<'t> {
+impl<'t> PositionCursor<'t> {
     /// Returns a cursor at the first character of `text`, which has this position.
-    pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
-        Positions {
+    pub(crate) fn starting_at(text: &'t str, position: Position) -> PositionCursor<'t> {
+        PositionCursor {
             rest: text,
             offset: 0,
             position,
@@ -321,7 +321,7 @@ impl<'t> Positions<'t> {
     ///
     /// # Panics
     /// Panics if the offset is less than that of the previous call, or within a character.
-    pub(crate) fn at(&mut self, offset: usize) -> Position {
+    pub(crate) fn advance_to(&mut self, offset: usize) -> Position {
         let length = self.rest.len().min(offset - self.offset);
         let (text_before, rest) = self.rest.split_at(length);
         if let Some(newline) = text_before.rfind('\n') {

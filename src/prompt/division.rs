@@ -200,10 +200,10 @@ pub(super) fn shell_parts<'v>(
     parts
 }
 
-/// Returns the input of [`Call::Piped`](super::Call::Piped) as one text: the words with a space
+/// Returns the input of [`Call::Shell`](super::Call::Shell) as one text: the words with a space
 /// between two of them, and an empty line between a word and the text from the pipe.
-pub fn join_piped(words: &[String], text: &str, at: usize) -> String {
-    join(shell_parts(words, text, at)).into_owned()
+pub fn join_shell_input(words: &[String], piped: &str, pipe_index: usize) -> String {
+    join(shell_parts(words, piped, pipe_index)).into_owned()
 }
 
 /// Joins parts to one text: the words `a` and `b`, and `c` from a pipe, are `a b\n\nc`.
@@ -233,7 +233,7 @@ fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
 /// this file: `Rust or Go criteria=speed` gives `Rust or Go` to the required `options`, and `speed`
 /// to `criteria`.
 pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
-    if prompt.arguments.is_empty() && !prompt.takes_words() {
+    if prompt.arguments.is_empty() && !prompt.gives_one_word_per_argument() {
         return GivenValues::of_input(prompt, text);
     }
     let mut values = assign(prompt, InputByPairs::of_text(prompt, text));
@@ -255,7 +255,7 @@ pub(super) fn divide_words<'v>(prompt: &Prompt, words: &[InputPart<'v>]) -> Give
 /// Returns whether the input is the whole text of a call, with the pairs and the words that
 /// arguments get.
 fn input_is_whole_text(prompt: &Prompt) -> bool {
-    prompt.takes_input() && (prompt.takes_words() || !prompt.input_is_slot())
+    prompt.takes_input() && (prompt.gives_one_word_per_argument() || !prompt.has_input_slot())
 }
 
 /// An input, divided into its pairs and the parts outside them.
@@ -420,7 +420,7 @@ fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
 /// Returns whether a single argument takes the whole text verbatim, unless the text begins with its
 /// `name=`.
 fn has_verbatim_argument(prompt: &Prompt) -> bool {
-    prompt.arguments.len() == 1 && !prompt.input_is_slot() && !prompt.takes_words()
+    prompt.arguments.len() == 1 && !prompt.has_input_slot() && !prompt.gives_one_word_per_argument()
 }
 
 /// Gives the values of the pairs to their arguments, and the parts outside the pairs to the slots.
@@ -431,7 +431,8 @@ fn has_verbatim_argument(prompt: &Prompt) -> bool {
 fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
     let mut values = GivenValues::of_input(prompt, "");
     let slots = free_slots(prompt, &input.pairs);
-    let extends_pairs = slots.is_empty() && !prompt.takes_input() && !prompt.takes_words();
+    let extends_pairs =
+        slots.is_empty() && !prompt.takes_input() && !prompt.gives_one_word_per_argument();
     for pair in input.pairs {
         let mut value = pair.value;
         if extends_pairs && let Some(extended_value) = pair.extended_value {
@@ -441,7 +442,7 @@ fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
     }
     if extends_pairs {
         values.unassigned = input.before_pairs;
-    } else if prompt.takes_words() {
+    } else if prompt.gives_one_word_per_argument() {
         assign_words(prompt, input.parts, &mut values);
     } else {
         assign_by_position(&slots, input.parts, &mut values);
@@ -452,7 +453,7 @@ fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
 /// Returns the slots that the text outside of the pairs fills, one after the other: arguments
 /// without a pair, and the placeholder for the input.
 fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
-    let has_input = prompt.input_is_slot();
+    let has_input = prompt.has_input_slot();
     // Free text is for what the prompt needs. Optional arguments get it only if nothing else can.
     let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
     let mut slots = Vec::new();
@@ -463,7 +464,7 @@ fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
         }
         // The text of an argument that the body does not use would be lost, so the placeholder for
         // the input gets that text instead.
-        if !has_input || prompt.uses(argument) {
+        if !has_input || prompt.uses_argument(argument) {
             slots.push(Slot::Argument(index));
         }
     }
@@ -596,10 +597,10 @@ mod tests {
             let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
             expand(
                 declared,
-                Call::Piped {
+                Call::Shell {
                     words: &words,
-                    text: "",
-                    at: 0,
+                    piped: "",
+                    pipe_index: 0,
                 },
             )
             .unwrap()
@@ -659,10 +660,10 @@ mod tests {
         let words = ["x".to_owned(), "a=1".to_owned()];
         for call in [
             Call::Text("x a=1"),
-            Call::Piped {
+            Call::Shell {
                 words: &words,
-                text: "",
-                at: 0,
+                piped: "",
+                pipe_index: 0,
             },
         ] {
             assert_eq!(prompt.expand(call).unwrap().into_text(), "[1]", "{call:?}");
@@ -683,10 +684,10 @@ mod tests {
             .collect();
         expand(
             declared,
-            Call::Piped {
+            Call::Shell {
                 words: &words,
-                text,
-                at,
+                piped: text,
+                pipe_index: at,
             },
         )
     }
@@ -794,17 +795,17 @@ mod tests {
     #[test]
     fn piped_text_and_words_follow_a_body_without_placeholders() {
         let mut prompt = prompt("a b!");
-        prompt.messages = vec![prompt.template_of("Body")];
+        prompt.messages = vec![prompt.parse_template("Body")];
         let words = ["one".to_owned(), "a=2".to_owned()];
         for (at, want) in [
             (0, "Body\n\nP\n\none a=2"),
             (1, "Body\n\none\n\nP\n\na=2"),
             (2, "Body\n\none a=2\n\nP\n"),
         ] {
-            let call = Call::Piped {
+            let call = Call::Shell {
                 words: &words,
-                text: "P\n",
-                at,
+                piped: "P\n",
+                pipe_index: at,
             };
             assert_eq!(prompt.expand(call).unwrap().into_text(), want);
         }
@@ -828,10 +829,10 @@ mod tests {
                 piped("a b", words, ""),
                 expand(
                     "a b",
-                    Call::Piped {
+                    Call::Shell {
                         words: &others,
-                        text: "",
-                        at: 0
+                        piped: "",
+                        pipe_index: 0
                     }
                 ),
                 "{words:?}"

@@ -41,14 +41,14 @@ impl Prompt {
         call: Call<'_>,
         join: impl Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
     ) -> Result<Messages, Diagnostic> {
-        self.fill_in(&self.bind(call), join)
+        self.expand_bound(&self.bind(call), join)
     }
 
     /// Returns the messages for a call that was bound, as [`Prompt::expand_with`] does.
     ///
     /// # Errors
     /// Those of [`Prompt::expand`].
-    pub fn fill_in(
+    pub fn expand_bound(
         &self,
         binding: &Binding<'_>,
         mut join: impl FnMut(&mut dyn Iterator<Item = Piece<'_>>) -> String,
@@ -70,7 +70,7 @@ impl Prompt {
             let text = join(&mut pieces.into_iter());
             messages.push(Message { role, text });
         }
-        Ok(Messages::new(messages))
+        Ok(Messages::without_empty(messages))
     }
 
     /// Returns its messages in the [text form](Messages::to_text_with), with all placeholders as
@@ -83,7 +83,7 @@ impl Prompt {
                 text: template.body().to_owned(),
             });
         }
-        Messages::new(messages).into_text()
+        Messages::without_empty(messages).into_text()
     }
 
     /// Returns who its messages are from, in their order.
@@ -153,7 +153,7 @@ impl Prompt {
         match messages.last_mut() {
             Some(last) if last.role == Role::User => {
                 if !last.is_empty {
-                    last.pieces.push(Piece::Text(self.separator()));
+                    last.pieces.push(Piece::Text(self.input_separator()));
                 }
                 last.pieces.push(Piece::Value(input));
             }

@@ -12,7 +12,7 @@ use super::outline::outline;
 use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
-use crate::prompt::model::{Append, Argument, Metadata, Prompt};
+use crate::prompt::model::{AppendInput, Argument, Metadata, Prompt};
 use crate::prompt::template::INPUT;
 use crate::wording::{in_backticks, quoted};
 
@@ -122,7 +122,7 @@ fn parse_back(prompt: &Prompt, markdown: &str) -> Option<Prompt> {
 fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut notes = prompt.lenient_warnings.clone();
     for message in &prompt.messages {
-        notes.extend(prompt.foreign_marks(message));
+        notes.extend(prompt.foreign_construct_warnings(message));
     }
     if !prompt.included().is_empty() {
         notes.push(Diagnostic::warning(
@@ -131,7 +131,7 @@ fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
             "no action is needed unless several prompts share these files",
         ));
     }
-    if prompt.names_its_folder {
+    if prompt.has_base_directory_line {
         notes.push(Diagnostic::warning(
             None,
             "the text begins with the path of the skill's folder; the other files there are not imported",
@@ -166,7 +166,7 @@ struct Meaning<'p> {
     arguments: &'p [Argument],
     tags: &'p [String],
     metadata: &'p Metadata,
-    has_words: bool,
+    one_word_per_argument: bool,
     attachments: Vec<&'p str>,
     /// With each placeholder as its name between two NULs.
     messages: Vec<(Role, String)>,
@@ -191,7 +191,7 @@ impl Meaning<'_> {
             }
             messages.push((message.role, text));
         }
-        if prompt.append == Append::Line
+        if prompt.append_input == AppendInput::Line
             && prompt.appends_input()
             && let Some((_, text)) = messages.last_mut()
         {
@@ -201,7 +201,8 @@ impl Meaning<'_> {
             arguments: &prompt.arguments,
             tags: &prompt.tags,
             metadata: &prompt.metadata,
-            has_words: prompt.takes_words() && !prompt.arguments.is_empty(),
+            one_word_per_argument: prompt.gives_one_word_per_argument()
+                && !prompt.arguments.is_empty(),
             attachments: prompt
                 .attachments
                 .iter()

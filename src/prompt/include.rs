@@ -49,7 +49,7 @@ pub struct Included {
 
 /// Where the lines of a body come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Origins {
+pub(super) struct LineOrigins {
     /// The included files, in the order in which they first appear.
     pub(super) files: Vec<Included>,
     /// In the order of the lines; empty if nothing is included.
@@ -75,12 +75,12 @@ pub(super) struct LineOrigin<'o> {
     pub(super) position: Position,
 }
 
-impl Origins {
+impl LineOrigins {
     /// Returns the file and the line that a position of the body comes from.
     ///
     /// If line 2 of a prompt includes a file of three lines, line 4 of the body is line 3 of that
     /// file, and line 5 of the body is line 3 of the prompt.
-    pub(super) fn of(&self, position: Position) -> LineOrigin<'_> {
+    pub(super) fn line_origin(&self, position: Position) -> LineOrigin<'_> {
         // The sections are in the order of the lines, so the last one that begins at or before the
         // line has it.
         let section_count = self
@@ -104,7 +104,7 @@ impl Origins {
     /// Returns a diagnostic about the body with the position in the file that the line comes from.
     pub(super) fn locate(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         if let Some(position) = diagnostic.position {
-            let origin = self.of(position);
+            let origin = self.line_origin(position);
             diagnostic.position = Some(origin.position);
             if let Some(file) = origin.file {
                 diagnostic.file = Some(file.path.as_path().into());
@@ -133,14 +133,14 @@ pub(super) fn assemble(
     own_part: &IncludedPart,
     reader: &mut dyn IncludeReader,
     parse: fn(&str) -> Result<IncludedPart, Diagnostic>,
-) -> Result<(String, Origins), Diagnostic> {
+) -> Result<(String, LineOrigins), Diagnostic> {
     let own_file = reader.own();
     let mut assembly = Assembly {
         reader,
         parse,
         body: None,
         line: own_part.first_line,
-        origins: Origins::default(),
+        origins: LineOrigins::default(),
         count: 0,
         open: Vec::new(),
     };
@@ -157,7 +157,7 @@ struct Assembly<'r> {
     body: Option<String>,
     /// The number of the next line of the body.
     line: usize,
-    origins: Origins,
+    origins: LineOrigins,
     /// How many includes there were.
     count: usize,
     /// The files that are being added, each included by the one before it.

@@ -596,7 +596,7 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     };
     let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
     Diagnostic::new(Kind::TooLong, format!("its template fails: {cause}"), "")
-        .at(Position::at_line(line))
+        .with_position(Position::at_line(line))
 }
 
 /// Returns the message of an error of minijinja, without its line.

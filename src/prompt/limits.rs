@@ -7,7 +7,7 @@ pub const MAX_FILE: usize = 4 * 1024 * 1024;
 pub const MAX_NAME: usize = 1024;
 
 /// How many folders a name may have.
-pub const MAX_DEPTH: usize = 32;
+pub const MAX_NAME_FOLDERS: usize = 32;
 
 /// The longest frontmatter, in bytes.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
@@ -32,7 +32,7 @@ pub const MAX_ATTACHMENTS: usize = 100;
 pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
 
 /// The size of all attachments of a prompt, in bytes: 20 MiB.
-pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
+pub const MAX_ATTACHMENTS_SIZE: usize = 20 * 1024 * 1024;
 
 /// How many files may include each other, one inside the other.
 pub const MAX_INCLUDE_DEPTH: usize = 8;
@@ -46,11 +46,11 @@ pub const MAX_STEPS: u64 = 100_000;
 
 /// How many bytes the filters of a template may make in all: while a filter works, its text takes
 /// up to three times its length.
-pub const MAX_FILTERED: usize = 16 * 1024 * 1024;
+pub const MAX_FILTER_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// How many bytes the values that a template uses may have in all, each counted whenever it is
 /// used: 1 GiB.
-pub const MAX_READ: usize = 1024 * 1024 * 1024;
+pub const MAX_VALUES_READ: usize = 1024 * 1024 * 1024;
 
 /// How many words and signs the tags of a template may have.
 pub const MAX_TEMPLATE_TOKENS: usize = 20_000;
@@ -64,4 +64,4 @@ pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 /// From this length on, in characters, `check` says that an agent may cut out the middle of an
 /// expansion: Codex shows its model 40,000 characters of what one call prints, which contains the
 /// text twice.
-pub const LONG: usize = 18_000;
+pub const LONG_PROMPT_CHARS: usize = 18_000;

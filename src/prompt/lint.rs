@@ -3,13 +3,13 @@
 
 use super::diagnostic::Diagnostic;
 use super::file_text::truncate_at_boundary;
-use super::limits::LONG;
+use super::limits::LONG_PROMPT_CHARS;
 use super::model::Prompt;
 use super::name::{Name, half_width, hyphenated, is_common_after_colon};
 use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
-use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
+use super::template::{INNER_SPACES, INPUT, MessageTemplate, Opening, openings};
 use crate::wording::{and_list, in_backticks, is_invisible, is_usual, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl Prompt {
             warnings.extend(unedited_body(self, message));
             warnings.extend(invisible_in_body(message));
             warnings.extend(lookalike_warnings(self, message));
-            warnings.extend(self.foreign_marks(message));
+            warnings.extend(self.foreign_construct_warnings(message));
         }
         warnings.sort_by_key(|warning| warning.position);
         warnings
@@ -45,7 +45,7 @@ impl Prompt {
         for message in &self.messages {
             characters += message.body().chars().count();
         }
-        characters >= LONG
+        characters >= LONG_PROMPT_CHARS
     }
 }
 
@@ -123,13 +123,13 @@ fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
 /// Warns about the declared arguments without a placeholder, in one warning.
 fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
     // Words count from the first, so some of them are skipped on purpose.
-    if prompt.takes_words() {
+    if prompt.gives_one_word_per_argument() {
         return None;
     }
     let mut names = Vec::new();
     let mut placeholders = Vec::new();
     for argument in &prompt.arguments {
-        if !prompt.uses(argument) {
+        if !prompt.uses_argument(argument) {
             names.push(argument.name.as_str());
             placeholders.push(format!("`{}`", prompt.placeholder(&argument.name)));
         }
@@ -186,7 +186,7 @@ fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnosti
         return None;
     }
     Some(Diagnostic::warning(
-        Some(message.positions().at(0)),
+        Some(message.position_cursor().advance_to(0)),
         "the body is still the template that `new` wrote, so the prompt is not listed to agents",
         "edit the file to write the prompt, or delete it",
     ))
@@ -196,7 +196,7 @@ fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnosti
 fn invisible_in_body(message: &MessageTemplate) -> Option<Diagnostic> {
     let InvisibleCharacters { at, description } = InvisibleCharacters::find(message.body())?;
     Some(Diagnostic::warning(
-        Some(message.positions().at(at)),
+        Some(message.position_cursor().advance_to(at)),
         format!("{description}: the model reads what you cannot see"),
         DELETE_INVISIBLE,
     ))
@@ -228,12 +228,12 @@ impl InvisibleCharacters {
 
 /// Warns about the texts of a message that look like placeholders.
 fn lookalike_warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
-    let mut positions = message.positions();
+    let mut positions = message.position_cursor();
     let mut warnings = Vec::new();
     for lookalike in lookalikes(prompt, message).into_iter().take(MAX_WARNINGS) {
         let written = quoted(&lookalike.written);
         warnings.push(Diagnostic::warning(
-            Some(positions.at(lookalike.at)),
+            Some(positions.advance_to(lookalike.at)),
             format!("{written} is not a placeholder, and is left as it is"),
             format!("{} if it is meant to be replaced", lookalike.fix),
         ));
@@ -309,12 +309,12 @@ struct OpenedWord<'b> {
 /// follows, as in `{{ .Values }}`.
 fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     openings(body).map(|Opening { range, close }| {
-        let inside = body[range.end..].trim_start_matches(SPACES);
+        let inside = body[range.end..].trim_start_matches(INNER_SPACES);
         let after = inside.trim_start_matches(is_letter_of_name);
         OpenedWord {
             at: range.start,
             word: &inside[..inside.len() - after.len()],
-            after: after.trim_start_matches(SPACES),
+            after: after.trim_start_matches(INNER_SPACES),
             close,
         }
     })
@@ -431,7 +431,7 @@ fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Ve
 impl Prompt {
     /// Returns warnings about the marks in a message at which another program would do something,
     /// such as `` !`git status` ``: one about the first mark of each kind that is not in code.
-    pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
+    pub(super) fn foreign_construct_warnings(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
         let body = message.body();
         let code = Code::of(body);
         let placeholders: HashSet<usize> = message
@@ -439,7 +439,7 @@ impl Prompt {
             .map(|placeholder| placeholder.range.start)
             .collect();
         let mut warnings = Vec::new();
-        for mark in self.marks.marks {
+        for mark in self.foreign_syntax.constructs {
             // Every tag of a Jinja template was understood; what looks like one is in `{% raw %}`.
             if message.jinja().is_some() && mark.open.starts_with('{') {
                 continue;
@@ -454,7 +454,7 @@ impl Prompt {
             if mark.is_dollar_word() && !self.are_arguments(body, &ranges) {
                 continue;
             }
-            warnings.push(self.marks.warning(mark, message, first));
+            warnings.push(self.foreign_syntax.warning(mark, message, first));
         }
         warnings
     }
@@ -483,7 +483,7 @@ impl Prompt {
 
     /// Returns whether the file has a key that only command files of other programs have.
     fn is_command_of_other_program(&self) -> bool {
-        self.other_keys
+        self.ignored_keys
             .iter()
             .any(|other| other.key == "argument-hint")
     }
@@ -493,7 +493,7 @@ impl Prompt {
         self.messages.iter().any(|message| {
             message
                 .placeholders()
-                .any(|placeholder| !message.written(placeholder).starts_with('$'))
+                .any(|placeholder| !message.source_text(placeholder).starts_with('$'))
         })
     }
 }

@@ -70,7 +70,7 @@ pub struct Messages {
 impl Messages {
     /// Returns the messages without the empty ones. If all are empty, the first stays, as a message
     /// of the user.
-    pub(super) fn new(mut messages: Vec<Message>) -> Messages {
+    pub(super) fn without_empty(mut messages: Vec<Message>) -> Messages {
         if messages.iter().any(|message| !message.text.is_empty()) {
             messages.retain(|message| !message.text.is_empty());
         } else {
@@ -120,7 +120,7 @@ impl Messages {
 
     /// Returns the byte of the text form at which the text of each message begins: 6 for the
     /// message after `User:` and a line break.
-    pub fn starts(&self) -> Vec<usize> {
+    pub fn message_offsets(&self) -> Vec<usize> {
         let mut starts = Vec::with_capacity(self.messages.len());
         let mut end = 0;
         for (heading, message) in self.headings().zip(&self.messages) {
@@ -171,7 +171,7 @@ mod tests {
             message(Role::User, "More."),
         ];
         assert_eq!(
-            Messages::new(messages).into_text(),
+            Messages::without_empty(messages).into_text(),
             "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore."
         );
     }

@@ -2,8 +2,8 @@
 
 use super::attachment::AttachmentPath;
 use super::diagnostic::{Diagnostic, Position};
-use super::include::{Included, Origins};
-use super::marks::{self, ForeignSyntax};
+use super::foreign_syntax::{self, ForeignSyntax};
+use super::include::{Included, LineOrigins};
 use super::name::Name;
 use super::template::{INPUT, MessageTemplate, Placeholder, PlaceholderSyntax};
 use serde::{Deserialize, Serialize};
@@ -41,27 +41,27 @@ pub struct Prompt {
     /// Warnings about mistakes in the frontmatter that were read leniently.
     pub(super) lenient_warnings: Vec<Diagnostic>,
     /// The keys of the file that have no meaning here.
-    pub(super) other_keys: Vec<OtherKey>,
+    pub(super) ignored_keys: Vec<IgnoredKey>,
     /// How its placeholders are written.
     pub(super) syntax: &'static PlaceholderSyntax,
     /// When the input follows the text.
-    pub(super) append: Append,
+    pub(super) append_input: AppendInput,
     /// Whether the frontmatter says that only a command invokes the prompt.
     pub(super) forbids_mentions: bool,
     /// Whether each argument gets one word of the text, and the input is the whole text, if there
     /// are placeholders.
-    pub(super) has_words: bool,
+    pub(super) one_word_per_argument: bool,
     /// Whether the text begins with the path of the folder that its file is in.
-    pub(super) names_its_folder: bool,
+    pub(super) has_base_directory_line: bool,
     /// The marks at which the program that the file is written for does something.
-    pub(super) marks: &'static ForeignSyntax,
+    pub(super) foreign_syntax: &'static ForeignSyntax,
     /// Where the lines of the messages come from, if it includes files.
-    pub(super) origins: Origins,
+    pub(super) origins: LineOrigins,
 }
 
 /// When the input follows a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Append {
+pub(super) enum AppendInput {
     /// Never: a service renders the text.
     Never,
     /// After an empty line, if the text has no placeholder.
@@ -72,7 +72,7 @@ pub(super) enum Append {
 
 /// A key of a file that has no meaning here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OtherKey {
+pub(super) struct IgnoredKey {
     pub(super) key: String,
     pub(super) position: Position,
     /// Its value, as YAML in one line.
@@ -170,7 +170,7 @@ impl Summary {
 impl Prompt {
     /// Creates a prompt that a service renders, so that it has no messages of its own.
     #[cfg(feature = "openapi")]
-    pub(crate) fn of_service(
+    pub(crate) fn for_service(
         name: Name,
         title: Option<String>,
         description: Option<String>,
@@ -180,7 +180,7 @@ impl Prompt {
             title,
             description,
             arguments,
-            append: Append::Never,
+            append_input: AppendInput::Never,
             ..Prompt::new(name, &PlaceholderSyntax::OWN)
         }
     }
@@ -197,14 +197,14 @@ impl Prompt {
             messages: Vec::new(),
             attachments: Vec::new(),
             lenient_warnings: Vec::new(),
-            other_keys: Vec::new(),
+            ignored_keys: Vec::new(),
             syntax,
-            append: Append::Paragraph,
+            append_input: AppendInput::Paragraph,
             forbids_mentions: false,
-            has_words: false,
-            names_its_folder: false,
-            marks: &marks::OWN,
-            origins: Origins::default(),
+            one_word_per_argument: false,
+            has_base_directory_line: false,
+            foreign_syntax: &foreign_syntax::OWN,
+            origins: LineOrigins::default(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Prompt {
 
     /// Returns whether a service renders the prompt. Only the library calls services.
     pub fn is_rendered_by_service(&self) -> bool {
-        self.append == Append::Never
+        self.append_input == AppendInput::Never
     }
 
     /// Returns a skill with a line before its text that names its folder, as in Claude Code, so
@@ -224,7 +224,7 @@ impl Prompt {
     /// Other prompts stay as they are.
     #[must_use]
     pub fn with_base_directory(mut self, folder: &str) -> Prompt {
-        if self.names_its_folder
+        if self.has_base_directory_line
             && let Some(first) = self.messages.first_mut()
         {
             first.set_preamble(format!("Base directory for this skill: {folder}\n\n"));
@@ -235,11 +235,11 @@ impl Prompt {
     /// Returns the placeholder of an argument, or of the [input](INPUT), as its file writes it:
     /// `{{name}}`, `$NAME`.
     pub fn placeholder(&self, name: &str) -> String {
-        self.syntax.write(name)
+        self.syntax.format_placeholder(name)
     }
 
     /// Splits a text, such as the whole file, at the placeholders of the prompt.
-    pub fn template_of(&self, text: &str) -> MessageTemplate {
+    pub fn parse_template(&self, text: &str) -> MessageTemplate {
         let names = self.arguments.iter().map(|argument| argument.name.as_str());
         MessageTemplate::parse(self.syntax, text, 1, names)
     }
@@ -256,18 +256,18 @@ impl Prompt {
 
     /// Returns whether the input follows the body, because the body has no place for it.
     pub fn appends_input(&self) -> bool {
-        match self.append {
-            Append::Never => false,
+        match self.append_input {
+            AppendInput::Never => false,
             // In a file of this program, any placeholder shows that the author placed all values.
-            Append::Paragraph => !self.has_placeholders(),
-            Append::Line => !self.has_input_placeholder(),
+            AppendInput::Paragraph => !self.has_placeholders(),
+            AppendInput::Line => !self.has_input_placeholder(),
         }
     }
 
     /// Returns the text between the body and an input that follows it: an empty line, and for
     /// fabric the end of the line.
-    pub fn separator(&self) -> &'static str {
-        if self.append == Append::Line {
+    pub fn input_separator(&self) -> &'static str {
+        if self.append_input == AppendInput::Line {
             "\n"
         } else {
             "\n\n"
@@ -319,12 +319,12 @@ impl Prompt {
     }
 
     /// Returns whether the body has a placeholder for this argument, or a service gets its value.
-    pub(super) fn uses(&self, argument: &Argument) -> bool {
+    pub(super) fn uses_argument(&self, argument: &Argument) -> bool {
         self.is_rendered_by_service() || self.has_placeholder(&argument.name)
     }
 
     /// Returns whether the input is one of the parts of a text that is divided.
-    pub(super) fn input_is_slot(&self) -> bool {
+    pub(super) fn has_input_slot(&self) -> bool {
         self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
     }
 
@@ -332,8 +332,8 @@ impl Prompt {
     ///
     /// Claude Code and Codex divide it so for `$name` and `$1`, and this program if the frontmatter
     /// has `words: true`.
-    pub(crate) fn takes_words(&self) -> bool {
-        self.has_words && self.has_placeholders()
+    pub(crate) fn gives_one_word_per_argument(&self) -> bool {
+        self.one_word_per_argument && self.has_placeholders()
     }
 
     /// Returns whether a placeholder stands for the input. If an argument is called `input`, its

@@ -1,6 +1,6 @@
 //! The name of a prompt, and the commands that a person types for it.
 
-use super::limits::{MAX_DEPTH, MAX_NAME};
+use super::limits::{MAX_NAME, MAX_NAME_FOLDERS};
 use serde::{Serialize, Serializer};
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 ///
 /// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and
 /// no control character: a name joined to a folder never leaves that folder. It has at most
-/// [`MAX_NAME`] bytes and [`MAX_DEPTH`] folders.
+/// [`MAX_NAME`] bytes and [`MAX_NAME_FOLDERS`] folders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -28,8 +28,8 @@ impl Name {
                 text.len()
             ));
         }
-        if text.split('/').count() > MAX_DEPTH + 1 {
-            return Err(format!("it has more than {MAX_DEPTH} folders"));
+        if text.split('/').count() > MAX_NAME_FOLDERS + 1 {
+            return Err(format!("it has more than {MAX_NAME_FOLDERS} folders"));
         }
         if !text.split('/').all(is_part) {
             let reason = "a part of it is empty, begins with a dot, or has a backslash or a \
@@ -235,8 +235,8 @@ mod tests {
             assert!(reason.starts_with("a part of it is empty"), "{name:?}");
         }
         assert!(Name::new(&"x".repeat(MAX_NAME + 1)).is_err());
-        assert!(Name::new(&("d/".repeat(MAX_DEPTH + 1) + "x")).is_err());
-        assert!(Name::new(&("d/".repeat(MAX_DEPTH) + "x")).is_ok());
+        assert!(Name::new(&("d/".repeat(MAX_NAME_FOLDERS + 1) + "x")).is_err());
+        assert!(Name::new(&("d/".repeat(MAX_NAME_FOLDERS) + "x")).is_ok());
     }
 
     #[test]

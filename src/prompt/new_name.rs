@@ -107,7 +107,7 @@ fn check_round_trip(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::{MAX_DEPTH, MAX_NAME};
+    use super::super::limits::{MAX_NAME, MAX_NAME_FOLDERS};
     use super::*;
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(Name::for_new_file(typed).as_deref(), Ok(name), "{typed:?}");
         }
-        let deep = "d/".repeat(MAX_DEPTH) + "x";
+        let deep = "d/".repeat(MAX_NAME_FOLDERS) + "x";
         assert_eq!(Name::for_new_file(&deep).as_deref(), Ok(deep.as_str()));
     }
 
@@ -185,7 +185,7 @@ mod tests {
         }
         let message = Name::for_new_file(&"x".repeat(MAX_NAME + 1)).unwrap_err();
         assert!(message.contains("1025 bytes long"), "{message}");
-        let deep = "d/".repeat(MAX_DEPTH + 1) + "x";
+        let deep = "d/".repeat(MAX_NAME_FOLDERS + 1) + "x";
         let message = Name::for_new_file(&deep).unwrap_err();
         assert!(message.contains("more than 32 folders"), "{message}");
     }

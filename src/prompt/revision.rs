@@ -19,7 +19,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 impl Revision {
     /// Returns the revision of a file with these bytes.
-    pub fn of(bytes: &[u8]) -> Revision {
+    pub fn of_contents(bytes: &[u8]) -> Revision {
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         Revision(std::array::from_fn(|index| digest[index]))
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_revision_is_the_first_half_of_the_sha_256_and_is_read_as_it_is_written() {
-        let revision = Revision::of(b"abc");
+        let revision = Revision::of_contents(b"abc");
         assert_eq!(revision.to_string(), "ba7816bf8f01cfea414140de5dae2223");
         assert_eq!(revision.short(), "ba7816bf");
         assert_eq!(revision.to_string().parse(), Ok(revision));

@@ -6,10 +6,10 @@ use super::format::frontmatter::Dialect;
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::DRAFT_BODY;
-use super::template::placeholder_offsets;
+use super::template::escaped_or_placeholder_offsets;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
-use crate::prompt::model::{Append, Argument, Prompt};
+use crate::prompt::model::{AppendInput, Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
 use std::collections::BTreeSet;
@@ -98,7 +98,7 @@ fn frontmatter(prompt: &Prompt) -> String {
     }
     lines += &arguments(&prompt.arguments);
     lines += &list_key("tags", &prompt.tags);
-    if prompt.takes_words() && !prompt.arguments.is_empty() {
+    if prompt.gives_one_word_per_argument() && !prompt.arguments.is_empty() {
         lines += "words: true\n";
     }
     let mut paths = Vec::new();
@@ -106,7 +106,7 @@ fn frontmatter(prompt: &Prompt) -> String {
         paths.push(attachment.path.clone());
     }
     lines += &list_key("attachments", &paths);
-    for other in &prompt.other_keys {
+    for other in &prompt.ignored_keys {
         lines += &format!("{}: {}\n", as_key(&other.key), other.value);
     }
     if needs_markers(prompt.messages.iter().map(|message| message.role)) {
@@ -216,7 +216,7 @@ fn body(prompt: &Prompt) -> String {
             }
         }
     }
-    if prompt.append == Append::Line && prompt.appends_input() {
+    if prompt.append_input == AppendInput::Line && prompt.appends_input() {
         body.text.push('\n');
         body.push_placeholder(INPUT);
     }
@@ -226,7 +226,7 @@ fn body(prompt: &Prompt) -> String {
         .map(|argument| argument.name.as_str())
         .collect();
     // Whatever looks like a placeholder and was not written as one above.
-    let mut escapes = placeholder_offsets(&body.text, &names, body.has_input);
+    let mut escapes = escaped_or_placeholder_offsets(&body.text, &names, body.has_input);
     escapes.retain(|start| !body.placeholders.contains(start));
     escapes.extend(body.markers_to_escape());
     body.finish(escapes)

@@ -1,42 +1,46 @@
-//! One message of a prompt as text and placeholders: parsed once, expanded many times.
+//! Message templates: message bodies parsed into text and placeholders, once, so that they can be
+//! expanded many times.
 //!
-//! - A placeholder stands for the input or for a declared argument. How it is written is data of
-//!   the format, a [`PlaceholderSyntax`]: `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this
-//!   program's own. Everything else is text, `<<<input>>>` too.
-//! - A backslash before a placeholder makes it text; the backslash is dropped.
-//! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
+//! - A placeholder refers to the input or to a declared argument. Each file format defines its own
+//!   notation in a [`PlaceholderSyntax`]. Our own format accepts `{{name}}`, `{{{name}}}`,
+//!   `<<name>>` and `$ARGUMENTS`. Everything else is plain text, including `<<<input>>>`.
+//! - A backslash before a placeholder escapes it; the backslash is removed.
+//! - Expansion is a single pass: inserted values are never scanned for placeholders, escaped,
+//!   trimmed or executed.
 
-use super::diagnostic::{Position, Positions};
+use super::diagnostic::{Position, PositionCursor};
 use super::jinja::{Mistake, ParsedTemplate, Template};
 use super::message::{Piece, Role};
 pub use super::placeholder::{INPUT, Placeholder};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// One message, split at its placeholders.
+/// A message of a prompt, parsed into text and placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageTemplate {
-    /// Who it is from.
+    /// The author of the message.
     pub role: Role,
-    /// A text before the body, which is not in the file.
+    /// Text that is inserted before the body and isn't part of the file; usually empty.
     preamble: String,
     body: String,
-    place: BodyPosition,
+    position: BodyPosition,
+    /// The body's text and placeholders, in order. For a Jinja template, only the placeholders.
     segments: Vec<Segment>,
+    /// The compiled template if the body uses Jinja; it is rendered instead of the segments.
     jinja: Option<Template>,
 }
 
-/// Where a body is in its file.
+/// The location of a message body in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BodyPosition {
-    /// The position of its first character.
+    /// The position of the body's first character.
     start: Position,
-    /// Whether the file has it as it is. If not, only `start` is known.
+    /// Whether the file contains the body verbatim. If not, every offset maps to `start`.
     is_verbatim: bool,
 }
 
 impl BodyPosition {
-    /// Returns the place of a body that begins in this line.
+    /// Returns the position of a verbatim body whose first line is `line`.
     pub(super) fn at_line(line: usize) -> BodyPosition {
         BodyPosition {
             start: Position::at_line(line),
@@ -44,9 +48,10 @@ impl BodyPosition {
         }
     }
 
-    /// Returns the place of a body that is the value of a key. The value begins at the byte
-    /// `value_start` of the file. If the body is not in the file as it is, because the value has
-    /// escapes, the place is the beginning of the value.
+    /// Locates a body inside the value that starts at byte `value_start` of the file.
+    ///
+    /// If escape sequences in the value prevent a verbatim match, the whole body maps to the start
+    /// of the value.
     pub(super) fn in_value(file_text: &str, value_start: usize, body: &str) -> BodyPosition {
         let offset = file_text[value_start..].find(body);
         BodyPosition {
@@ -55,8 +60,9 @@ impl BodyPosition {
         }
     }
 
-    /// Returns the place of a body that was derived from the file and begins in this line. Columns
-    /// and later lines of such a body do not match the file.
+    /// Returns the position of a body that was generated from the file, starting at `line`. Since
+    /// its columns and later lines don't match the file, the whole body maps to the start of
+    /// `line`.
     pub(super) fn derived_at_line(line: usize) -> BodyPosition {
         BodyPosition {
             is_verbatim: false,
@@ -64,117 +70,128 @@ impl BodyPosition {
         }
     }
 
-    /// Returns a finder of the positions in the file that bytes of the body have.
-    pub(super) fn positions(self, body: &str) -> Positions<'_> {
-        let known_text = if self.is_verbatim { body } else { "" };
-        Positions::from(known_text, self.start)
+    /// Returns a cursor that converts byte offsets in `body` to positions in the file.
+    pub(super) fn position_cursor(self, body: &str) -> PositionCursor<'_> {
+        // With no text to count in, the cursor reports `start` for every offset.
+        let text = if self.is_verbatim { body } else { "" };
+        PositionCursor::starting_at(text, self.start)
     }
 }
 
-/// A range of the body.
+/// A piece of a body: a byte range of text, or a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
     Text(Range<usize>),
     Placeholder(Placeholder),
 }
 
-/// How the placeholders of a format are written.
+/// The placeholder notation of a file format.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlaceholderSyntax {
-    /// The one to write comes last.
-    pub(super) marks: &'static [Mark],
-    /// A mark for the input that counts only in a body in which no other one stands for it.
-    pub(super) fallback: Option<Mark>,
-    /// What makes a placeholder after it text.
+    /// The accepted forms; the first match wins. The preferred form for new placeholders is last.
+    pub(super) forms: &'static [PlaceholderForm],
+    /// A form for the input that is recognized only if no message refers to the input in another
+    /// form.
+    pub(super) fallback: Option<PlaceholderForm>,
+    /// How a placeholder is escaped.
     pub(super) escape: Escape,
 }
 
-/// One way to write a placeholder: `open`, a name, `close`.
+/// One way to write a placeholder: `open`, then a name, then `close`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct PlaceholderForm {
+    /// The opening delimiter, e.g. `{{` or `$`.
     pub(super) open: &'static str,
-    /// If it is empty, the name ends where no letter of a name follows.
+    /// The closing delimiter. If empty, the name extends to the first character that can't be part
+    /// of a name.
     pub(super) close: &'static str,
-    /// The name that stands for the input. An empty one has no end: `$@`.
-    pub(super) input: Option<&'static str>,
-    pub(super) names: Names,
+    /// The name that refers to the input. If empty, `open` alone does, as in `$@`.
+    pub(super) input_name: Option<&'static str>,
+    /// How an argument may be named in this form.
+    pub(super) arguments: ArgumentNames,
 }
 
-/// Which names stand for an argument in a [`Mark`].
+/// How a [`PlaceholderForm`] may name an argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum ArgumentNames {
+    /// Not at all: the form is only for the input.
     None,
-    Declared,
-    /// With or without spaces around the name.
+    /// By the exact name of a declared argument.
+    Exact,
+    /// By the name of a declared argument, optionally surrounded by spaces.
     Spaced,
-    /// A colon and a text for people may follow the name, or `|` and a default.
+    /// By the name of a declared argument, optionally followed by `:hint` or `|default`.
     WithHint,
 }
 
+/// How a file format escapes placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Escape {
+    /// Placeholders can't be escaped.
     None,
+    /// A backslash before a placeholder, as in `\{{name}}`.
     Backslash,
-    /// As `Backslash`, and before `$1` too, which Claude Code would replace.
+    /// Like `Backslash`, and also before `$` and a digit even if no argument has that name, because
+    /// Claude Code would replace it.
     BackslashAndDigit,
-    /// `$$` is `$`.
+    /// `$$` stands for `$`.
     Dollar,
 }
 
-pub(super) const TWO_BRACES: Mark = Mark {
+pub(super) const TWO_BRACES: PlaceholderForm = PlaceholderForm {
     open: "{{",
     close: "}}",
-    input: Some(INPUT),
-    names: Names::Spaced,
+    input_name: Some(INPUT),
+    arguments: ArgumentNames::Spaced,
 };
-pub(super) const THREE_BRACES: Mark = Mark {
+pub(super) const THREE_BRACES: PlaceholderForm = PlaceholderForm {
     open: "{{{",
     close: "}}}",
     ..TWO_BRACES
 };
-pub(super) const TWO_ANGLES: Mark = Mark {
+pub(super) const TWO_ANGLES: PlaceholderForm = PlaceholderForm {
     open: "<<",
     close: ">>",
     ..TWO_BRACES
 };
-pub(super) const ARGUMENTS: Mark = Mark {
+pub(super) const ARGUMENTS: PlaceholderForm = PlaceholderForm {
     open: "$",
     close: "",
-    input: Some("ARGUMENTS"),
-    names: Names::None,
+    input_name: Some("ARGUMENTS"),
+    arguments: ArgumentNames::None,
 };
 
 impl PlaceholderSyntax {
-    /// The syntax of this program.
+    /// The placeholder syntax of our own file format.
     pub(super) const OWN: PlaceholderSyntax = PlaceholderSyntax {
-        marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES],
+        forms: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES],
         fallback: Some(ARGUMENTS),
         escape: Escape::Backslash,
     };
 
-    /// Returns a placeholder for an argument, or for the [input](INPUT), as a person would write
-    /// it.
+    /// Returns a placeholder for an argument, or for the input if `name` is [`INPUT`].
     ///
-    /// The last mark of this syntax that can have the name is used, since it is the easiest to
-    /// read. If no mark can, returns `{{name}}`.
-    pub(super) fn write(&self, name: &str) -> String {
-        for mark in self.marks.iter().rev() {
-            if name != INPUT && mark.names != Names::None {
-                return mark.write(name);
+    /// Uses the preferred form that can express it, or `{{name}}` if no form can.
+    pub(super) fn format_placeholder(&self, name: &str) -> String {
+        for form in self.forms.iter().rev() {
+            if name != INPUT && form.arguments != ArgumentNames::None {
+                return form.format_placeholder(name);
             }
             if name == INPUT
-                && let Some(input) = mark.input
+                && let Some(input) = form.input_name
             {
-                return mark.write(input);
+                return form.format_placeholder(input);
             }
         }
-        TWO_BRACES.write(name)
+        TWO_BRACES.format_placeholder(name)
     }
 }
 
 impl MessageTemplate {
-    /// Parses a message of the user. `body` begins in the line `first_line` of the file; `names`
-    /// are those of the declared arguments, which have no spaces, braces or angle brackets.
+    /// Parses a user message.
+    ///
+    /// `first_line` is the line of the file where the body starts. `names` are the declared
+    /// arguments; they contain no spaces, braces or angle brackets.
     pub(super) fn parse<'n>(
         syntax: &PlaceholderSyntax,
         body: impl Into<String>,
@@ -183,27 +200,28 @@ impl MessageTemplate {
     ) -> MessageTemplate {
         let mut template =
             MessageTemplate::new(Role::User, body.into(), BodyPosition::at_line(first_line));
-        MessageTemplate::find_placeholders(syntax, std::slice::from_mut(&mut template), names);
+        MessageTemplate::parse_placeholders(syntax, std::slice::from_mut(&mut template), names);
         template
     }
 
-    /// Returns a message without placeholders. [`MessageTemplate::find_placeholders`] finds them.
-    pub(super) fn new(role: Role, body: String, place: BodyPosition) -> MessageTemplate {
+    /// Creates a message whose placeholders haven't been parsed;
+    /// [`MessageTemplate::parse_placeholders`] does that.
+    pub(super) fn new(role: Role, body: String, position: BodyPosition) -> MessageTemplate {
         MessageTemplate {
             role,
             preamble: String::new(),
             body,
-            place,
+            position,
             segments: Vec::new(),
             jinja: None,
         }
     }
 
-    /// Finds the placeholders in all messages of a prompt. `names` are those of the arguments.
+    /// Parses the placeholders in all messages of a prompt. `names` are the declared arguments.
     ///
-    /// The fallback of the syntax, such as `$ARGUMENTS`, counts only if no message has another
-    /// placeholder for the input.
-    pub(super) fn find_placeholders<'n>(
+    /// The fallback form, such as `$ARGUMENTS`, is recognized only if no message has another
+    /// placeholder for the input. That is why the messages are parsed together.
+    pub(super) fn parse_placeholders<'n>(
         syntax: &PlaceholderSyntax,
         messages: &mut [MessageTemplate],
         names: impl IntoIterator<Item = &'n str>,
@@ -223,11 +241,11 @@ impl MessageTemplate {
         }
     }
 
-    /// Makes the body a Jinja template. The names in its tags are its placeholders, and replace
-    /// those that were found before.
+    /// Treats the body as a Jinja template. The names used in its tags replace the placeholders
+    /// parsed so far.
     ///
     /// # Errors
-    /// The mistakes in the template; see [`Template::parse`].
+    /// Returns the mistakes that [`Template::parse`] finds.
     pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<Mistake>> {
         let ParsedTemplate {
             template,
@@ -238,33 +256,33 @@ impl MessageTemplate {
         Ok(())
     }
 
-    /// Returns the Jinja template, if the body is one.
+    /// Returns the compiled template if the body uses Jinja.
     pub(super) fn jinja(&self) -> Option<&Template> {
         self.jinja.as_ref()
     }
 
-    /// Puts a text before the body.
+    /// Sets the text to insert before the body.
     pub(super) fn set_preamble(&mut self, text: String) {
         self.preamble = text;
     }
 
-    /// Returns the text as written in the file, but with `\n` line endings and without empty lines
-    /// at its start and end.
+    /// Returns the body as written in the file, except that line endings are `\n` and blank lines
+    /// at the start and end are removed.
     pub fn body(&self) -> &str {
         &self.body
     }
 
-    /// Returns the line of the file in which the body begins.
+    /// Returns the line of the file where the body starts.
     pub fn first_line(&self) -> usize {
-        self.place.start.line
+        self.position.start.line
     }
 
-    /// Returns a finder of the positions in the file that bytes of the body have.
-    pub(super) fn positions(&self) -> Positions<'_> {
-        self.place.positions(&self.body)
+    /// Returns a cursor that converts byte offsets in the body to positions in the file.
+    pub(super) fn position_cursor(&self) -> PositionCursor<'_> {
+        self.position.position_cursor(&self.body)
     }
 
-    /// Returns the placeholders, in the order of the text.
+    /// Returns the placeholders in order.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Placeholder(placeholder) => Some(placeholder),
@@ -272,49 +290,51 @@ impl MessageTemplate {
         })
     }
 
-    /// Returns a placeholder as the file writes it, such as `{{ name }}`.
-    pub fn written(&self, placeholder: &Placeholder) -> &str {
+    /// Returns a placeholder as written in the file, e.g. `{{ name }}`.
+    pub fn source_text(&self, placeholder: &Placeholder) -> &str {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Returns the offsets of escaped placeholders, in the order of the text: 1 for `\{{x}}`, and
-    /// also for `$$1`.
-    pub(super) fn escaped(&self) -> Vec<usize> {
-        let mut escaped = Vec::new();
+    /// Returns the byte offsets of escaped placeholders in order, not counting the escape
+    /// character: 1 for `\{{x}}` and for `$$1`.
+    pub(super) fn escaped_offsets(&self) -> Vec<usize> {
+        let mut escaped_offsets = Vec::new();
         if self.jinja.is_some() {
-            return escaped;
+            return escaped_offsets;
         }
-        // Between two segments, only the character that escapes the second one was dropped.
+        // Segments are contiguous except that the escape character before an escaped placeholder
+        // belongs to none, so every gap marks one.
         let mut end = 0;
         for segment in &self.segments {
             let (Segment::Text(range) | Segment::Placeholder(Placeholder { range, .. })) = segment;
             if range.start > end {
-                escaped.push(range.start);
+                escaped_offsets.push(range.start);
             }
             end = range.end;
         }
-        escaped
+        escaped_offsets
     }
 
-    /// Returns the preamble and the body in pieces, which make the whole text in their order.
-    /// `value` returns the piece for the name of a placeholder.
+    /// Returns the preamble and the body as pieces, in order. `value_of` looks up the value of a
+    /// placeholder by its name.
     pub(super) fn pieces<'t>(
         &'t self,
-        value: impl Fn(&'t str) -> Piece<'t>,
+        value_of: impl Fn(&'t str) -> Piece<'t>,
     ) -> impl Iterator<Item = Piece<'t>> {
         let segments = self.segments.iter().map(move |segment| match segment {
             Segment::Text(range) => Piece::Text(&self.body[range.clone()]),
-            Segment::Placeholder(placeholder) => value(&placeholder.name),
+            Segment::Placeholder(placeholder) => value_of(&placeholder.name),
         });
         std::iter::once(Piece::Text(&self.preamble)).chain(segments)
     }
 }
 
-/// Returns the offsets at which a body in the format of this program has placeholders, escaped or
-/// not: 3 and 12 for `Do {{a}} or \{{a}}` and the name `a`.
+/// Returns the byte offsets of all placeholders in a body in our own format, whether escaped or
+/// not: 3 and 12 for `Do {{a}} or \{{a}}` and the argument `a`.
 ///
-/// `has_input` says whether the prompt has `{{input}}` anywhere. If not, `$ARGUMENTS` counts.
-pub(super) fn placeholder_offsets(
+/// If `has_input` is false, that is, if no message of the prompt contains `{{input}}`, `$ARGUMENTS`
+/// counts as a placeholder too.
+pub(super) fn escaped_or_placeholder_offsets(
     body: &str,
     names: &BTreeSet<&str>,
     has_input: bool,
@@ -327,25 +347,25 @@ pub(super) fn placeholder_offsets(
     };
     let mut template = MessageTemplate::new(Role::User, body.to_owned(), BodyPosition::at_line(1));
     template.segments = split(body, names, syntax, fallback);
-    let mut marks = template.escaped();
+    let mut offsets = template.escaped_offsets();
     for placeholder in template.placeholders() {
-        marks.push(placeholder.range.start);
+        offsets.push(placeholder.range.start);
     }
-    marks.sort_unstable();
-    marks.dedup();
-    marks
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets
 }
 
-/// Divides a body into texts and placeholders: `Do {{input}}.` is the text `Do `, the placeholder
-/// `input`, and the text `.`.
+/// Splits a body into text and placeholders: `Do {{input}}.` becomes the text `Do `, the
+/// placeholder `input`, and the text `.`.
 ///
-/// What looks like a placeholder within another one, as in `${input:a:{{b}}`, does not count.
-/// `fallback` is a way to write placeholders that counts besides those of the syntax.
+/// `fallback` is an additional form to recognize. Placeholders don't nest: in `${input:a:{{b}}`,
+/// `{{b}}` isn't a placeholder of its own.
 fn split(
     body: &str,
     names: &BTreeSet<&str>,
     syntax: &PlaceholderSyntax,
-    fallback: Option<&Mark>,
+    fallback: Option<&PlaceholderForm>,
 ) -> Vec<Segment> {
     let mut splitter = Splitter {
         body,
@@ -357,122 +377,125 @@ fn split(
         last_escaped: None,
     };
     for opening in openings_and_dollars(body) {
-        let is_in_placeholder = opening.range.start < splitter.text_start;
-        if !is_in_placeholder {
+        let is_inside_placeholder = opening.range.start < splitter.text_start;
+        if !is_inside_placeholder {
             splitter.add_opening(&opening.range);
         }
     }
-    splitter.add_text(body.len());
+    splitter.push_text_until(body.len());
     splitter.segments
 }
 
-/// Divides one body into segments, from its beginning to its end.
+/// Splits a body into segments, from start to end.
 struct Splitter<'s> {
     body: &'s str,
     /// The names of the declared arguments.
     names: &'s BTreeSet<&'s str>,
     syntax: &'s PlaceholderSyntax,
-    fallback: Option<&'s Mark>,
+    /// An additional form to recognize.
+    fallback: Option<&'s PlaceholderForm>,
     segments: Vec<Segment>,
-    /// Where the text begins that is not in `segments` yet.
+    /// The offset of the first byte that isn't in `segments` yet. It is never inside a placeholder.
     text_start: usize,
-    /// The byte of the last opening that an escape made text.
+    /// The offset of the most recent escaped opening.
     last_escaped: Option<usize>,
 }
 
 impl Splitter<'_> {
-    /// Adds the placeholder that begins at an opening such as `{{`, and the text before it. An
-    /// opening without a placeholder stays in the text.
+    /// Handles an opening delimiter such as `{{`: adds the placeholder that starts there and the
+    /// text before it. If no placeholder starts there, the opening remains part of the text.
     fn add_opening(&mut self, opening: &Range<usize>) {
-        let placeholder = self.find_placeholder(opening);
+        let placeholder = self.placeholder_at(opening);
         if self.is_escaped(opening.start, placeholder.is_some()) {
-            self.add_escaped(opening.start);
+            self.drop_escape_before(opening.start);
         } else if let Some(placeholder) = placeholder {
-            self.add_text(placeholder.range.start);
+            self.push_text_until(placeholder.range.start);
             self.text_start = placeholder.range.end;
             self.segments.push(Segment::Placeholder(placeholder));
         }
     }
 
-    /// Returns whether the character before an opening makes it text, as in `\{{x}}`, `\$1` or
-    /// `$$`. A backslash counts only before something that would be replaced.
-    fn is_escaped(&self, open: usize, is_placeholder: bool) -> bool {
+    /// Returns whether the character before an opening escapes it, as in `\{{x}}`, `\$1` or `$$`. A
+    /// backslash that doesn't precede a placeholder is an ordinary character.
+    fn is_escaped(&self, opening_start: usize, is_placeholder: bool) -> bool {
         match self.syntax.escape {
             Escape::None => false,
-            Escape::Backslash => is_placeholder && self.is_after(open, b'\\'),
+            Escape::Backslash => is_placeholder && self.is_preceded_by(b'\\', opening_start),
             Escape::BackslashAndDigit => {
-                (is_placeholder || self.is_parameter(open)) && self.is_after(open, b'\\')
+                let is_replaceable = is_placeholder || self.is_dollar_digit(opening_start);
+                is_replaceable && self.is_preceded_by(b'\\', opening_start)
             }
-            Escape::Dollar => self.is_second_dollar(open),
+            Escape::Dollar => self.is_end_of_double_dollar(opening_start),
         }
     }
 
-    /// Adds the text before an escaped opening, without the character that escapes it. The opening
-    /// begins the next text.
-    fn add_escaped(&mut self, open: usize) {
-        let escape_length = 1;
-        self.add_text(open - escape_length);
-        self.text_start = open;
-        self.last_escaped = Some(open);
+    /// Adds the text before an escaped opening, without the escape character. The opening itself
+    /// becomes the start of the next text.
+    fn drop_escape_before(&mut self, opening_start: usize) {
+        // Both escape characters, `\` and `$`, are one byte long.
+        self.push_text_until(opening_start - 1);
+        self.text_start = opening_start;
+        self.last_escaped = Some(opening_start);
     }
 
-    /// Returns whether an opening is a `$` before a digit, such as `$1`.
-    fn is_parameter(&self, open: usize) -> bool {
+    /// Returns whether an opening is a `$` followed by a digit, as in `$1`.
+    fn is_dollar_digit(&self, opening_start: usize) -> bool {
         let bytes = self.body.as_bytes();
-        bytes[open] == b'$' && bytes.get(open + 1).is_some_and(u8::is_ascii_digit)
+        bytes[opening_start] == b'$' && bytes.get(opening_start + 1).is_some_and(u8::is_ascii_digit)
     }
 
-    /// Returns whether an opening is the second `$` of `$$`, which begins no placeholder.
-    fn is_second_dollar(&self, open: usize) -> bool {
-        self.body.as_bytes()[open] == b'$' && self.is_after(open, b'$')
+    /// Returns whether an opening is the second `$` of `$$`, which never starts a placeholder.
+    fn is_end_of_double_dollar(&self, opening_start: usize) -> bool {
+        self.body.as_bytes()[opening_start] == b'$' && self.is_preceded_by(b'$', opening_start)
     }
 
-    /// Returns whether `byte` precedes an opening in the same text, and is not escaped itself: the
-    /// second `$` of `$$$` is after a `$`, and the third is not.
-    fn is_after(&self, open: usize, byte: u8) -> bool {
-        open > self.text_start
-            && self.body.as_bytes()[open - 1] == byte
-            && self.last_escaped != Some(open - 1)
+    /// Returns whether `byte` directly precedes the offset `opening_start`. A byte that belongs to a
+    /// placeholder or is itself escaped doesn't count: in `$$$`, the second `$` is preceded by a
+    /// `$`, but the third isn't.
+    fn is_preceded_by(&self, byte: u8, opening_start: usize) -> bool {
+        opening_start > self.text_start
+            && self.body.as_bytes()[opening_start - 1] == byte
+            && self.last_escaped != Some(opening_start - 1)
     }
 
-    /// Returns the placeholder that begins at an opening. The first mark of the syntax that fits
-    /// decides.
-    fn find_placeholder(&self, opening: &Range<usize>) -> Option<Placeholder> {
-        if self.is_second_dollar(opening.start) {
+    /// Returns the placeholder that starts at an opening, in the first form that matches.
+    fn placeholder_at(&self, opening: &Range<usize>) -> Option<Placeholder> {
+        if self.is_end_of_double_dollar(opening.start) {
             return None;
         }
-        let mut marks = self.syntax.marks.iter().chain(self.fallback);
-        marks.find_map(|mark| mark.placeholder(self.body, opening, self.names))
+        let mut forms = self.syntax.forms.iter().chain(self.fallback);
+        forms.find_map(|form| form.placeholder_at(self.body, opening, self.names))
     }
 
-    /// Adds the text up to the byte `end`, unless it is empty.
-    fn add_text(&mut self, end: usize) {
+    /// Adds the text from `text_start` up to the offset `end`, unless it is empty.
+    fn push_text_until(&mut self, end: usize) {
         if self.text_start < end {
             self.segments.push(Segment::Text(self.text_start..end));
         }
     }
 }
 
-/// A sequence of `{` or of `<`, or a `$`, with which a placeholder may begin.
+/// A run of `{` or `<`, or a single `$`, where a placeholder may start.
 pub(super) struct Opening {
-    /// The whole sequence.
+    /// The whole run.
     pub(super) range: Range<usize>,
-    /// What closes `{{`, `{{{` or `<<`: as many `}` or `>`. Empty for other sequences, and for `$`.
+    /// The matching closing delimiter of `{{`, `{{{` or `<<`; empty for runs of other lengths and
+    /// for `$`.
     pub(super) close: &'static str,
 }
 
-/// Returns the openings `{{`, `{{{` and `<<` of a body, in their order. Longer sequences are text,
-/// so nothing is ever replaced within them in a file of this program.
+/// Returns the openings `{{`, `{{{` and `<<` in a body, in order. Other runs are skipped, because
+/// in our own format nothing is ever replaced inside them.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     openings_and_dollars(body).filter(|opening| !opening.close.is_empty())
 }
 
-/// Returns the sequences of `{` and of `<` in a body, of any length, and each `$`, in their order.
+/// Returns all runs of `{` or `<`, and each `$`, in order.
 fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
-    let mut from = 0;
+    let mut search_start = 0;
     std::iter::from_fn(move || {
-        let start = from + memchr::memchr3(b'{', b'<', b'$', &bytes[from..])?;
+        let start = search_start + memchr::memchr3(b'{', b'<', b'$', &bytes[search_start..])?;
         let length = match bytes[start] {
             b'$' => 1,
             first => bytes[start..]
@@ -480,7 +503,7 @@ fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
                 .take_while(|byte| **byte == first)
                 .count(),
         };
-        from = start + length;
+        search_start = start + length;
         let close = match (bytes[start], length) {
             (b'{', 2) => "}}",
             (b'{', 3) => "}}}",
@@ -488,45 +511,46 @@ fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
             _ => "",
         };
         Some(Opening {
-            range: start..from,
+            range: start..start + length,
             close,
         })
     })
 }
 
-/// What may follow the name in `${input:name:hint}` and `${input:name|default}`.
-pub(super) const HINTS: [char; 2] = [':', '|'];
+/// The characters that separate the name from a hint or default in `${input:name:hint}` and
+/// `${input:name|default}`.
+pub(super) const HINT_SEPARATORS: [char; 2] = [':', '|'];
 
-/// What may be between the braces and the name.
-pub(super) const SPACES: [char; 2] = [' ', '\t'];
+/// The whitespace allowed between a delimiter and the name.
+pub(super) const INNER_SPACES: [char; 2] = [' ', '\t'];
 
-/// The name of a placeholder, and the text after the placeholder.
+/// A name found in a placeholder.
 struct FoundName<'b> {
     /// The name of the argument, or [`INPUT`].
     name: &'b str,
-    /// The text after the placeholder.
+    /// The rest of the body, after the placeholder.
     after: &'b str,
 }
 
-impl Mark {
-    /// Returns a placeholder in this mark: `{{name}}`.
-    fn write(&self, name: &str) -> String {
+impl PlaceholderForm {
+    /// Returns a placeholder in this form, e.g. `{{name}}`.
+    fn format_placeholder(&self, name: &str) -> String {
         format!("{}{name}{}", self.open, self.close)
     }
 
-    /// Returns the placeholder of this mark that begins at an [`Opening`] of the body.
-    fn placeholder(
+    /// Returns the placeholder in this form that starts at an [`Opening`] of the body.
+    fn placeholder_at(
         &self,
         body: &str,
         opening: &Range<usize>,
         names: &BTreeSet<&str>,
     ) -> Option<Placeholder> {
-        let start = self.start_in(opening)?;
+        let start = self.start_within(opening)?;
         let rest = body[start..].strip_prefix(self.open)?;
         let FoundName { name, after } = if self.close.is_empty() {
-            self.find_bare_name(rest, names)?
+            self.parse_unclosed_name(rest, names)?
         } else {
-            self.find_closed_name(rest, names)?
+            self.parse_closed_name(rest, names)?
         };
         Some(Placeholder {
             name: name.to_owned(),
@@ -534,75 +558,88 @@ impl Mark {
         })
     }
 
-    /// Returns the byte at which a placeholder of this mark may begin in an [`Opening`]: its start,
-    /// if it is as long as `open`. So `{{` does not fit `{{{name}}}`.
+    /// Returns the offset within an [`Opening`] where a placeholder in this form can start.
     ///
-    /// But some programs search `{{name}}` anywhere. In their files, the placeholder of
-    /// `{{{name}}}` begins at the second brace.
-    fn start_in(&self, opening: &Range<usize>) -> Option<usize> {
-        let is_found_anywhere = matches!(self.names, Names::None | Names::Declared);
-        if self.open == "{{" && is_found_anywhere {
+    /// Usually the opening must be exactly as long as `open`, so `{{` doesn't match `{{{name}}}`.
+    /// Programs that replace `{{name}}` wherever it occurs are different: in their files, the
+    /// placeholder in `{{{name}}}` starts at the second brace.
+    fn start_within(&self, opening: &Range<usize>) -> Option<usize> {
+        // Only the formats of such programs allow neither spaces nor hints.
+        let matches_anywhere = matches!(self.arguments, ArgumentNames::None | ArgumentNames::Exact);
+        if self.open == "{{" && matches_anywhere {
             return (opening.len() >= 2).then(|| opening.end - 2);
         }
-        // Before a `$`, only its first byte was found: the mark may be longer, such as `${input:`.
-        let fits = self.open.starts_with('$') || opening.len() == self.open.len();
-        fits.then_some(opening.start)
+        // The opening covers only the `$` of a longer delimiter such as `${input:`.
+        let can_match = self.open.starts_with('$') || opening.len() == self.open.len();
+        can_match.then_some(opening.start)
     }
 
-    /// Returns the argument that a name in a placeholder stands for, or [`INPUT`] if it stands for
-    /// the input; `None` if it stands for nothing. A declared argument comes first.
-    fn meaning<'b>(&self, name: &'b str, names: &BTreeSet<&str>) -> Option<&'b str> {
+    /// Resolves a name in a placeholder: returns the name itself if it is a declared argument,
+    /// [`INPUT`] if it refers to the input, and `None` otherwise.
+    ///
+    /// A declared argument takes precedence over the input.
+    fn resolve<'b>(&self, name: &'b str, names: &BTreeSet<&str>) -> Option<&'b str> {
         if self.is_argument(name, names) {
             Some(name)
-        } else if self.input == Some(name) {
+        } else if self.input_name == Some(name) {
             Some(INPUT)
         } else {
             None
         }
     }
 
-    /// Returns whether a name in a placeholder stands for a declared argument.
+    /// Returns whether this form can refer to an argument and `name` is a declared one.
     fn is_argument(&self, name: &str, names: &BTreeSet<&str>) -> bool {
-        self.names != Names::None && names.contains(name)
+        self.arguments != ArgumentNames::None && names.contains(name)
     }
 
-    /// Finds a name that is followed by what closes a placeholder: `name}}`, or `name:hint}}`.
-    fn find_closed_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
+    /// Parses a name and the closing delimiter, e.g. `name}}` or `name:hint}}`, at the start of
+    /// `rest`.
+    fn parse_closed_name<'b>(
+        &self,
+        rest: &'b str,
+        names: &BTreeSet<&str>,
+    ) -> Option<FoundName<'b>> {
         let rest = self.skip_spaces(rest);
-        let name_end = rest.find(|letter| self.ends_name(letter))?;
-        let (name, mut after) = rest.split_at(name_end);
-        if self.names == Names::WithHint && after.starts_with(HINTS) {
-            let hint_end = after.find(['{', '}', '\n'])?;
-            after = &after[hint_end..];
+        let name_end = rest.find(|letter| self.ends_closed_name(letter))?;
+        let (name, mut after_name) = rest.split_at(name_end);
+        if self.arguments == ArgumentNames::WithHint && after_name.starts_with(HINT_SEPARATORS) {
+            let hint_end = after_name.find(['{', '}', '\n'])?;
+            after_name = &after_name[hint_end..];
         }
-        let after = self.skip_spaces(after).strip_prefix(self.close)?;
-        let name = self.meaning(name, names)?;
+        let after = self.skip_spaces(after_name).strip_prefix(self.close)?;
+        let name = self.resolve(name, names)?;
         Some(FoundName { name, after })
     }
 
-    /// Returns a text without the spaces at its beginning, if spaces may surround a name.
+    /// Skips leading spaces if the form allows them around a name.
     fn skip_spaces<'b>(&self, text: &'b str) -> &'b str {
-        if self.names == Names::Spaced {
-            text.trim_start_matches(SPACES)
+        if self.arguments == ArgumentNames::Spaced {
+            text.trim_start_matches(INNER_SPACES)
         } else {
             text
         }
     }
 
-    /// Returns whether a name that something closes ends before this character.
-    fn ends_name(&self, letter: char) -> bool {
+    /// Returns whether a name in delimiters ends before this character.
+    fn ends_closed_name(&self, letter: char) -> bool {
         letter.is_whitespace()
             || "{}<>".contains(letter)
-            || (self.names == Names::WithHint && HINTS.contains(&letter))
+            || (self.arguments == ArgumentNames::WithHint && HINT_SEPARATORS.contains(&letter))
     }
 
-    /// Finds the name after a `$`, which nothing closes: the longest one that has a meaning.
+    /// Parses the name after a `$`, without a closing delimiter: the longest one that resolves.
     ///
-    /// - `name-x` is the argument `name-x` or, if there is none, `name` with the text `-x`.
-    /// - `12` is the argument `1` with the text `2`, because such names have one digit.
-    /// - `ARGUMENTS[0]` is text, because other programs replace it with a single word.
-    fn find_bare_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
-        if self.input == Some("") {
+    /// - `name-x` is the argument `name-x` if declared, otherwise `name` followed by the text `-x`.
+    /// - `12` is the argument `1` followed by the text `2`, since numeric names have one digit.
+    /// - `ARGUMENTS[0]` is plain text, because other programs replace it with a single word.
+    fn parse_unclosed_name<'b>(
+        &self,
+        rest: &'b str,
+        names: &BTreeSet<&str>,
+    ) -> Option<FoundName<'b>> {
+        // `open` alone, such as `$@`, is the placeholder.
+        if self.input_name == Some("") {
             return Some(FoundName {
                 name: INPUT,
                 after: rest,
@@ -614,38 +651,39 @@ impl Mark {
                 .is_argument(name, names)
                 .then_some(FoundName { name, after });
         }
-        let mut candidate = &rest[..rest.find(ends_word).unwrap_or(rest.len())];
+        let mut candidate = &rest[..rest.find(ends_unclosed_name).unwrap_or(rest.len())];
         while !candidate.is_empty() {
             let after = &rest[candidate.len()..];
-            if let Some(name) = self.meaning(candidate, names)
-                && !begins_with_index(after)
+            if let Some(name) = self.resolve(candidate, names)
+                && !starts_with_index(after)
             {
                 return Some(FoundName { name, after });
             }
+            // Try again without the part after the last hyphen.
             candidate = match candidate.rsplit_once('-') {
                 Some((shorter, _)) => shorter,
                 None => "",
             };
         }
-        self.find_arguments_prefix(rest)
+        self.parse_arguments_prefix(rest)
     }
 
-    /// Finds `ARGUMENTS` at the beginning of a longer word, such as `ARGUMENTS_notes`: other
-    /// systems replace it wherever it stands.
-    fn find_arguments_prefix<'b>(&self, rest: &'b str) -> Option<FoundName<'b>> {
+    /// Parses `ARGUMENTS` at the start of a longer word such as `ARGUMENTS_notes`, because other
+    /// programs replace it wherever it occurs.
+    fn parse_arguments_prefix<'b>(&self, rest: &'b str) -> Option<FoundName<'b>> {
         let after = rest.strip_prefix("ARGUMENTS")?;
-        let is_input = self.input == Some("ARGUMENTS") && !begins_with_index(after);
+        let is_input = self.input_name == Some("ARGUMENTS") && !starts_with_index(after);
         is_input.then_some(FoundName { name: INPUT, after })
     }
 }
 
 /// Returns whether a name after a `$` ends before this character.
-fn ends_word(letter: char) -> bool {
+fn ends_unclosed_name(letter: char) -> bool {
     !letter.is_alphanumeric() && letter != '_' && letter != '-'
 }
 
-/// Returns whether a text begins with an index, such as `[0]`.
-fn begins_with_index(text: &str) -> bool {
+/// Returns whether `text` starts with an index, such as `[0]`.
+fn starts_with_index(text: &str) -> bool {
     let Some(inside) = text.strip_prefix('[') else {
         return false;
     };

@@ -1,6 +1,6 @@
 //! From values back to a command that gives them: what a person types, or pastes, in a chat.
 
-use super::binding::{Binding, Bound, Call};
+use super::binding::{Binding, BoundArgument, Call};
 use super::diagnostic::Kind;
 use super::division::Origin;
 use super::model::Prompt;
@@ -39,7 +39,7 @@ impl Prompt {
     fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let requires_none = self.arguments.iter().all(|argument| !argument.required);
         // Optional arguments get words only if nothing else can.
-        let optional_get_words = requires_none && !self.input_is_slot();
+        let optional_get_words = requires_none && !self.has_input_slot();
         let mut words = Vec::new();
         let mut last_value = "";
         let mut pairs = Vec::new();
@@ -122,7 +122,7 @@ fn trimmed_input<'b>(binding: &'b Binding<'_>) -> Option<&'b str> {
 }
 
 /// Returns the value of an argument, or `…` if a required value is missing.
-fn value_or_ellipsis<'b>(bound: &'b Bound<'_>) -> &'b str {
+fn value_or_ellipsis<'b>(bound: &'b BoundArgument<'_>) -> &'b str {
     if bound.origin == Origin::Missing {
         MISSING
     } else {

@@ -67,7 +67,7 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
     for lookalike in &lookalikes {
         unknown_texts.insert(lookalike.written.clone());
     }
-    let escaped_starts: HashSet<usize> = message.escaped().into_iter().collect();
+    let escaped_starts: HashSet<usize> = message.escaped_offsets().into_iter().collect();
     // By the first byte of each text, so that the texts are in the order of the message, and a
     // lookalike in braces is there once.
     let mut by_start: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
@@ -84,9 +84,9 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
     for lookalike in lookalikes {
         by_start.insert(lookalike.at, (lookalike.written, Reason::Unknown));
     }
-    let mut positions = message.positions();
+    let mut positions = message.position_cursor();
     for (start, (written, reason)) in by_start {
-        let origin = prompt.origins.of(positions.at(start));
+        let origin = prompt.origins.line_origin(positions.advance_to(start));
         all.push(Unexpanded {
             written,
             file: origin.file.map(|file| file.path.clone()),

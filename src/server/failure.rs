@@ -37,9 +37,11 @@ impl FailureKind {
     /// be used, or the request is wrong.
     pub(super) fn of_expansion(error: &Diagnostic) -> FailureKind {
         match error.kind {
-            Kind::Invalid | Kind::Missing | Kind::Unreadable | Kind::Escapes | Kind::Service => {
-                FailureKind::Unavailable
-            }
+            Kind::Invalid
+            | Kind::NotFound
+            | Kind::Unreadable
+            | Kind::OutsideFolder
+            | Kind::Service => FailureKind::Unavailable,
             _ => FailureKind::InvalidParams,
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result
     let found = find(&context.view(), &uri).ok_or_else(|| not_found(&uri))?;
     Outcome::now_or_later(found.layer, move || {
         let text = found.text().map_err(Failure::unavailable)?;
-        let meta = meta(Revision::of(text.as_bytes()));
+        let meta = meta(Revision::of_contents(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
         Ok(era.result(Json::from_text(contents.to_string()), Some(FRESH)))
     })

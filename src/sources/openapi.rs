@@ -196,7 +196,7 @@ impl Source for OpenApi {
 
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.content().problems.clone();
-        problems.retain(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
+        problems.retain(|problem| matches!(problem.kind, Kind::NotFound | Kind::Unreadable));
         problems
     }
 

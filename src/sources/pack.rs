@@ -144,7 +144,7 @@ fn overridden_pack(name: &str, lock: &Path) -> Diagnostic {
     let name = in_backticks(name);
     let message = format!("the project's pack {name} is not served: you have one of this name");
     let fix = "remove yours, and add it again with another name (`--as`)";
-    Diagnostic::new(Kind::Clash, message, fix).in_file(lock)
+    Diagnostic::new(Kind::NameCollision, message, fix).in_file(lock)
 }
 
 impl Source for Packs {
@@ -187,7 +187,7 @@ impl Source for Packs {
 
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.served().problems;
-        problems.retain(|problem| problem.kind != Kind::Clash); // only lists name these
+        problems.retain(|problem| problem.kind != Kind::NameCollision); // only lists name these
         problems
     }
 

@@ -81,7 +81,7 @@ impl Postgres {
         let mut tried = self.shared.tried.subscribe();
         _ = self.runtime.block_on(tried.wait_for(|tried| *tried));
         match lock(&self.shared.failure).clone() {
-            Some(error) if error.kind == Kind::Missing => Err(error),
+            Some(error) if error.kind == Kind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
@@ -121,7 +121,7 @@ async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
     match within(STATEMENT, client.batch_execute(TABLES)).await {
         Ok(()) => Ok(true),
-        Err(error) if error.kind == Kind::Clash => {
+        Err(error) if error.kind == Kind::NameCollision => {
             let format = read_format(&client).await.map_err(|_| foreign_tables())?;
             check_format(format)?;
             Ok(false)

@@ -415,7 +415,7 @@ impl ServedPrompts<'_> {
         }
         match found.prompt() {
             Ok(_) => false,
-            Err(diagnostic) => diagnostic.kind == Kind::Differs,
+            Err(diagnostic) => diagnostic.kind == Kind::LockMismatch,
         }
     }
 
@@ -525,7 +525,7 @@ impl Candidate {
         }
         let Ok(target) = fs::canonicalize(path) else {
             let fix = "point it at a folder of the project, or delete it";
-            return Some(Diagnostic::new(Kind::Escapes, BROKEN_LINK, fix).in_file(&**path));
+            return Some(Diagnostic::new(Kind::OutsideFolder, BROKEN_LINK, fix).in_file(&**path));
         };
         if fs::canonicalize(root).is_ok_and(|root| target.starts_with(root)) {
             return None;
@@ -535,7 +535,7 @@ impl Candidate {
             format!("the symlink points outside the project, to {target}, and is not followed");
         let fix =
             "put the prompts into the project, or name their folder in `prompts` of config.toml";
-        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(&**path))
+        Some(Diagnostic::new(Kind::OutsideFolder, message, fix).in_file(&**path))
     }
 }
 

@@ -113,7 +113,7 @@ impl TextGuard for Worktree {
         }
         let message = "you were not shown its text in this worktree, so it is not served";
         let fix = "run `prompt-expander trust` in the worktree to see it";
-        Err(Diagnostic::new(Kind::Differs, message, fix))
+        Err(Diagnostic::new(Kind::LockMismatch, message, fix))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::library::{
 };
 use crate::prompt::{
     Call, Diagnostic, FileSuffix, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
-    Role, join_piped,
+    Role, join_shell_input,
 };
 use api_client::ANSWER_WITHIN;
 pub(crate) use prompt_cache::Team;
@@ -63,7 +63,7 @@ impl TeamLayer {
     /// and then deletes the old one.
     fn rename(&self, write: &WriteRequest<'_>, new_name: &Name) -> Result<Revision, Diagnostic> {
         let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
-        let current = Revision::of(text.as_bytes());
+        let current = Revision::of_contents(text.as_bytes());
         if write.expected != Some(current) {
             _ = self.team.refresh(ANSWER_WITHIN); // so that the next try knows the new text
             return Err(conflict_error(write.name, Some(current)));
@@ -104,7 +104,7 @@ impl TeamLayer {
         let body = json!({
             "command": write.name,
             "file": text,
-            "revision": text.map(|text| Revision::of(text.as_bytes())),
+            "revision": text.map(|text| Revision::of_contents(text.as_bytes())),
             "expected": write.expected,
             "note": write.by.note,
         });
@@ -199,11 +199,15 @@ impl TeamPrompt {
         let command = &self.name;
         let body = match call {
             Call::Text(text) => json!({ "command": command, "input": text }),
-            Call::Piped {
-                words, text: "", ..
+            Call::Shell {
+                words, piped: "", ..
             } => json!({ "command": command, "input": words }),
-            Call::Piped { words, text, at } => {
-                json!({ "command": command, "input": join_piped(words, text, at) })
+            Call::Shell {
+                words,
+                piped,
+                pipe_index,
+            } => {
+                json!({ "command": command, "input": join_shell_input(words, piped, pipe_index) })
             }
             Call::Named {
                 values, input: "", ..
@@ -261,7 +265,7 @@ impl Handle for TeamPrompt {
             return self.file()?.prompt();
         }
         let summary = self.listed.summary.clone();
-        let prompt = Prompt::of_service(
+        let prompt = Prompt::for_service(
             self.name.clone(),
             summary.title,
             summary.description,

@@ -831,7 +831,7 @@ fn an_answer_that_the_client_has_is_not_sent_again_and_one_of_a_file_has_what_it
     }
     let includes = server.send("GET", "/api/prompts/a", &[], "").json()["includes"].clone();
     let text = "B of /api/prompts/a";
-    let revision = prompt_expander::prompt::Revision::of(text.as_bytes());
+    let revision = prompt_expander::prompt::Revision::of_contents(text.as_bytes());
     assert_eq!(
         includes,
         json!([{ "path": "_b.md", "text": text, "revision": revision }])

@@ -69,7 +69,7 @@ pub(crate) fn modern(mut params: Value) -> Value {
 
 /// The `_meta` of a prompt whose file has this text, and that says nothing else of itself.
 pub(crate) fn revision_meta(file: &str) -> Value {
-    json!({"io.github.prompt-expander/revision": prompt_expander::prompt::Revision::of(file.as_bytes())})
+    json!({"io.github.prompt-expander/revision": prompt_expander::prompt::Revision::of_contents(file.as_bytes())})
 }
 
 impl Client {

@@ -75,7 +75,7 @@ fn list_json_is_one_object_with_all_fields() {
 }
 
 fn revision_of(text: &str) -> String {
-    Revision::of(text.as_bytes()).to_string()
+    Revision::of_contents(text.as_bytes()).to_string()
 }
 
 #[test]

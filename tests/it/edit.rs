@@ -354,7 +354,7 @@ fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
     client.initialize(LEGACY);
     let mut update = |params: Value| client.result("prompts/update", params);
     let updated = update(json!({"name": "standup", "description": "New"}));
-    let file = |text: &str| json!(Revision::of(text.as_bytes()));
+    let file = |text: &str| json!(Revision::of_contents(text.as_bytes()));
     let described = STANDUP.replace("Say what is new", "New");
     assert_eq!(
         updated,
@@ -680,7 +680,7 @@ fn a_write_is_announced_in_every_conversation() {
     let session = server.initialize(LEGACY);
     let mut stream = server.stream(&session);
     server.initialized(&session);
-    let expected = Revision::of(b"A");
+    let expected = Revision::of_contents(b"A");
     let params = json!({"name": "update_prompt", "arguments": {"command": "a", "file": "---\ntitle: T\n---\nNew", "expected": expected}});
     let answer = writer.request("tools/call", params);
     assert_eq!(
@@ -931,7 +931,7 @@ fn in_a_folder_that_is_read_only_nothing_changes() {
     let mode = |mode| set_mode(client.prompts(), mode);
     mode(0o555);
     client.initialize(LEGACY);
-    let expected = Revision::of(b"A");
+    let expected = Revision::of_contents(b"A");
     for (tool, arguments) in [
         ("create_prompt", json!({"command": "b", "file": "B"})),
         (

@@ -13,7 +13,7 @@ use std::process::Command;
 const EDIT: [&str; 4] = ["--no-builtin", "--prompts", "prompts", "--edit"];
 
 fn revision(text: &str) -> String {
-    Revision::of(text.as_bytes()).to_string()
+    Revision::of_contents(text.as_bytes()).to_string()
 }
 
 fn run(client: &Client, arguments: &[&str]) -> crate::client::Ran {

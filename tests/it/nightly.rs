@@ -325,7 +325,7 @@ fn write(
         if let Some(now) = &now {
             check_whole(&name, now);
         }
-        let expected = now.as_deref().map(Revision::of);
+        let expected = now.as_deref().map(Revision::of_contents);
         let (tool, arguments) = match (expected, chance.below(10)) {
             (None, _) => (
                 "create_prompt",
@@ -430,7 +430,7 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
         let now = fs::read(prompts.join(format!("{name}.md")))
             .ok()
             .as_deref()
-            .map(Revision::of);
+            .map(Revision::of_contents);
         let tool = if now.is_some() {
             "update_prompt"
         } else {
@@ -523,7 +523,7 @@ fn is_complete(prompts: &Path, name: &str) {
         if file.extension().is_some_and(|end| end == "md") {
             let bytes = fs::read(&file).unwrap();
             check_whole(name, &bytes);
-            texts.insert(Revision::of(&bytes).to_string(), ());
+            texts.insert(Revision::of_contents(&bytes).to_string(), ());
         }
     }
     let mut before: Option<String> = None;
@@ -532,5 +532,9 @@ fn is_complete(prompts: &Path, name: &str) {
         before = (record["operation"] != "delete").then_some(revision);
     }
     let now = fs::read(prompts.join(format!("{name}.md"))).unwrap();
-    assert_eq!(before, Some(Revision::of(&now).to_string()), "{name}");
+    assert_eq!(
+        before,
+        Some(Revision::of_contents(&now).to_string()),
+        "{name}"
+    );
 }

@@ -89,9 +89,9 @@ fn show_prints_json_on_request() {
         .arguments(["--prompts", "prompts"])
         .prompt("a.md", "A\r\n");
     let path = client.path("prompts/a.md").display().to_string();
-    let shown = json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
+    let shown = json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of_contents(b"A\r\n"), "text": "A\r\n"});
     client.words("show a --json").printed(&format!("{shown}\n"));
-    let shown = json!({"name": "research", "layer": "built-in", "revision": Revision::of(built_in("research").as_bytes()), "text": built_in("research")});
+    let shown = json!({"name": "research", "layer": "built-in", "revision": Revision::of_contents(built_in("research").as_bytes()), "text": built_in("research")});
     client
         .words("show research --json")
         .printed(&format!("{shown}\n"));

@@ -383,12 +383,12 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{
-        MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE,
-        MAX_FRONTMATTER, MAX_MESSAGES, MAX_YAML_SIZE,
+        MAX_ARGUMENTS, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_ATTACHMENTS_SIZE, MAX_EXPANSION,
+        MAX_FILE, MAX_FRONTMATTER, MAX_MESSAGES, MAX_YAML_SIZE,
     };
     use prompt_expander::prompt::{
-        MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_STEPS,
-        MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
+        MAX_FILTER_OUTPUT, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_NAME_FOLDERS, MAX_STEPS,
+        MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_VALUES_READ,
     };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_MESSAGE_BYTES;
@@ -409,7 +409,7 @@ fn the_limits_are_those_of_the_program() {
             format!(
                 "{MAX_ATTACHMENTS}, {} each and {} together",
                 mib(MAX_ATTACHMENT),
-                mib(MAX_ATTACHED)
+                mib(MAX_ATTACHMENTS_SIZE)
             ),
         ),
         ("a test file", mib(MAX_FILE)),
@@ -418,8 +418,8 @@ fn the_limits_are_those_of_the_program() {
             format!(
                 "{} steps, {} of texts made by its filters, {} GiB of values that it uses, each counted whenever it is used, {} words and signs in its tags and 100 in each, {MAX_TEMPLATE_NESTING} blocks inside each other (each `elif` counts)",
                 thousands(MAX_STEPS as usize),
-                mib(MAX_FILTERED),
-                MAX_READ >> 30,
+                mib(MAX_FILTER_OUTPUT),
+                MAX_VALUES_READ >> 30,
                 thousands(MAX_TEMPLATE_TOKENS)
             ),
         ),
@@ -432,7 +432,7 @@ fn the_limits_are_those_of_the_program() {
         ),
         (
             "a prompt's name",
-            format!("{MAX_NAME} bytes, {MAX_DEPTH} folders"),
+            format!("{MAX_NAME} bytes, {MAX_NAME_FOLDERS} folders"),
         ),
         (
             "a prompts folder",

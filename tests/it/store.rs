@@ -49,7 +49,7 @@ pub(crate) fn prompt(text: &str) -> String {
 }
 
 fn revision(text: &str) -> String {
-    Revision::of(text.as_bytes()).to_string()
+    Revision::of_contents(text.as_bytes()).to_string()
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {

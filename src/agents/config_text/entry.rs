@@ -42,7 +42,7 @@ impl Entry {
 pub(super) fn syntax_error(text: &str, byte: usize, message: &str) -> Diagnostic {
     let message = message.lines().next().unwrap_or_default();
     let position = Position::in_text(text, byte.min(text.len()), 1);
-    Diagnostic::new(Kind::Invalid, uncapitalized(message), "correct it").at(position)
+    Diagnostic::new(Kind::Invalid, uncapitalized(message), "correct it").with_position(position)
 }
 
 /// Returns a text with its first letter in lower case.
@@ -57,5 +57,5 @@ fn uncapitalized(text: &str) -> String {
 /// Returns the error that the value at the end of these keys is not `wanted`, such as "a list".
 pub(super) fn wrong_kind(keys: &[String], wanted: &str, position: Option<Position>) -> Diagnostic {
     let message = format!("`{}` must be {wanted}, but is not", keys.join("."));
-    Diagnostic::new(Kind::Invalid, message, "correct it").at(position)
+    Diagnostic::new(Kind::Invalid, message, "correct it").with_position(position)
 }

@@ -41,7 +41,7 @@ pub(super) fn set(text: &str, words_of_command: &Value) -> Result<String, Diagno
     if !text.trim().is_empty() && words(text).is_none() {
         let message = "it is another plugin, which stays as it is";
         let fix = "rename it, or use --no-hook";
-        return Err(Diagnostic::new(Kind::Clash, message, fix));
+        return Err(Diagnostic::new(Kind::NameCollision, message, fix));
     }
     Ok(PLUGIN.replace(
         "\nconst command = []",

@@ -272,7 +272,7 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let rule = "─".repeat(columns.saturating_sub(title.width()));
     let mut lines = vec![vec![(FAINT, title + &rule)]];
     let text = prompt.template_text();
-    let template = prompt.template_of(&text);
+    let template = prompt.parse_template(&text);
     let body = template.body();
     let mut wrapped_body = WrappedText::new(columns, rows.saturating_sub(1));
     let mut end_of_last = 0;

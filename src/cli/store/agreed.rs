@@ -63,7 +63,7 @@ impl AgreedTexts {
 }
 
 fn revision(text: Option<&str>) -> Option<Revision> {
-    text.map(|text| Revision::of(text.as_bytes()))
+    text.map(|text| Revision::of_contents(text.as_bytes()))
 }
 
 /// Returns the file for a folder and a store. Its name is a hash, so that it hides the address.
@@ -71,6 +71,6 @@ fn file_of(folder: &Path, store: &Address) -> Option<PathBuf> {
     let state = user_folders::state()?;
     let folder = folder.canonicalize().ok()?;
     let both = format!("{}\n{}", store.without_login(), folder.display());
-    let name = format!("{}.json", Revision::of(both.as_bytes()));
+    let name = format!("{}.json", Revision::of_contents(both.as_bytes()));
     Some(state.join("store").join(name))
 }

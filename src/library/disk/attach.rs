@@ -5,7 +5,8 @@ use super::include::read_neighbor;
 use super::root::Root;
 use crate::library::caller::Prefix;
 use crate::prompt::{
-    Attachment, AttachmentPath, Content, Diagnostic, Kind, MAX_ATTACHED, MAX_ATTACHMENT, Prompt,
+    Attachment, AttachmentPath, Content, Diagnostic, Kind, MAX_ATTACHMENT, MAX_ATTACHMENTS_SIZE,
+    Prompt,
 };
 use crate::wording::too_long;
 use std::collections::HashMap;
@@ -83,13 +84,13 @@ impl AttachmentReader<'_> {
     /// Adds the length of an attachment to the total.
     ///
     /// # Errors
-    /// All attachments together are longer than [`MAX_ATTACHED`].
+    /// All attachments together are longer than [`MAX_ATTACHMENTS_SIZE`].
     fn add_length(&mut self, attachment: &AttachmentPath, length: usize) -> Result<(), Diagnostic> {
         self.total_length += length;
-        if self.total_length <= MAX_ATTACHED {
+        if self.total_length <= MAX_ATTACHMENTS_SIZE {
             return Ok(());
         }
-        let excess = too_long(self.total_length, MAX_ATTACHED);
+        let excess = too_long(self.total_length, MAX_ATTACHMENTS_SIZE);
         Err(attachment.problem(
             &format!("makes all attachments together {excess}"),
             "attach fewer, or write their paths into the prompt for the agent to read",
@@ -115,7 +116,7 @@ fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
         "is a file, but a prompt in a database can only attach addresses",
         "give an https:// address",
     );
-    diagnostic.kind = Kind::Missing;
+    diagnostic.kind = Kind::NotFound;
     diagnostic
 }
 
@@ -125,13 +126,13 @@ fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
 /// two kinds of `error` are kept.
 fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnostic {
     let problem = format!("cannot be attached: {}", error.message);
-    let fix = if error.kind == Kind::Missing {
+    let fix = if error.kind == Kind::NotFound {
         PATH_FIX
     } else {
         &error.fix
     };
     let mut diagnostic = attachment.problem(&problem, fix);
-    if matches!(error.kind, Kind::Missing | Kind::Escapes) {
+    if matches!(error.kind, Kind::NotFound | Kind::OutsideFolder) {
         diagnostic.kind = error.kind.clone();
     }
     diagnostic

@@ -91,12 +91,12 @@ impl Includes<'_> {
     fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if !self.takes_builtin {
             let message = "a prompt of a pack includes only files of the pack";
-            return Err(Diagnostic::new(Kind::Escapes, message, CORRECT_PATH));
+            return Err(Diagnostic::new(Kind::OutsideFolder, message, CORRECT_PATH));
         }
         let Some(text) = builtin_text(name) else {
             let message = "there is no such built-in prompt";
             let fix = "choose one from `prompt-expander list`";
-            return Err(Diagnostic::new(Kind::Missing, message, fix));
+            return Err(Diagnostic::new(Kind::NotFound, message, fix));
         };
         let file = IncludedFile {
             name: path.to_owned(),
@@ -140,7 +140,7 @@ impl Includes<'_> {
     fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         self.trace.record(path);
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
-            if error.kind == Kind::Missing {
+            if error.kind == Kind::NotFound {
                 error.fix = CORRECT_PATH.to_owned();
             }
             error
@@ -250,7 +250,7 @@ fn real_path(root: &Root, path: &Path, prefix: Option<&Prefix>) -> Result<PathBu
 fn outside(root: &Root) -> Diagnostic {
     let folder = quoted(&root.path.display().to_string());
     let fix = format!("copy the file into {folder}");
-    Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
+    Diagnostic::new(Kind::OutsideFolder, "it is outside the prompts folder", fix)
 }
 
 /// Returns the error for a file that does not exist. A caller with a prefix gets the same error for
@@ -260,5 +260,5 @@ fn missing(prefix: Option<&Prefix>) -> Diagnostic {
         Some(prefix) => format!("there is no such file in {}", quoted(&prefix.to_string())),
         None => "there is no such file".to_owned(),
     };
-    Diagnostic::new(Kind::Missing, message, CORRECT_PATH)
+    Diagnostic::new(Kind::NotFound, message, CORRECT_PATH)
 }

@@ -46,7 +46,7 @@ pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a regular file"));
     }
     read(path, limit).map_err(|diagnostic| match diagnostic.kind {
-        Kind::Missing => ErrorKind::NotFound.into(),
+        Kind::NotFound => ErrorKind::NotFound.into(),
         _ => io::Error::other(diagnostic.message),
     })
 }
@@ -86,11 +86,11 @@ fn metadata_of(file: &File, path: &Path) -> Result<Metadata, Diagnostic> {
 /// the reason: a broken symlink, a missing file, or missing permissions.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     if is_broken_link(error) && path.is_symlink() {
-        return Diagnostic::new(Kind::Missing, BROKEN_LINK, BROKEN_LINK_FIX);
+        return Diagnostic::new(Kind::NotFound, BROKEN_LINK, BROKEN_LINK_FIX);
     }
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Diagnostic::new(
-            Kind::Missing,
+            Kind::NotFound,
             "there is no such file",
             "correct the path, or create it",
         ),

@@ -166,7 +166,7 @@ impl Files {
     fn read_from_memory(&self, rows: &MemoryFiles, path: &Path) -> Result<Vec<u8>, Diagnostic> {
         match rows.get(&self.root.relative_path(path)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
-            None => Err(Diagnostic::new(Kind::Missing, "there is no such file", "")),
+            None => Err(Diagnostic::new(Kind::NotFound, "there is no such file", "")),
         }
     }
 
@@ -364,7 +364,7 @@ impl Handle for FileHandle {
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let mut messages = bound.prompt.fill_in(&bound.binding, join)?;
+        let mut messages = bound.prompt.expand_bound(&bound.binding, join)?;
         for attachment in self.attachments(bound.prompt) {
             let attachment = attachment.map_err(|diagnostic| self.with_path(diagnostic))?;
             messages.attachments.push(attachment);
@@ -379,7 +379,7 @@ impl Handle for FileHandle {
     fn check(&self) -> Vec<Diagnostic> {
         let prompt = match self.prompt() {
             Ok(prompt) => prompt,
-            Err(diagnostic) => return diagnostic.apart(),
+            Err(diagnostic) => return diagnostic.flatten(),
         };
         let mut problems = prompt.warnings();
         problems.extend(self.attachments(&prompt).filter_map(Result::err));

@@ -91,7 +91,7 @@ impl Reach {
                 "the symlink points to {}, a file of the system, and is not followed",
                 full_path(target)
             );
-            return Err(Diagnostic::new(Kind::Escapes, message, "delete it"));
+            return Err(Diagnostic::new(Kind::OutsideFolder, message, "delete it"));
         }
         if let Ok(real_folder) = fs::canonicalize(folder)
             && real_folder.starts_with(repository)
@@ -112,13 +112,13 @@ fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic 
         let message =
             format!("the symlink points outside {folder}, to {target}, and is not followed");
         let fix = "delete it, or replace it with a copy";
-        return Diagnostic::new(Kind::Escapes, message, fix);
+        return Diagnostic::new(Kind::OutsideFolder, message, fix);
     }
     let message = format!(
         "the symlink points outside the project's prompts, to {target}, and is not followed"
     );
     let fix = "delete it, replace it with a copy, or name the folder that it points to in `prompts` of config.toml";
-    Diagnostic::new(Kind::Escapes, message, fix)
+    Diagnostic::new(Kind::OutsideFolder, message, fix)
 }
 
 /// Returns the part of a path that is below a folder, `/`-separated: `git/x.md`. Returns the whole

@@ -216,13 +216,13 @@ impl Root {
         }
         let problem = if is_missing {
             Diagnostic::new(
-                Kind::Missing,
+                Kind::NotFound,
                 "the prompts folder does not exist",
                 "create it; it is served as soon as it exists",
             )
         } else {
             Diagnostic::new(
-                Kind::Missing,
+                Kind::NotFound,
                 format!("the prompts folder cannot be read: {error}"),
                 "correct the path, or its permissions",
             )
@@ -516,7 +516,7 @@ impl Root {
     pub(crate) fn prompt_at(&self, path: &Path) -> Result<NamedFile, Diagnostic> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             let message = "there is no such file";
-            return Err(Diagnostic::new(Kind::Missing, message, "correct the path").in_file(path));
+            return Err(Diagnostic::new(Kind::NotFound, message, "correct the path").in_file(path));
         }
         self.name_of(path)
             .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))

@@ -7,7 +7,7 @@ use super::prompt_file::Files;
 use super::root::{FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
 use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
-use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
+use crate::prompt::{Diagnostic, Kind, MAX_NAME_FOLDERS, Name};
 use crate::wording::full_path;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -294,11 +294,11 @@ impl<'f> Scan<'f> {
     /// Returns whether a folder is to be read. It is not if the format of the prompts has no
     /// subfolders, or if the folder is too deep, which is reported.
     fn may_enter(&mut self, folder: &Path, depth: usize) -> bool {
-        if depth > MAX_DEPTH {
-            let limit = format!("more than {MAX_DEPTH} folders inside each other");
+        if depth > MAX_NAME_FOLDERS {
+            let limit = format!("more than {MAX_NAME_FOLDERS} folders inside each other");
             self.report_skipped(folder, &limit, "move its prompts up");
         }
-        self.files.root.format.is_recursive && depth <= MAX_DEPTH
+        self.files.root.format.is_recursive && depth <= MAX_NAME_FOLDERS
     }
 
     /// Adds the files that make a folder itself a prompt, such as its `SKILL.md`, and returns
@@ -345,7 +345,12 @@ impl<'f> Scan<'f> {
                 }
                 let first = full_path(&entry.get().path);
                 let message = format!("{first} has the same name, and comes first");
-                self.report(&file.path, Kind::Clash, message, "rename one of the two");
+                self.report(
+                    &file.path,
+                    Kind::NameCollision,
+                    message,
+                    "rename one of the two",
+                );
             }
         }
     }

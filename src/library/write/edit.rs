@@ -227,7 +227,7 @@ impl Editor<'_> {
         let file = found.text()?;
         Ok(CurrentPrompt {
             name: found.name.clone(),
-            revision: Revision::of(file.as_bytes()),
+            revision: Revision::of_contents(file.as_bytes()),
             file,
             layer: found.layer,
         })
@@ -277,7 +277,7 @@ impl Editor<'_> {
                 "the history of {} has no version {revision}",
                 in_backticks(&name)
             );
-            Diagnostic::new(Kind::NoVersion, message, "choose one from its history")
+            Diagnostic::new(Kind::NoSuchVersion, message, "choose one from its history")
         })
     }
 
@@ -308,7 +308,7 @@ impl Editor<'_> {
             in_backticks(&name)
         );
         let fix = "look for the text in git or in a backup";
-        Err(Diagnostic::new(Kind::NoVersion, message, fix))
+        Err(Diagnostic::new(Kind::NoSuchVersion, message, fix))
     }
 
     /// Adds the current text of a prompt to its history, unless it is there already. Call this
@@ -318,7 +318,7 @@ impl Editor<'_> {
     /// It cannot be read, or the history cannot be written.
     pub fn record_current_text(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
-        let revision = Revision::of(text.as_bytes());
+        let revision = Revision::of_contents(text.as_bytes());
         // A store that is given the same text again only adds it to the history.
         let action = WriteAction::SetText(&text);
         self.write(&found.name, Some(revision), action, &Authorship::default())?;
@@ -561,7 +561,7 @@ impl Editor<'_> {
 fn name_is_taken(name: &Name) -> Diagnostic {
     let message = format!("there is already a prompt named {}", in_backticks(name));
     let fix = "choose another name, or read that prompt and update it";
-    Diagnostic::new(Kind::Exists, message, fix)
+    Diagnostic::new(Kind::AlreadyExists, message, fix)
 }
 
 /// Returns the error for a prompt that was deleted after the caller had read it.

@@ -59,7 +59,7 @@ impl FileStore {
         let bytes = self.files.read(&file.path, file.is_linked)?;
         Ok(Some(StoredFile {
             path: file.path,
-            revision: Revision::of(&bytes),
+            revision: Revision::of_contents(&bytes),
             bytes,
         }))
     }
@@ -95,7 +95,7 @@ impl FileStore {
         state: &PromptState,
         text: &str,
     ) -> Result<Option<Revision>, Diagnostic> {
-        let revision = Revision::of(text.as_bytes());
+        let revision = Revision::of_contents(text.as_bytes());
         let Some(file) = &state.file else {
             return Ok(None);
         };
@@ -133,7 +133,7 @@ impl FileStore {
             return Err(conflict_error(name, current));
         }
         let revision = match request.action.text() {
-            Some(text) => Revision::of(text.as_bytes()),
+            Some(text) => Revision::of_contents(text.as_bytes()),
             None => current.ok_or_else(|| conflict_error(name, None))?,
         };
         let path = self.path_of(request, &state)?;
@@ -212,7 +212,7 @@ impl FileStore {
             "the file is a symlink to {target}, where you cannot write; nothing is written"
         );
         let fix = "write another prompt";
-        Err(Diagnostic::new(Kind::Escapes, message, fix))
+        Err(Diagnostic::new(Kind::OutsideFolder, message, fix))
     }
 
     /// Returns the metadata of the version to restore, so that the new file becomes as private as
@@ -498,7 +498,7 @@ pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
         "{} already exists, and is not changed",
         path_in_backticks(path)
     );
-    Diagnostic::new(Kind::Exists, message, "choose another name")
+    Diagnostic::new(Kind::AlreadyExists, message, "choose another name")
 }
 
 /// Returns the error for a prompt that has changed since the caller read it. `current` is the
@@ -580,7 +580,7 @@ mod tests {
         let store = store(path.parent().unwrap());
         let request = WriteRequest {
             name: &name,
-            expected: original.map(|text| Revision::of(text.as_bytes())),
+            expected: original.map(|text| Revision::of_contents(text.as_bytes())),
             action: WriteAction::SetText("New."),
             by: &Authorship::default(),
             caller: &Caller::local(),

@@ -231,13 +231,13 @@ impl History {
         };
         let path = self.folder_of(name)?.join(version.file(TEXT));
         let text = read_regular(&path, MAX_FILE).map_err(|error| file_error(&path, &error))?;
-        if Revision::of(&text) != revision {
+        if Revision::of_contents(&text) != revision {
             let message = format!(
                 "the text of version {revision} of {} was changed in the history",
                 in_backticks(name)
             );
             let fix = "choose another version";
-            return Err(Diagnostic::new(Kind::NoVersion, message, fix));
+            return Err(Diagnostic::new(Kind::NoSuchVersion, message, fix));
         }
         Ok(Some(text))
     }

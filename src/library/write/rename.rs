@@ -112,7 +112,7 @@ impl FileStore {
     fn file_to_rename(&self, from: &Name) -> Result<PromptFile, Diagnostic> {
         let Some(file) = self.files.root.resolve(from, &mut Trace::default()) else {
             let message = format!("{} was deleted", in_backticks(from));
-            return Err(Diagnostic::new(Kind::Missing, message, ""));
+            return Err(Diagnostic::new(Kind::NotFound, message, ""));
         };
         if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
             let message = format!(

@@ -7,21 +7,21 @@
 use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
+use crate::prompt::foreign_syntax::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{
-    ARGUMENTS, Escape, Mark, MessageTemplate, Names, PlaceholderSyntax, THREE_BRACES, TWO_ANGLES,
-    TWO_BRACES,
+    ARGUMENTS, ArgumentNames, Escape, MessageTemplate, PlaceholderForm, PlaceholderSyntax,
+    THREE_BRACES, TWO_ANGLES, TWO_BRACES,
 };
 
 const CLAUDE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[
+    forms: &[
         TWO_ANGLES,
         THREE_BRACES,
         TWO_BRACES,
-        Mark {
-            names: Names::Declared,
+        PlaceholderForm {
+            arguments: ArgumentNames::Exact,
             ..ARGUMENTS
         },
     ],
@@ -30,7 +30,7 @@ const CLAUDE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
 };
 
 const OPENCODE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS],
+    forms: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS],
     fallback: None,
     ..PlaceholderSyntax::OWN
 };
@@ -70,8 +70,8 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
 /// gets one word of the text, as in that program.
 fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
-    prompt.has_words = prompt.messages.iter().any(has_dollar_placeholder);
-    prompt.marks = &CLAUDE_CODE;
+    prompt.one_word_per_argument = prompt.messages.iter().any(has_dollar_placeholder);
+    prompt.foreign_syntax = &CLAUDE_CODE;
     Ok(prompt)
 }
 
@@ -79,7 +79,7 @@ fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
     message
         .placeholders()
-        .any(|placeholder| message.written(placeholder).starts_with('$'))
+        .any(|placeholder| message.source_text(placeholder).starts_with('$'))
 }
 
 /// Reads a skill. Other programs read skills, too, and repair nothing, so all warnings stay.
@@ -100,7 +100,7 @@ pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
             "write its instructions below the frontmatter",
         ));
     }
-    prompt.names_its_folder = true;
+    prompt.has_base_directory_line = true;
     Ok(prompt)
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
 pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
-    prompt.marks = &OPENCODE;
+    prompt.foreign_syntax = &OPENCODE;
     Ok(prompt)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt =
         markdown::read(Dialect::Cursor, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
-    prompt.marks = &CURSOR;
+    prompt.foreign_syntax = &CURSOR;
     Ok(prompt)
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 pub(crate) fn workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt =
         markdown::read(Dialect::Other, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
-    prompt.marks = &NONE;
+    prompt.foreign_syntax = &NONE;
     Ok(prompt)
 }
 
@@ -287,10 +287,10 @@ mod tests {
         let words = ["12".to_owned(), "now".to_owned()];
         assert_eq!(
             prompt
-                .bind(Call::Piped {
+                .bind(Call::Shell {
                     words: &words,
-                    text: "",
-                    at: 0
+                    piped: "",
+                    pipe_index: 0
                 })
                 .warnings,
             [want]
@@ -303,28 +303,28 @@ mod tests {
         let words = ["x y".to_owned(), "z".to_owned(), "w".to_owned()];
         let expanded = |call| prompt.expand(call).unwrap().into_text();
         assert_eq!(
-            expanded(Call::Piped {
+            expanded(Call::Shell {
                 words: &words,
-                text: "",
-                at: 0
+                piped: "",
+                pipe_index: 0
             }),
             "[x y][z] x y z w"
         );
         assert_eq!(
-            expanded(Call::Piped {
+            expanded(Call::Shell {
                 words: &words[..1],
-                text: "p\n",
-                at: 1
+                piped: "p\n",
+                pipe_index: 1
             }),
             "[x y][p\n] x y\n\np\n"
         );
         let [first, piped] = ["[$a][$b]", "$a"]
             .map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));
         let error = first
-            .bind(Call::Piped {
+            .bind(Call::Shell {
                 words: &words[..2],
-                text: "p",
-                at: 2,
+                piped: "p",
+                pipe_index: 2,
             })
             .error
             .unwrap()
@@ -336,10 +336,10 @@ mod tests {
         let text = "piped, in several words";
         assert_eq!(
             piped
-                .expand(Call::Piped {
+                .expand(Call::Shell {
                     words: &[],
-                    text,
-                    at: 0
+                    piped: text,
+                    pipe_index: 0
                 })
                 .unwrap()
                 .into_text(),

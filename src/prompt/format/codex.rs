@@ -9,30 +9,32 @@
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::marks;
+use crate::prompt::foreign_syntax;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, PlaceholderSyntax};
+use crate::prompt::template::{
+    ARGUMENTS, ArgumentNames, Escape, PlaceholderForm, PlaceholderSyntax,
+};
 
-const WHOLE_TEXT_OR_NAME: Mark = Mark {
-    names: Names::Declared,
+const WHOLE_TEXT_OR_NAME: PlaceholderForm = PlaceholderForm {
+    arguments: ArgumentNames::Exact,
     ..ARGUMENTS
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[WHOLE_TEXT_OR_NAME],
+    forms: &[WHOLE_TEXT_OR_NAME],
     fallback: None,
     ..PlaceholderSyntax::OWN
 };
 
-const PI_WHOLE_TEXT: Mark = Mark {
+const PI_WHOLE_TEXT: PlaceholderForm = PlaceholderForm {
     open: "$@",
-    input: Some(""),
+    input_name: Some(""),
     ..ARGUMENTS
 };
 
 const PI_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[PI_WHOLE_TEXT, WHOLE_TEXT_OR_NAME],
+    forms: &[PI_WHOLE_TEXT, WHOLE_TEXT_OR_NAME],
     fallback: None,
     escape: Escape::None,
 };
@@ -52,8 +54,8 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         declare_words(&mut source, &SYNTAX)?;
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
-    prompt.has_words = !has_names;
-    prompt.marks = &marks::NONE;
+    prompt.one_word_per_argument = !has_names;
+    prompt.foreign_syntax = &foreign_syntax::NONE;
     Ok(prompt)
 }
 
@@ -67,8 +69,8 @@ pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.frontmatter.arguments.clear(); // pi has no such key.
     declare_words(&mut source, &PI_SYNTAX)?;
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
-    prompt.has_words = true;
-    prompt.marks = &marks::NONE;
+    prompt.one_word_per_argument = true;
+    prompt.foreign_syntax = &foreign_syntax::NONE;
     Ok(prompt)
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// `USER=<name> [ID]`. A name has no lower-case letters.
 fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
     let Some(hint) = frontmatter
-        .other_keys
+        .ignored_keys
         .iter()
         .find(|other| matches!(other.key.as_str(), "argument-hint" | "argument_hint"))
     else {

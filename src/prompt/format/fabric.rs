@@ -8,15 +8,17 @@
 use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::marks::NONE;
-use crate::prompt::model::{Append, Argument, Prompt};
+use crate::prompt::foreign_syntax::NONE;
+use crate::prompt::model::{AppendInput, Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::Code;
-use crate::prompt::template::{Escape, Mark, Names, PlaceholderSyntax, TWO_BRACES};
+use crate::prompt::template::{
+    ArgumentNames, Escape, PlaceholderForm, PlaceholderSyntax, TWO_BRACES,
+};
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[Mark {
-        names: Names::Declared,
+    forms: &[PlaceholderForm {
+        arguments: ArgumentNames::Exact,
         ..TWO_BRACES
     }],
     fallback: None,
@@ -32,8 +34,8 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let variables = variables_in(&source.body);
     source.declare_used(&SYNTAX, variables)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);
-    prompt.append = Append::Line;
-    prompt.marks = &NONE;
+    prompt.append_input = AppendInput::Line;
+    prompt.foreign_syntax = &NONE;
     Ok(prompt)
 }
 

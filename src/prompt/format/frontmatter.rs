@@ -9,7 +9,7 @@ use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_YAML_SIZE};
-use crate::prompt::model::{Argument, Metadata, OtherKey};
+use crate::prompt::model::{Argument, IgnoredKey, Metadata};
 use crate::prompt::similar::edit_distance;
 use crate::wording::{or_list, quoted};
 use std::collections::BTreeSet;
@@ -22,8 +22,8 @@ pub(crate) struct Frontmatter {
     pub(crate) arguments: Vec<Argument>,
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: Metadata,
-    pub(crate) other_keys: Vec<OtherKey>,
-    pub(crate) has_words: bool,
+    pub(crate) ignored_keys: Vec<IgnoredKey>,
+    pub(crate) one_word_per_argument: bool,
     /// Whether it says `mention: false`.
     pub(crate) forbids_mentions: bool,
     pub(crate) attachments: Vec<AttachmentPath>,
@@ -124,10 +124,10 @@ pub(crate) fn read(
             Vec::new()
         },
         has_messages: is_own && map.is_true("messages"),
-        has_words: is_own && map.is_true("words"),
+        one_word_per_argument: is_own && map.is_true("words"),
         forbids_mentions: map.position("mention").is_some() && !map.is_true("mention"),
         // These are the keys that nothing above has taken.
-        other_keys: map.into_other_keys(),
+        ignored_keys: map.into_other_keys(),
     }))
 }
 
@@ -469,14 +469,14 @@ impl MapReader<'_> {
     }
 
     /// Returns the keys that this program does not know, in the order of the file.
-    fn into_other_keys(mut self) -> Vec<OtherKey> {
+    fn into_other_keys(mut self) -> Vec<IgnoredKey> {
         // Some known keys remain in the fields: the first of two equal keys, and a key such as
         // `include` in a file of another program, which ignores it.
         self.fields.retain(|field| !is_known(field));
         self.fields.sort_by_key(|field| field.position);
         self.fields
             .into_iter()
-            .map(|field| OtherKey {
+            .map(|field| IgnoredKey {
                 value: yaml::in_one_line(&field.node),
                 key: field.key,
                 position: field.position,

@@ -4,23 +4,25 @@
 use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
 use super::yaml;
-use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
+use crate::prompt::diagnostic::{Diagnostic, Kind, Position, PositionCursor};
 use crate::prompt::file_text::truncate_at_boundary;
-use crate::prompt::marks::GEMINI;
-use crate::prompt::model::{OtherKey, Prompt};
+use crate::prompt::foreign_syntax::GEMINI;
+use crate::prompt::model::{IgnoredKey, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{BodyPosition, Escape, Mark, Names, PlaceholderSyntax};
+use crate::prompt::template::{
+    ArgumentNames, BodyPosition, Escape, PlaceholderForm, PlaceholderSyntax,
+};
 use toml_edit::{Document, Item, TomlError};
 
-const ARGS: Mark = Mark {
+const ARGS: PlaceholderForm = PlaceholderForm {
     open: "{{",
     close: "}}",
-    input: Some("args"),
-    names: Names::None,
+    input_name: Some("args"),
+    arguments: ArgumentNames::None,
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[ARGS],
+    forms: &[ARGS],
     fallback: None,
     escape: Escape::None,
 };
@@ -50,7 +52,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.place = BodyPosition::in_value(text, start, &source.body);
     add_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
-    prompt.marks = &GEMINI;
+    prompt.foreign_syntax = &GEMINI;
     Ok(prompt)
 }
 
@@ -82,15 +84,15 @@ fn add_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: 
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
     items.retain(|(key, _)| *key != "prompt");
     items.sort_by_key(|(_, item)| start_of(item, text));
-    let mut positions = Positions::from(text, Position::START);
+    let mut positions = PositionCursor::starting_at(text, Position::START);
     for (key, item) in items {
-        let position = positions.at(start_of(item, text));
+        let position = positions.advance_to(start_of(item, text));
         if key != "description" {
             let value = match item.as_str() {
                 Some(value) => value.to_owned(),
                 None => item.to_string().trim().to_owned(),
             };
-            source.frontmatter.other_keys.push(OtherKey {
+            source.frontmatter.ignored_keys.push(IgnoredKey {
                 key: key.to_owned(),
                 position,
                 value: yaml::in_double_quotes(&value),

@@ -7,7 +7,7 @@ use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
-use crate::prompt::include::{self, IncludeReader, IncludedPart, Origins};
+use crate::prompt::include::{self, IncludeReader, IncludedPart, LineOrigins};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
@@ -26,7 +26,7 @@ use std::ops::Range;
 /// many.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let source = read(Dialect::Own, text)?;
-    source.into_own_prompt(name, Origins::default())
+    source.into_own_prompt(name, LineOrigins::default())
 }
 
 /// Reads a file of this program's own format with the files that it includes.
@@ -39,7 +39,7 @@ pub(super) fn parse_with_includes(
     reader: &mut dyn IncludeReader,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
-    let mut origins = Origins::default();
+    let mut origins = LineOrigins::default();
     if source.frontmatter.has_includes {
         (source.body, origins) = include::assemble(&source.take_part(), reader, read_part)?;
     }
@@ -54,7 +54,7 @@ pub(super) fn parse_with_includes(
 fn parse_jinja(
     messages: &mut [MessageTemplate],
     names: &[&str],
-    origins: &Origins,
+    origins: &LineOrigins,
 ) -> Result<(), Diagnostic> {
     let mut errors = Vec::new();
     for message in messages {
@@ -62,8 +62,8 @@ fn parse_jinja(
             continue;
         };
         for mistake in mistakes {
-            let position = message.positions().at(mistake.at);
-            errors.push(origins.locate(mistake.diagnostic.at(position)));
+            let position = message.position_cursor().advance_to(mistake.at);
+            errors.push(origins.locate(mistake.diagnostic.with_position(position)));
         }
     }
     Diagnostic::first_of(errors)
@@ -180,7 +180,7 @@ impl MarkdownSource {
 
     /// Moves the body out, as a part that can be included in a prompt.
     fn take_part(&mut self) -> IncludedPart {
-        let first_line = self.place.positions(&self.body).at(0).line;
+        let first_line = self.place.position_cursor(&self.body).advance_to(0).line;
         IncludedPart {
             body: std::mem::take(&mut self.body),
             first_line,
@@ -233,18 +233,26 @@ impl MarkdownSource {
     ///
     /// # Errors
     /// Fails if there would be more than [`MAX_MESSAGES`].
-    fn take_messages(&mut self, origins: &Origins) -> Result<Vec<MessageTemplate>, Diagnostic> {
+    fn take_messages(&mut self, origins: &LineOrigins) -> Result<Vec<MessageTemplate>, Diagnostic> {
         let body = std::mem::take(&mut self.body);
         let mut markers = markers(&body);
-        let mut positions = self.place.positions(&body);
+        let mut positions = self.place.position_cursor(&body);
         // A line of an included file is text, even if it looks like a marker.
-        markers.retain(|marker| origins.of(positions.at(marker.line.start)).file.is_none());
+        markers.retain(|marker| {
+            origins
+                .line_origin(positions.advance_to(marker.line.start))
+                .file
+                .is_none()
+        });
         if self.frontmatter.has_messages {
             return divide(&body, markers, self.place);
         }
         if let Some(marker) = markers.iter().find(|marker| !marker.is_escaped) {
             let line = quoted(body[marker.line.clone()].trim());
-            let position = self.place.positions(&body).at(marker.line.start);
+            let position = self
+                .place
+                .position_cursor(&body)
+                .advance_to(marker.line.start);
             self.warnings.push(Diagnostic::warning(
                 Some(position),
                 format!("{line} is text, because the frontmatter has no `messages: true`"),
@@ -256,7 +264,7 @@ impl MarkdownSource {
 
     /// Returns the prompt of a file in the format of this program. `origins` says which files the
     /// lines of its body come from.
-    fn into_own_prompt(mut self, name: &Name, origins: Origins) -> Result<Prompt, Diagnostic> {
+    fn into_own_prompt(mut self, name: &Name, origins: LineOrigins) -> Result<Prompt, Diagnostic> {
         let mut messages = self
             .take_messages(&origins)
             .map_err(|error| origins.locate(error))?;
@@ -264,7 +272,7 @@ impl MarkdownSource {
         if self.frontmatter.jinja.is_some() {
             parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
         } else {
-            MessageTemplate::find_placeholders(&PlaceholderSyntax::OWN, &mut messages, names);
+            MessageTemplate::parse_placeholders(&PlaceholderSyntax::OWN, &mut messages, names);
         }
         let mut prompt = self.into_prompt_with(messages, name, &PlaceholderSyntax::OWN);
         prompt.origins = origins;
@@ -275,7 +283,7 @@ impl MarkdownSource {
     pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         let body = std::mem::take(&mut self.body);
         let mut messages = [MessageTemplate::new(Role::User, body, self.place)];
-        MessageTemplate::find_placeholders(
+        MessageTemplate::parse_placeholders(
             syntax,
             &mut messages,
             self.frontmatter.argument_names(),
@@ -300,8 +308,8 @@ impl MarkdownSource {
             metadata: frontmatter.metadata,
             messages,
             attachments: frontmatter.attachments,
-            other_keys: frontmatter.other_keys,
-            has_words: frontmatter.has_words,
+            ignored_keys: frontmatter.ignored_keys,
+            one_word_per_argument: frontmatter.one_word_per_argument,
             forbids_mentions: frontmatter.forbids_mentions,
             lenient_warnings: self.warnings,
             ..Prompt::new(name.clone(), syntax)
@@ -335,7 +343,7 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
     if prompt.is_jinja() && heading.contains("{{") {
         return true;
     }
-    let template = prompt.template_of(heading);
+    let template = prompt.parse_template(heading);
     template.placeholders().next().is_some()
 }
 
@@ -352,9 +360,9 @@ fn divide(
     markers: Vec<Marker>,
     place: BodyPosition,
 ) -> Result<Vec<MessageTemplate>, Diagnostic> {
-    let mut positions = place.positions(body);
+    let mut positions = place.position_cursor(body);
     let mut messages = Vec::new();
-    let mut open = OpenMessage::new(Role::User, positions.at(0).line);
+    let mut open = OpenMessage::new(Role::User, positions.advance_to(0).line);
     let mut text_start = 0; // what precedes this byte is in the messages
     for marker in markers {
         if marker.is_escaped {
@@ -365,7 +373,7 @@ fn divide(
         }
         open.text += &body[text_start..marker.line.start];
         messages.extend(open.finish());
-        let position = positions.at(marker.line.start);
+        let position = positions.advance_to(marker.line.start);
         if messages.len() >= MAX_MESSAGES {
             return Err(Diagnostic::error(
                 Some(position),

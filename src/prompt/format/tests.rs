@@ -703,10 +703,10 @@ fn the_whole_text_follows_a_body_without_placeholders_and_an_empty_body_is_the_t
                     "{arguments}"
                 );
                 assert_eq!(
-                    prompt.expand(Call::Piped {
+                    prompt.expand(Call::Shell {
                         words: &words,
-                        text: "",
-                        at: 0
+                        piped: "",
+                        pipe_index: 0
                     }),
                     prompt.expand(Call::Text(text)),
                     "{arguments}"

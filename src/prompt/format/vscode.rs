@@ -5,24 +5,25 @@
 use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::marks::VS_CODE;
+use crate::prompt::foreign_syntax::VS_CODE;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{
-    HINTS, Mark, Names, PlaceholderSyntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
+    ArgumentNames, HINT_SEPARATORS, PlaceholderForm, PlaceholderSyntax, THREE_BRACES, TWO_ANGLES,
+    TWO_BRACES,
 };
 
 const OPEN: &str = "${input:";
 
-const INPUT: Mark = Mark {
+const INPUT: PlaceholderForm = PlaceholderForm {
     open: OPEN,
     close: "}",
-    input: None,
-    names: Names::WithHint,
+    input_name: None,
+    arguments: ArgumentNames::WithHint,
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, INPUT],
+    forms: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, INPUT],
     ..PlaceholderSyntax::OWN
 };
 
@@ -36,7 +37,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let arguments = arguments_in(&source.body);
     source.declare_used(&SYNTAX, arguments)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);
-    prompt.marks = &VS_CODE;
+    prompt.foreign_syntax = &VS_CODE;
     Ok(prompt)
 }
 
@@ -60,7 +61,7 @@ fn arguments_in(body: &str) -> Vec<Argument> {
 /// The hint is its description. Without a default, the placeholder itself, such as
 /// `${input:name:hint}`, is the default, so that it stays in the text.
 fn argument(input: &str) -> Argument {
-    let name_end = input.find(HINTS).unwrap_or(input.len());
+    let name_end = input.find(HINT_SEPARATORS).unwrap_or(input.len());
     let (name, after_name) = input.split_at(name_end);
     let default = match text_after(after_name, '|') {
         Some(default) => default,

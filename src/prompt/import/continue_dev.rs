@@ -6,16 +6,16 @@
 //! engine Handlebars.
 
 use crate::prompt::diagnostic::Diagnostic;
+use crate::prompt::foreign_syntax::CONTINUE;
 use crate::prompt::format::frontmatter::{self, Dialect};
 use crate::prompt::format::markdown::{self, MarkdownSource};
-use crate::prompt::marks::CONTINUE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{BodyPosition, PlaceholderSyntax, THREE_BRACES, TWO_BRACES};
 use crate::wording::quoted;
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[TWO_BRACES, THREE_BRACES],
+    forms: &[TWO_BRACES, THREE_BRACES],
     fallback: None,
     ..PlaceholderSyntax::OWN
 };
@@ -48,7 +48,7 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
     refuse_handlebars(&source)?;
     move_system_to_front(&mut source);
     let mut prompt = source.into_prompt(name, &SYNTAX);
-    prompt.marks = &CONTINUE;
+    prompt.foreign_syntax = &CONTINUE;
     Ok(prompt)
 }
 
@@ -105,7 +105,7 @@ fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
         None => from_tag,
     };
     Err(Diagnostic::error(
-        Some(source.place.positions(&source.body).at(start)),
+        Some(source.place.position_cursor(&source.body).advance_to(start)),
         format!(
             "{} needs the template engine Handlebars, which is not built in",
             quoted(tag)

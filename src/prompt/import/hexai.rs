@@ -4,23 +4,24 @@
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
 use crate::prompt::message::Role;
-use crate::prompt::model::{Argument, OtherKey, Prompt};
+use crate::prompt::model::{Argument, IgnoredKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{
-    BodyPosition, Escape, Mark, MessageTemplate, Names, PlaceholderSyntax, TWO_BRACES,
+    ArgumentNames, BodyPosition, Escape, MessageTemplate, PlaceholderForm, PlaceholderSyntax,
+    TWO_BRACES,
 };
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-const BRACES: Mark = Mark {
-    names: Names::Declared,
-    input: None,
+const BRACES: PlaceholderForm = PlaceholderForm {
+    arguments: ArgumentNames::Exact,
+    input_name: None,
     ..TWO_BRACES
 };
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[BRACES],
+    forms: &[BRACES],
     fallback: None,
     escape: Escape::None,
 };
@@ -91,7 +92,7 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
     })?;
     let arguments = declared_arguments(line.arguments.unwrap_or_default());
     let mut messages = message_templates(line.messages, number)?;
-    MessageTemplate::find_placeholders(
+    MessageTemplate::parse_placeholders(
         &SYNTAX,
         &mut messages,
         arguments.iter().map(|argument| argument.name.as_str()),
@@ -102,7 +103,7 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
         arguments,
         tags: line.tags.unwrap_or_default(),
         messages,
-        other_keys: other_keys(line.other, number),
+        ignored_keys: ignored_keys(line.other, number),
         ..Prompt::new(name, &SYNTAX)
     })
 }
@@ -176,16 +177,16 @@ fn trimmed(text: Option<String>) -> Option<String> {
 }
 
 /// Returns the keys without a meaning here, at the line with this number.
-fn other_keys(values: BTreeMap<String, Value>, number: usize) -> Vec<OtherKey> {
-    let mut other_keys = Vec::new();
+fn ignored_keys(values: BTreeMap<String, Value>, number: usize) -> Vec<IgnoredKey> {
+    let mut ignored_keys = Vec::new();
     for (key, value) in values {
-        other_keys.push(OtherKey {
+        ignored_keys.push(IgnoredKey {
             key,
             position: Position::at_line(number),
             value: value.to_string(), // JSON is YAML, too.
         });
     }
-    other_keys
+    ignored_keys
 }
 
 #[cfg(test)]

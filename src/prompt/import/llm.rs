@@ -7,26 +7,28 @@ use crate::prompt::format::frontmatter::Frontmatter;
 use crate::prompt::format::markdown::MarkdownSource;
 use crate::prompt::format::yaml::{self, Field, Value, YamlError};
 use crate::prompt::limits::MAX_FILE;
-use crate::prompt::model::{Argument, OtherKey, Prompt};
+use crate::prompt::model::{Argument, IgnoredKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
-use crate::prompt::template::{BodyPosition, Escape, Mark, Names, PlaceholderSyntax};
+use crate::prompt::template::{
+    ArgumentNames, BodyPosition, Escape, PlaceholderForm, PlaceholderSyntax,
+};
 use crate::wording::quoted;
 use std::collections::HashMap;
 
-const BRACED: Mark = Mark {
+const BRACED: PlaceholderForm = PlaceholderForm {
     open: "${",
     close: "}",
-    input: Some(INPUT),
-    names: Names::Declared,
+    input_name: Some(INPUT),
+    arguments: ArgumentNames::Exact,
 };
-const BARE: Mark = Mark {
+const BARE: PlaceholderForm = PlaceholderForm {
     open: "$",
     close: "",
     ..BRACED
 };
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    marks: &[BRACED, BARE],
+    forms: &[BRACED, BARE],
     fallback: None,
     escape: Escape::Dollar,
 };
@@ -144,7 +146,7 @@ impl TemplateKeys {
                 "nothing is read or run; tell the agent in the text what to do",
             ));
         }
-        self.frontmatter.other_keys.push(OtherKey {
+        self.frontmatter.ignored_keys.push(IgnoredKey {
             value: yaml::in_one_line(&field.node),
             key: field.key,
             position: field.position,

@@ -1,6 +1,6 @@
 //! The filters of templates, and how many bytes they may make.
 
-use crate::prompt::limits::{MAX_FILTERED, MAX_READ, MAX_STEPS};
+use crate::prompt::limits::{MAX_FILTER_OUTPUT, MAX_STEPS, MAX_VALUES_READ};
 use crate::wording::format_size;
 use minijinja::{Error, ErrorKind, Value};
 use std::borrow::Cow;
@@ -38,19 +38,23 @@ impl FilterBudget {
     /// Counts the bytes of a text before a filter makes it.
     ///
     /// # Errors
-    /// Fails if all filters together would make more than [`MAX_FILTERED`].
+    /// Fails if all filters together would make more than [`MAX_FILTER_OUTPUT`].
     fn count_output(&mut self, length: usize) -> Result<(), Error> {
         self.output_bytes = self.output_bytes.saturating_add(length);
-        check_total(self.output_bytes, MAX_FILTERED, "its filters make texts")
+        check_total(
+            self.output_bytes,
+            MAX_FILTER_OUTPUT,
+            "its filters make texts",
+        )
     }
 
     /// Counts the bytes of a value that a template uses.
     ///
     /// # Errors
-    /// Fails if all values together have more than [`MAX_READ`].
+    /// Fails if all values together have more than [`MAX_VALUES_READ`].
     fn count_value(&mut self, length: usize) -> Result<(), Error> {
         self.value_bytes = self.value_bytes.saturating_add(length);
-        check_total(self.value_bytes, MAX_READ, "it uses values")
+        check_total(self.value_bytes, MAX_VALUES_READ, "it uses values")
     }
 }
 

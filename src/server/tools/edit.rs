@@ -181,7 +181,7 @@ fn write(
 fn for_model(mut error: Diagnostic) -> Failure {
     error.file = None;
     match error.kind {
-        Kind::Exists | Kind::NotWritable | Kind::Conflict { .. } => {
+        Kind::AlreadyExists | Kind::NotWritable | Kind::Conflict { .. } => {
             Failure::for_model(format!("{error}. {ASK_AGAIN}"))
         }
         _ => Failure::for_model(error),

@@ -257,7 +257,7 @@ impl DescribedOperation<'_> {
         .into_iter()
         .find_map(first_paragraph);
         let title = plain_text(&self.extension["title"]);
-        let prompt = Prompt::of_service(name.clone(), title, description, inputs.arguments);
+        let prompt = Prompt::for_service(name.clone(), title, description, inputs.arguments);
         // One with a password is refused when it is called.
         let shown_base = if base.contains('@') { "" } else { base };
         DocumentPrompt {

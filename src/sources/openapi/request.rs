@@ -3,7 +3,7 @@
 use super::address::BaseUrl;
 use super::operation::{OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill};
 use crate::library::ServiceRequest;
-use crate::prompt::{Bound, Diagnostic, Kind};
+use crate::prompt::{BoundArgument, Diagnostic, Kind};
 use crate::wording::{format_size, in_backticks, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ const VALUE: AsciiSet = NON_ALPHANUMERIC
 /// A parameter with the value that a call has for it.
 struct ParameterValue<'a> {
     parameter: &'a Parameter,
-    bound: &'a Bound<'a>,
+    bound: &'a BoundArgument<'a>,
 }
 
 /// Returns the request for the values of a call, one for each parameter, in their order; without
@@ -32,7 +32,7 @@ struct ParameterValue<'a> {
 /// A value is not what its parameter takes, or there is no usable address.
 pub(super) fn build_request(
     operation: &Operation,
-    values: &[Bound<'_>],
+    values: &[BoundArgument<'_>],
     options: &OpenApiOptions,
 ) -> Result<ServiceRequest, Diagnostic> {
     let base = BaseUrl::of_operation(operation, options)?;
@@ -53,7 +53,7 @@ pub(super) fn build_request(
 /// Pairs the parameters of an operation with their values, which are in the same order.
 fn pair_with_parameters<'a>(
     operation: &'a Operation,
-    values: &'a [Bound<'a>],
+    values: &'a [BoundArgument<'a>],
 ) -> Vec<ParameterValue<'a>> {
     let pairs = operation.parameters.iter().zip(values);
     pairs
@@ -296,7 +296,7 @@ mod tests {
     fn request(operation: &Operation, values: &[&str]) -> Result<ServiceRequest, Diagnostic> {
         let mut bound = Vec::new();
         for (parameter, value) in operation.parameters.iter().zip(values) {
-            bound.push(Bound {
+            bound.push(BoundArgument {
                 name: &parameter.name,
                 value: (*value).into(),
                 origin: Origin::Named,

@@ -75,12 +75,12 @@ impl PackLock {
         // A link in a clone could name any file, whose lines the error would show.
         if is_in_project(path) && path.is_symlink() {
             let message = "a symlink is not read as the lock of a project";
-            let error = Diagnostic::new(Kind::Escapes, message, "replace it with a file");
+            let error = Diagnostic::new(Kind::OutsideFolder, message, "replace it with a file");
             return Err(error.in_file(path));
         }
         let bytes = match read(path, MAX_FILE) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind == Kind::Missing => {
+            Err(error) if error.kind == Kind::NotFound => {
                 return Ok(PackLock {
                     packs: Vec::new(),
                     text: None,
@@ -246,7 +246,7 @@ impl Pack {
             format!("not the file of the pack {version} in {LOCK}, and not served: {reason}");
         let fix =
             "`prompt-expander pack sync` restores it; add --project if the pack is of a project";
-        Diagnostic::new(Kind::Differs, message, fix)
+        Diagnostic::new(Kind::LockMismatch, message, fix)
     }
 }
 

@@ -362,7 +362,7 @@ fn database_error(error: &Error) -> Diagnostic {
     // Appendix A of PostgreSQL's documentation has the codes.
     let (kind, fix) = match refusal.code().code() {
         "42P01" | "42703" => (
-            Kind::Missing,
+            Kind::NotFound,
             "prepare the database with `prompt-expander store init`",
         ),
         "42501" => (
@@ -370,10 +370,10 @@ fn database_error(error: &Error) -> Diagnostic {
             "let the owner of the tables grant it, as docs/team.md says",
         ),
         "23505" => (
-            Kind::Exists,
+            Kind::AlreadyExists,
             "choose a name that differs from all others in more than letter case",
         ),
-        "42P07" => (Kind::Clash, ""),
+        "42P07" => (Kind::NameCollision, ""),
         "3D000" | "28000" | "28P01" => (
             Kind::Unreadable,
             "correct the address or the password of the store",

@@ -107,7 +107,7 @@ pub(super) async fn read_format(client: &impl GenericClient) -> Result<i32, Diag
 /// Returns the error for a database whose tables belong to another program.
 pub(super) fn foreign_tables() -> Diagnostic {
     Diagnostic::new(
-        Kind::Clash,
+        Kind::NameCollision,
         "the database has tables named store, file or history that are not those of this program",
         "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address",
     )
@@ -191,7 +191,7 @@ impl FollowState {
             )
         } else {
             Diagnostic {
-                kind: Kind::Missing,
+                kind: Kind::NotFound,
                 ..error
             }
         };

@@ -71,7 +71,7 @@ fn without_md(path: &str) -> Option<&str> {
 pub(crate) fn text_at(folder: &Path, path: &str) -> Result<Option<Arc<str>>, Diagnostic> {
     match read_without_links(folder, path) {
         Ok(text) => Ok(Some(text.into())),
-        Err(error) if error.kind == Kind::Missing => Ok(None),
+        Err(error) if error.kind == Kind::NotFound => Ok(None),
         Err(error) => Err(error.in_file(folder.join(path))),
     }
 }
@@ -84,7 +84,7 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
         file.push(part);
         if file.is_symlink() {
             let message = "the path has a symlink, which is not followed";
-            return Err(Diagnostic::new(Kind::Escapes, message, "use --skip"));
+            return Err(Diagnostic::new(Kind::OutsideFolder, message, "use --skip"));
         }
     }
     decode_utf8_owned(read(&file, MAX_FILE)?)
@@ -164,7 +164,10 @@ impl Collector<'_> {
             self.texts.files.insert(path.into(), text.into());
         } else {
             let message = "the path of another file differs only in letter case";
-            self.add_problem(file, Diagnostic::new(Kind::Clash, message, "rename it"));
+            self.add_problem(
+                file,
+                Diagnostic::new(Kind::NameCollision, message, "rename it"),
+            );
         }
     }
 

@@ -27,7 +27,7 @@ impl StoredVersion {
         let text: Option<String> = row.get(0);
         let mut revision = Revision::default();
         if let Some(text) = &text {
-            revision = Revision::of(text.as_bytes());
+            revision = Revision::of_contents(text.as_bytes());
         } else if let Some(deleted) = earlier.last() {
             revision = deleted.version.revision;
         }
@@ -71,7 +71,7 @@ fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
 /// the file is missing.
 fn present_revision(present: &PresentTexts, path: &str) -> Option<Revision> {
     let text = present.get(path)?;
-    Some(Revision::of(text.as_bytes()))
+    Some(Revision::of_contents(text.as_bytes()))
 }
 
 impl Postgres {
@@ -114,7 +114,7 @@ impl Postgres {
         if !request.action.is_restore() {
             self.check_draft(request, text)?;
         }
-        let revision = Revision::of(text.as_bytes());
+        let revision = Revision::of_contents(text.as_bytes());
         self.transact(std::slice::from_ref(&path), request.by, |present| {
             let current = present_revision(present, &path);
             if current == Some(revision) {

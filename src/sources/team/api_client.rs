@@ -80,7 +80,7 @@ impl Server {
     /// Returns the hash of the token, if there is one that can be read.
     pub(super) fn token_hash(&self) -> Option<Revision> {
         let secrets = read_secrets(&self.token).ok()?;
-        Some(Revision::of(secrets.first()?.text.as_bytes()))
+        Some(Revision::of_contents(secrets.first()?.text.as_bytes()))
     }
 
     /// Returns an address at the server: `path`, and after that the name of a prompt, which may be
@@ -213,7 +213,7 @@ fn error_kind(status: StatusCode, error: &Value) -> Kind {
                 current: Option::deserialize(current).unwrap_or_default(),
                 diff: String::new(),
             },
-            None => Kind::Exists,
+            None => Kind::AlreadyExists,
         },
         _ => Kind::Invalid,
     }

@@ -119,14 +119,14 @@ fn seconds_since(time: u64) -> u64 {
 
 /// Returns the file in the cache with the text of a prompt.
 fn text_file(name: &str) -> String {
-    format!("{TEXTS}/{}.json", Revision::of(name.as_bytes()))
+    format!("{TEXTS}/{}.json", Revision::of_contents(name.as_bytes()))
 }
 
 impl Team {
     /// Returns the team whose server is at `url`. `caches` is the folder for caches of the user,
     /// such as `~/.cache`.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
-        let hash = Revision::of(url.as_bytes()).to_string();
+        let hash = Revision::of_contents(url.as_bytes()).to_string();
         Team {
             server: Server::new(url, token),
             folder: caches.join("prompt-expander").join("team").join(hash),
@@ -425,7 +425,7 @@ impl Team {
                 continue;
             }
             let cached: Option<CachedText> = self.read(&text_file(&listed.name));
-            let revision = cached.map(|cached| Revision::of(cached.text.as_bytes()));
+            let revision = cached.map(|cached| Revision::of_contents(cached.text.as_bytes()));
             if revision.is_none() || revision != listed.revision {
                 _ = self.text(&listed.name, ANSWER_WITHIN); // a call that needs it asks again
             }

@@ -280,7 +280,7 @@ const ANSWER_HEADERS: [(HeaderName, &str); 3] = [
 /// Returns the response to a GET. A client that has the same answer already gets only its tag: a
 /// team layer asks again and again.
 fn response_with_tag(client: &Client, headers: &HeaderMap, answer: Bytes) -> Response {
-    let tag = format!("\"{}\"", Revision::of(&answer));
+    let tag = format!("\"{}\"", Revision::of_contents(&answer));
     if headers::has_tag(headers, &tag) {
         client.sent(b"");
         let status = StatusCode::NOT_MODIFIED;
@@ -338,8 +338,8 @@ impl From<Diagnostic> for Refusal {
             | Kind::TextInName { .. }
             | Kind::NotACommand
             | Kind::EditorsOnly
-            | Kind::NoVersion => StatusCode::NOT_FOUND,
-            Kind::Conflict { .. } | Kind::Exists => StatusCode::CONFLICT,
+            | Kind::NoSuchVersion => StatusCode::NOT_FOUND,
+            Kind::Conflict { .. } | Kind::AlreadyExists => StatusCode::CONFLICT,
             Kind::Unreadable | Kind::Busy => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };

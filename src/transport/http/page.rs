@@ -101,7 +101,7 @@ async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
 
 impl PageFile {
     fn new(content_type: &'static str, text: String) -> PageFile {
-        let tag = format!("\"{}\"", Revision::of(text.as_bytes()));
+        let tag = format!("\"{}\"", Revision::of_contents(text.as_bytes()));
         PageFile {
             content_type,
             text: text.into(),

@@ -128,7 +128,7 @@ fn prompt(declared: &str) -> Prompt {
     if declared.split_whitespace().any(|word| word == "{{input}}") {
         body += "{{input}}";
     }
-    prompt.messages = vec![prompt.template_of(&body)];
+    prompt.messages = vec![prompt.parse_template(&body)];
     prompt
 }
 
@@ -217,10 +217,10 @@ pub(super) fn values_in_quotes_are_the_values(a: &str, b: &str) {
     assert_eq!(
         expand(
             &prompt,
-            Call::Piped {
+            Call::Shell {
                 words: &words,
-                text: "",
-                at: 0
+                piped: "",
+                pipe_index: 0
             }
         ),
         want("z"),

@@ -51,15 +51,15 @@ fn are_equal(one: &Prompt, other: &Prompt, context: &str) {
             .collect();
         for call in [
             Call::Text(text),
-            Call::Piped {
+            Call::Shell {
                 words: &words,
-                text: "",
-                at: 0,
+                piped: "",
+                pipe_index: 0,
             },
-            Call::Piped {
+            Call::Shell {
                 words: &words,
-                text: "piped {{input}}\n",
-                at: words.len(),
+                piped: "piped {{input}}\n",
+                pipe_index: words.len(),
             },
             Call::Named {
                 values: &values,

@@ -45,7 +45,7 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
         ..Argument::default()
     };
     prompt.arguments = arguments.iter().map(declared).collect();
-    let template = prompt.template_of(body);
+    let template = prompt.parse_template(body);
     assert_eq!(template.body(), body);
     prompt.messages = vec![template.clone()];
     let expand = |input: &str, value_of: &dyn Fn(usize) -> String| {

@@ -37,7 +37,7 @@ impl IncludeReader for Files<'_> {
         found
             .map(|(name, text)| (included(name), text.as_bytes().to_vec()))
             .ok_or_else(|| {
-                Diagnostic::new(Kind::Missing, "there is no such file", "correct the path")
+                Diagnostic::new(Kind::NotFound, "there is no such file", "correct the path")
             })
     }
 }

@@ -74,7 +74,7 @@ fn broken_in_other(prompt: &Prompt, path: &Path, renamed: &Path) -> Option<Diagn
         return None;
     };
     let message = format!("it {verb} the renamed prompt by its old path");
-    Some(Diagnostic::new(Kind::Missing, message, "correct the path"))
+    Some(Diagnostic::new(Kind::NotFound, message, "correct the path"))
 }
 
 /// Returns whether a prompt includes a file.

@@ -40,7 +40,7 @@ fn put(folder: &Path, file: &str, text: &str) {
 }
 
 fn of(text: &str) -> Revision {
-    Revision::of(text.as_bytes())
+    Revision::of_contents(text.as_bytes())
 }
 
 /// Returns somebody else who may write, only in this folder if there is one.
@@ -206,7 +206,7 @@ fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_repla
     assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
     assert_eq!(
         kind(editor.restore("a", Some(of("New.")), Some(of("never")), &NOBODY)),
-        Kind::NoVersion
+        Kind::NoSuchVersion
     );
 }
 
@@ -310,7 +310,7 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
     ] {
         let refused = refused.unwrap_err();
         assert!(
-            refused.kind == Kind::NoVersion
+            refused.kind == Kind::NoSuchVersion
                 && refused.message.contains("was changed in the history"),
             "{refused}"
         );
@@ -351,7 +351,7 @@ fn a_write_keeps_the_given_number_of_versions_besides_the_current_one() {
     assert_eq!(names(&folder.path().join(".history/a"), ".json").len(), 4);
     assert_eq!(editor.history("a").unwrap().len(), 4);
     editor.version("a", of("6")).unwrap();
-    assert_eq!(kind(editor.version("a", of("5"))), Kind::NoVersion);
+    assert_eq!(kind(editor.version("a", of("5"))), Kind::NoSuchVersion);
     assert_eq!(DEFAULT_MAX_VERSIONS.get(), 50);
 }
 
@@ -498,7 +498,10 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
             "{refused}"
         );
     }
-    assert_eq!(kind(editor.create("plan", "x", &NOBODY)), Kind::Exists);
+    assert_eq!(
+        kind(editor.create("plan", "x", &NOBODY)),
+        Kind::AlreadyExists
+    );
     let refused = kind(editor.delete("revew", of("x"), &NOBODY));
     assert!(
         matches!(&refused, Kind::NoSuchPrompt { closest } if closest[0].as_str() == "review"),
@@ -545,7 +548,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     for path in ["/secret", "../secret", "/other/b", "../nowhere"] {
         assert_eq!(
             kind(editor.create("team/c", &including(path), &NOBODY)),
-            Kind::Missing,
+            Kind::NotFound,
             "{path}"
         );
     }
@@ -559,7 +562,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     ] {
         assert_eq!(
             kind(editor.create("team/d", &attaching(path), &NOBODY)),
-            Kind::Missing,
+            Kind::NotFound,
             "{path}"
         );
     }
@@ -577,7 +580,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     editor.update("team/a", now, "B", &NOBODY).unwrap();
     assert_eq!(
         kind(editor.restore("team/a", Some(of("B")), Some(now), &NOBODY)),
-        Kind::Missing
+        Kind::NotFound
     );
     // For somebody without a prefix it is a matter of the prompt.
     let all = library.editor(&stranger(None)).unwrap();
@@ -654,11 +657,11 @@ mod unix {
             let editor = library.editor(&caller).unwrap();
             assert_eq!(
                 kind(editor.update("team/out", of("Out."), "No.", &NOBODY)),
-                Kind::Escapes
+                Kind::OutsideFolder
             );
             assert_eq!(
                 kind(editor.create("team/away/new", "No.", &NOBODY)),
-                Kind::Escapes
+                Kind::OutsideFolder
             );
             let link = editor.current("team/link").unwrap();
             editor
@@ -673,7 +676,7 @@ mod unix {
         let team = library.editor(&stranger(Some("team/"))).unwrap();
         assert_eq!(
             kind(team.update("team/x", of("X."), "No.", &NOBODY)),
-            Kind::Escapes
+            Kind::OutsideFolder
         );
         assert_eq!(
             fs::read_to_string(folder.path().join("team/in.md")).unwrap(),
@@ -710,10 +713,10 @@ mod unix {
         fs::remove_file(&version).unwrap();
         symlink(outside.path().join("secret"), &version).unwrap();
         assert_eq!(operations(&editor, "a"), [Update]);
-        assert_eq!(kind(editor.version("a", of("A"))), Kind::NoVersion);
+        assert_eq!(kind(editor.version("a", of("A"))), Kind::NoSuchVersion);
         assert_eq!(
             kind(editor.restore("a", Some(of("B")), Some(of("A")), &NOBODY)),
-            Kind::NoVersion
+            Kind::NoSuchVersion
         );
     }
 

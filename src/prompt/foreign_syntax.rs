@@ -13,13 +13,13 @@ use std::ops::Range;
 pub(super) struct ForeignSyntax {
     /// The name of the program in a message.
     title: &'static str,
-    pub(super) marks: &'static [ForeignMark],
+    pub(super) constructs: &'static [ForeignConstruct],
 }
 
 /// One kind of mark, such as `` !`git status` ``. Each message of a prompt gets one warning for
 /// each kind.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ForeignMark {
+pub(super) struct ForeignConstruct {
     /// What begins the mark: `` !` ``.
     pub(super) open: &'static str,
     /// What ends the mark in the same line: `` ` ``. If this is empty, the mark ends with its word.
@@ -41,13 +41,13 @@ enum Consequence {
 use Consequence::{NotDone, ProgramWould};
 
 /// Returns a kind of mark with which another program does something.
-const fn mark(
+const fn construct(
     open: &'static str,
     close: &'static str,
     verb: &'static str,
     fix: &'static str,
-) -> ForeignMark {
-    ForeignMark {
+) -> ForeignConstruct {
+    ForeignConstruct {
         open,
         close,
         consequence: ProgramWould(verb),
@@ -58,34 +58,35 @@ const fn mark(
 const RUN: &str = "write 'Run …' instead";
 const READ: &str = "write 'Read …' instead";
 
-const COMMAND: ForeignMark = mark("!`", "`", "run", RUN);
-const FILE: ForeignMark = mark("@", "", "attach", READ);
-const WORD: ForeignMark = mark("$", "", "replace", "write `$ARGUMENTS` for the whole text");
+const COMMAND: ForeignConstruct = construct("!`", "`", "run", RUN);
+const FILE: ForeignConstruct = construct("@", "", "attach", READ);
+const WORD: ForeignConstruct =
+    construct("$", "", "replace", "write `$ARGUMENTS` for the whole text");
 
 /// The marks in files of this program, which were perhaps written for another one.
 pub(super) static OWN: ForeignSyntax = ForeignSyntax {
     title: "prompt-expander",
-    marks: &[
-        ForeignMark {
+    constructs: &[
+        ForeignConstruct {
             consequence: NotDone("only names in braces are replaced"),
             fix: "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
             ..WORD
         },
-        ForeignMark {
+        ForeignConstruct {
             consequence: NotDone("no command is run"),
             ..COMMAND
         },
-        ForeignMark {
+        ForeignConstruct {
             consequence: NotDone("no file is included"),
             ..FILE
         },
-        ForeignMark {
+        ForeignConstruct {
             open: "{{>",
             close: "}}",
             consequence: NotDone("no file is included"),
             fix: "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
         },
-        ForeignMark {
+        ForeignConstruct {
             open: "{%",
             close: "%}",
             consequence: NotDone("no template engine processes it"),
@@ -95,40 +96,43 @@ pub(super) static OWN: ForeignSyntax = ForeignSyntax {
 };
 pub(super) static CLAUDE_CODE: ForeignSyntax = ForeignSyntax {
     title: "Claude Code",
-    marks: &[
+    constructs: &[
         COMMAND,
         FILE,
         WORD,
-        mark("${CLAUDE_", "}", "replace", "write its value instead"),
+        construct("${CLAUDE_", "}", "replace", "write its value instead"),
     ],
 };
 pub(super) static OPENCODE: ForeignSyntax = ForeignSyntax {
     title: "opencode",
-    marks: &[COMMAND, FILE, WORD],
+    constructs: &[COMMAND, FILE, WORD],
 };
 pub(super) static CURSOR: ForeignSyntax = ForeignSyntax {
     title: "Cursor",
-    marks: &[FILE],
+    constructs: &[FILE],
 };
 pub(super) static CONTINUE: ForeignSyntax = ForeignSyntax {
     title: "Continue",
-    marks: &[FILE],
+    constructs: &[FILE],
 };
 pub(super) static GEMINI: ForeignSyntax = ForeignSyntax {
     title: "Gemini CLI",
-    marks: &[mark("!{", "}", "run", RUN), mark("@{", "}", "read", READ)],
+    constructs: &[
+        construct("!{", "}", "run", RUN),
+        construct("@{", "}", "read", READ),
+    ],
 };
 pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
     title: "VS Code",
-    marks: &[
-        mark("#file:", "", "attach", READ),
-        mark("#tool:", "", "enable", "write 'Use the tool …' instead"),
+    constructs: &[
+        construct("#file:", "", "attach", READ),
+        construct("#tool:", "", "enable", "write 'Use the tool …' instead"),
     ],
 };
 /// For a program that only replaces placeholders.
 pub(super) static NONE: ForeignSyntax = ForeignSyntax {
     title: "",
-    marks: &[],
+    constructs: &[],
 };
 
 /// The longest text within a mark, in bytes.
@@ -138,7 +142,7 @@ impl ForeignSyntax {
     /// Returns the warning about a mark in this range of a message.
     pub(super) fn warning(
         &self,
-        mark: &ForeignMark,
+        mark: &ForeignConstruct,
         message: &MessageTemplate,
         range: &Range<usize>,
     ) -> Diagnostic {
@@ -150,14 +154,14 @@ impl ForeignSyntax {
         let text_end = written.len() - mark.close.len();
         let inside = &written[mark.open.len()..text_end];
         Diagnostic::warning(
-            Some(message.positions().at(range.start)),
+            Some(message.position_cursor().advance_to(range.start)),
             format!("{} stays as written: {consequence}", quoted(written)),
             mark.fix.replace('…', &quoted(inside)),
         )
     }
 }
 
-impl ForeignMark {
+impl ForeignConstruct {
     /// Returns whether this is the mark for a word of the input, such as `$1`, which may also be a
     /// price.
     pub(super) fn is_dollar_word(&self) -> bool {
