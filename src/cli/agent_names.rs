@@ -33,7 +33,7 @@ pub(super) fn system() -> anyhow::Result<System> {
 /// variable that names a folder in a repository that the user does not trust is left out.
 fn system_without_project() -> System {
     let environment = env::vars_os().filter(|(name, _)| match name.to_str() {
-        Some(name) => !user_folders::is_refused(name),
+        Some(name) => !user_folders::is_ignored(name),
         None => true,
     });
     System {

@@ -9,7 +9,7 @@ use super::serve::options::{self, Serve};
 use super::source_options::{
     ConfigOptions, Folders, LoadedSettings, PromptSource, TeamKeys, absolute,
 };
-use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
+use super::user_folders::{self, TRUSTED, is_users_own, read_text, strings, trusted};
 #[cfg(feature = "openapi")]
 use super::{
     openapi::{self, OpenApiArgs},
@@ -248,7 +248,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
     let mut reader = Reader {
         text,
         folder: path.parent().unwrap_or(path),
-        is_own: is_own(path),
+        is_own: is_users_own(path),
         problems: Vec::new(),
     };
     let mut keys = KeyValues::default();
@@ -408,7 +408,7 @@ impl KeyValue<'_> {
     }
 
     fn texts(&self) -> Result<Vec<String>, String> {
-        match texts(self.item) {
+        match strings(self.item) {
             Some(texts) => Ok(texts),
             None => Err(format!(
                 "{} must be a list of texts",
@@ -507,7 +507,7 @@ fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
 /// # Errors
 /// The file is in a project, is not TOML, or cannot be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
-    if !is_own(path) {
+    if !is_users_own(path) {
         bail!(
             "{} is inside a project, where `trusted` is ignored; leave out --config",
             output::full_path(path)

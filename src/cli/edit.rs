@@ -4,7 +4,7 @@ use super::output::{Reporter, full_path};
 use super::path;
 use super::source_options::PromptSource;
 use super::stored::{self, NewText};
-use super::text_editor::{self, Ended};
+use super::text_editor::{self, EditorExit};
 use crate::library::{
     Caller, Found, Layer, Library, View, create_prompt_file, delete_if_unchanged,
 };
@@ -174,7 +174,7 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
 pub(super) fn check_edited(
     library: &Library,
     file: &Path,
-    mut ended: Ended,
+    mut ended: EditorExit,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     loop {
@@ -217,7 +217,7 @@ fn edit_copy(
         status?;
         reporter.note(&format!(
             "nothing was changed, and {original} stays in use; {}",
-            text_editor::WAIT
+            text_editor::WAIT_HINT
         ));
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,7 +6,7 @@ use super::path::{self, location};
 use super::source_options::{PromptSource, absolute};
 use super::stored::{self, NewText};
 use super::test::{self, Mode};
-use super::text_editor::{self, Ended};
+use super::text_editor::{self, EditorExit};
 use super::{rm, stdin};
 use crate::library::{
     Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create_prompt_file, create_with_folders,
@@ -220,7 +220,7 @@ impl New {
     fn report_unchanged_template(
         &self,
         path: &Path,
-        ended: anyhow::Result<Ended>,
+        ended: anyhow::Result<EditorExit>,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         if self.json {
@@ -232,7 +232,7 @@ impl New {
             .with_context(|| format!("{file} is removed"))?;
         reporter.note(&format!(
             "the template was not changed, so {file} is removed; {}",
-            text_editor::WAIT
+            text_editor::WAIT_HINT
         ));
         Ok(ExitCode::SUCCESS)
     }

@@ -53,7 +53,7 @@ pub(super) fn edit(
 ) -> anyhow::Result<Option<PathBuf>> {
     let edited = text_editor::edit_text(new.text, reporter)?;
     if edited.text == new.text {
-        reporter.note(&format!("nothing was changed; {}", text_editor::WAIT));
+        reporter.note(&format!("nothing was changed; {}", text_editor::WAIT_HINT));
         return Ok(None);
     }
     let text = &edited.text;

@@ -1,4 +1,4 @@
-//! Starts the user's editor and waits until it is closed.
+//! Runs the user's editor.
 
 use super::output::Reporter;
 use crate::agents::Environment;
@@ -12,41 +12,42 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use tempfile::TempPath;
 
-/// The variables that name the editor; the first that is set and not empty counts.
+/// The environment variables that name the editor, in order of precedence.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 
-/// What is started without those variables: the first that is installed. On Debian and its
-/// derivatives, `editor` is the administrator's choice.
+/// The editors to try if no variable is set, in order. On Debian and its derivatives, `editor` is
+/// what the administrator chose.
 const DEFAULTS: &[&str] = if cfg!(windows) {
     &["notepad"]
 } else {
     &["editor", "nano", "vi"]
 };
 
-/// What to do if a file is unchanged because the editor has ended before the user began to write.
-pub(super) const WAIT: &str =
+/// The hint for an editor that returned before the user could edit anything.
+pub(super) const WAIT_HINT: &str =
     "if your editor returns at once, give it an option such as `code --wait`";
 
-/// An editor that has ended.
-pub(super) struct Ended {
+/// How an editor exited.
+pub(super) struct EditorExit {
+    /// The name of the editor, in backticks.
     editor: String,
     pub(super) status: ExitStatus,
 }
 
-impl Ended {
-    /// Fails if the editor has failed: the file may or may not have been saved.
+impl EditorExit {
+    /// Returns an error if the editor failed. The file may have been saved anyway.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let Ended { editor, status } = self;
+        let EditorExit { editor, status } = self;
         ensure!(status.success(), "the editor {editor} failed ({status})");
         Ok(())
     }
 }
 
-/// Opens a file in the user's editor, and waits until the editor ends.
+/// Opens a file in the user's editor, and waits until the editor exits.
 ///
 /// # Errors
-/// No editor could be started.
-pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
+/// Fails if no editor could be started.
+pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<EditorExit> {
     for variable in VARIABLES {
         let command = env::var_os(variable).unwrap_or_default();
         if !command.to_string_lossy().trim().is_empty() {
@@ -56,11 +57,11 @@ pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
     open_default(file, reporter)
 }
 
-/// Opens a file with the command of an editor, and waits until that ends.
+/// Opens a file with an editor's command line, such as `code --wait`, and waits until it exits.
 ///
 /// # Errors
-/// It could not be started; `fix` says what to do.
-pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<Ended> {
+/// Fails if the editor could not be started. `fix` ends the message: what the user can do.
+pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<EditorExit> {
     let words = words(command);
     let editor = in_backticks(&words[0].to_string_lossy());
     let program =
@@ -73,20 +74,20 @@ pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Resu
         .stdout(editor_output());
     let status = wait_without_interrupts(&mut command)
         .with_context(|| format!("the editor {editor} cannot be started"))?;
-    Ok(Ended { editor, status })
+    Ok(EditorExit { editor, status })
 }
 
-/// Runs a command to its end. Ctrl-C reaches all processes of the terminal; only the editor should
-/// react to it, so this process ignores it meanwhile.
+/// Runs a command, and ignores Ctrl-C until it exits: the terminal sends the signal to this process,
+/// too, but only the editor should react to it.
 #[cfg(unix)]
 fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
     use signal_hook::consts::{SIGINT, SIGQUIT};
-    let received = std::sync::Arc::default();
+    let ignored_flag = std::sync::Arc::default(); // set by the handlers, read by nobody
     let mut handlers = Vec::new();
     for signal in [SIGINT, SIGQUIT] {
         handlers.extend(signal_hook::flag::register(
             signal,
-            std::sync::Arc::clone(&received),
+            std::sync::Arc::clone(&ignored_flag),
         ));
     }
     let status = command.status();
@@ -101,17 +102,17 @@ fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
     command.status()
 }
 
-/// A text that the user has edited.
+/// Text that the user has edited.
 pub(super) struct EditedText {
     pub(super) text: String,
-    /// The temporary file that has the text.
+    /// The temporary file with the same text. It is deleted when this is dropped.
     pub(super) file: TempPath,
 }
 
-/// Lets the user change a text in their editor.
+/// Lets the user edit `text` in a temporary file, and returns the result.
 ///
 /// # Errors
-/// The editor failed, or what it has saved is no text.
+/// Fails if the editor fails, or if the saved file is not valid UTF-8.
 pub(super) fn edit_text(text: &str, reporter: &Reporter) -> anyhow::Result<EditedText> {
     let file = tempfile::Builder::new()
         .prefix("prompt-expander-")
@@ -120,18 +121,19 @@ pub(super) fn edit_text(text: &str, reporter: &Reporter) -> anyhow::Result<Edite
         .into_temp_path();
     fs::write(&file, text)?;
     open(&file, reporter)?.check()?;
-    let text = fs::read_to_string(&file).context("what the editor has saved cannot be read")?;
+    let text =
+        fs::read_to_string(&file).context("the file that the editor saved cannot be read")?;
     Ok(EditedText { text, file })
 }
 
-/// Returns the file of a program, also with a suffix that Windows adds: `code` is `code.cmd` there.
+/// Finds a program in `PATH`. On Windows, also tries the usual suffixes: `code` finds `code.cmd`.
 fn find_program(program: &OsStr) -> Result<PathBuf, String> {
     let environment: Environment = env::vars_os().collect();
     let working_folder = env::current_dir().unwrap_or_default();
     environment.find_program(&program.to_string_lossy(), &working_folder)
 }
 
-/// Returns whether the command of an editor is `prompt-expander compose`.
+/// Returns whether an editor's command line runs `prompt-expander compose`.
 pub(super) fn is_compose(command: &OsStr) -> bool {
     let words = words(command);
     let program = Path::new(&words[0]).file_stem().unwrap_or_default();
@@ -141,32 +143,32 @@ pub(super) fn is_compose(command: &OsStr) -> bool {
     is_this_program && words.iter().any(|word| word == "compose")
 }
 
-/// Divides a command into the program and its arguments, as a shell does with quotes and
-/// backslashes: `code --wait` → `code`, `--wait`.
+/// Splits a command line into the program and its arguments, with a shell's quotes and backslashes:
+/// `code --wait` is `code` and `--wait`.
 ///
-/// The path of a file is one word, even with spaces, and so is a command that a shell would not
-/// accept.
+/// The path of an existing file is not split, even if it contains spaces. Neither is a command line
+/// that a shell would reject. The result is never empty.
 pub(super) fn words(command: &OsStr) -> Vec<OsString> {
-    let whole = vec![command.to_owned()];
+    let unsplit = vec![command.to_owned()];
     let Some(text) = command.to_str() else {
-        return whole;
+        return unsplit;
     };
     if Path::new(text).is_file() {
-        return whole;
+        return unsplit;
     }
     let text = if cfg!(windows) {
-        text.replace('\\', r"\\") // a backslash separates folders there
+        text.replace('\\', r"\\") // on Windows, a backslash separates folders
     } else {
         text.to_owned()
     };
     match shlex::split(&text) {
         Some(words) if !words.is_empty() => words.into_iter().map(OsString::from).collect(),
-        _ => whole,
+        _ => unsplit,
     }
 }
 
-/// Opens a file with the first of the [`DEFAULTS`] that is installed, and says which it was.
-fn open_default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
+/// Opens a file with the first installed editor of [`DEFAULTS`], and tells the user which it was.
+fn open_default(file: &Path, reporter: &Reporter) -> anyhow::Result<EditorExit> {
     let fix = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
     ensure!(
         cfg!(windows) || has_terminal(),
@@ -176,21 +178,20 @@ fn open_default(file: &Path, reporter: &Reporter) -> anyhow::Result<Ended> {
         .iter()
         .find(|editor| find_program(editor.as_ref()).is_ok())
         .with_context(|| format!("no editor was found; {fix}"))?;
-    let ended = open_with(editor.as_ref(), file, fix)?;
+    let exit = open_with(editor.as_ref(), file, fix)?;
     reporter.note(&format!(
         "opened in {}, because neither VISUAL nor EDITOR is set",
-        ended.editor
+        exit.editor
     ));
-    Ok(ended)
+    Ok(exit)
 }
 
-/// Returns whether an editor could show a text and read keys.
+/// Returns whether there is a terminal for an editor to run in.
 fn has_terminal() -> bool {
     io::stdout().is_terminal() && (io::stdin().is_terminal() || controlling_terminal().is_some())
 }
 
-/// Returns the standard input of an editor: the terminal, even if this program's own standard input
-/// is a pipe.
+/// Returns the editor's standard input: the terminal, even if our own standard input is a pipe.
 fn editor_input() -> Stdio {
     match controlling_terminal() {
         Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
@@ -198,8 +199,7 @@ fn editor_input() -> Stdio {
     }
 }
 
-/// Returns the standard output of an editor: the terminal, even if this program's own standard
-/// output is a pipe for its result.
+/// Returns the editor's standard output: the terminal, even if our own standard output is a pipe.
 fn editor_output() -> Stdio {
     if io::stdout().is_terminal() {
         return Stdio::inherit();
@@ -211,7 +211,7 @@ fn editor_output() -> Stdio {
     }
 }
 
-/// Opens the terminal in which this process was started, to read from it.
+/// Opens the controlling terminal of this process for reading.
 fn controlling_terminal() -> Option<fs::File> {
     fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }

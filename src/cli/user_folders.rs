@@ -1,9 +1,10 @@
-//! The user's folders, some of which variables may name.
+//! Finds the user's folders for config, data, state and caches, and the prompts folders that the
+//! environment names.
 //!
-//! An agent may pass on the variables of a cloned repository, such as those of its `.env`. So a
-//! variable is ignored, and its default used, if it names a folder in the repository of the working
-//! directory, until the user trusts the repository. Without a repository, the same holds for the
-//! working directory itself.
+//! Environment variables can't always be trusted: an agent may load them from the `.env` file of a
+//! cloned repository. A variable that points into the current repository is therefore ignored in
+//! favor of its default until the user trusts that repository. Outside a repository, the working
+//! directory is treated as one.
 
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{leads_through, repository_of};
@@ -16,7 +17,7 @@ use std::io;
 use std::path::{self, Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
-/// The variables that name folders, each with the default below the home directory.
+/// Environment variables that name a folder, with their defaults relative to the home directory.
 const VARIABLES: [(&str, &str); 7] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
@@ -27,50 +28,50 @@ const VARIABLES: [(&str, &str); 7] = [
     ("GEMINI_CLI_HOME", ""),
 ];
 
-/// The key of the settings file with the repositories that the user trusts.
+/// The key in `config.toml` that lists the trusted repositories.
 pub(super) const TRUSTED: &str = "trusted";
 
-/// Returns the folder that has the settings file and the user's own prompts.
+/// Returns the folder that contains `config.toml` and the user's own prompts.
 pub(super) fn config() -> Option<PathBuf> {
     Some(system_config()?.join("prompt-expander"))
 }
 
-/// Returns the user's configuration folder, which all programs share: `~/.config` on Linux.
+/// Returns the config folder that all programs share: `~/.config` on Linux.
 pub(super) fn system_config() -> Option<PathBuf> {
-    unless_refused("XDG_CONFIG_HOME", dirs::config_dir()?)
+    folder_or_default("XDG_CONFIG_HOME", dirs::config_dir()?)
 }
 
-/// Returns this program's folder for data: `~/.local/share/prompt-expander` on Linux.
+/// Returns this program's data folder: `~/.local/share/prompt-expander` on Linux.
 pub(super) fn data() -> Option<PathBuf> {
-    let folder = unless_refused("XDG_DATA_HOME", dirs::data_local_dir()?)?;
+    let folder = folder_or_default("XDG_DATA_HOME", dirs::data_local_dir()?)?;
     Some(folder.join("prompt-expander"))
 }
 
-/// Returns the folder for what the program itself stores, such as keys:
-/// `~/.local/state/prompt-expander` on Linux. A system without such folders has it in [`data`].
+/// Returns this program's state folder, for keys and the like: `~/.local/state/prompt-expander` on
+/// Linux. Falls back to [`data`] on systems without state folders.
 pub(super) fn state() -> Option<PathBuf> {
     let Some(folder) = dirs::state_dir() else {
         return data();
     };
-    Some(unless_refused("XDG_STATE_HOME", folder)?.join("prompt-expander"))
+    Some(folder_or_default("XDG_STATE_HOME", folder)?.join("prompt-expander"))
 }
 
-/// Returns the user's folder for caches, which all programs share: `~/.cache` on Linux.
+/// Returns the cache folder that all programs share: `~/.cache` on Linux.
 #[cfg(feature = "openapi")]
 pub(super) fn system_cache() -> Option<PathBuf> {
-    unless_refused("XDG_CACHE_HOME", dirs::cache_dir()?)
+    folder_or_default("XDG_CACHE_HOME", dirs::cache_dir()?)
 }
 
-/// Returns the folders of prompts that the environment variable names, as absolute paths, without
-/// those in a repository that the user does not trust.
+/// Returns the prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths. Skips folders in
+/// an untrusted repository.
 pub(super) fn prompts() -> Vec<PathBuf> {
     let mut folders = listed_prompts();
     folders.retain(|folder| !is_in_untrusted_repository(folder));
     folders
 }
 
-/// Returns the folders of prompts that the environment variable names, as absolute paths, even
-/// those in a repository that the user does not trust.
+/// Returns all prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths, including those in
+/// an untrusted repository.
 fn listed_prompts() -> Vec<PathBuf> {
     let Some(value) = env::var_os(PROMPTS_VARIABLE) else {
         return Vec::new();
@@ -84,29 +85,29 @@ fn listed_prompts() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns an error for each environment variable that is ignored because of the folder that it
-/// names.
+/// Returns an error for each environment variable that is ignored because it points into an
+/// untrusted repository.
 pub(super) fn problems() -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for folder in listed_prompts() {
         if is_in_untrusted_repository(&folder) {
-            problems.push(refusal(PROMPTS_VARIABLE, &folder));
+            problems.push(ignored_variable_error(PROMPTS_VARIABLE, &folder));
         }
     }
     for (variable, _) in VARIABLES {
-        if let Some(folder) = refused_folder(variable) {
-            problems.push(refusal(variable, &folder));
+        if let Some(folder) = ignored_folder(variable) {
+            problems.push(ignored_variable_error(variable, &folder));
         }
     }
     let home = dirs::home_dir().unwrap_or_default();
     if !is_usual_home(&home) && is_in_untrusted_repository(&home) {
-        problems.push(refusal("HOME", &home));
+        problems.push(ignored_variable_error("HOME", &home));
     }
     problems
 }
 
-/// Returns the error that a variable is ignored because it names this folder.
-fn refusal(variable: &str, folder: &Path) -> Diagnostic {
+/// Returns the error for a variable that is ignored because it names `folder`.
+fn ignored_variable_error(variable: &str, folder: &Path) -> Diagnostic {
     let message = format!(
         "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
         in_backticks(variable),
@@ -116,36 +117,35 @@ fn refusal(variable: &str, folder: &Path) -> Diagnostic {
     Diagnostic::error(None, message, fix)
 }
 
-/// Returns `folder`, which the system has found by this variable, unless the folder is in a
-/// repository that the user does not trust.
+/// Returns `folder`, which the `dirs` crate derived from `variable`, or the variable's default if
+/// the variable is ignored.
 ///
-/// If the variable is ignored, returns its default: `~/.config` for `XDG_CONFIG_HOME`. `None` if
-/// the home directory, where the default would be, is unknown or in such a repository.
-fn unless_refused(variable: &str, folder: PathBuf) -> Option<PathBuf> {
-    if is_refused(variable) {
+/// Returns `None` if the folder comes from a home directory that can't be trusted (see
+/// [`usual_home`]) and is in an untrusted repository.
+fn folder_or_default(variable: &str, folder: PathBuf) -> Option<PathBuf> {
+    if is_ignored(variable) {
         return Some(usual_home()?.join(default_of(variable)?));
     }
-    // A relative path in the variable does not count.
+    // `dirs` ignores relative paths, as the XDG specification requires.
     let is_from_variable =
         env::var_os(variable).is_some_and(|value| Path::new(&value).is_absolute());
-    let is_below_unusual_home = !is_from_variable && usual_home().is_none();
-    if is_below_unusual_home && is_in_untrusted_repository(&folder) {
+    let is_in_unusual_home = !is_from_variable && usual_home().is_none();
+    if is_in_unusual_home && is_in_untrusted_repository(&folder) {
         return None;
     }
     Some(folder)
 }
 
-/// Returns whether a variable is ignored because it names a folder in a repository that the user
-/// does not trust.
-pub(super) fn is_refused(variable: &str) -> bool {
-    refused_folder(variable).is_some()
+/// Returns whether a variable is ignored because it points into an untrusted repository.
+pub(super) fn is_ignored(variable: &str) -> bool {
+    ignored_folder(variable).is_some()
 }
 
-/// Returns the folder that a variable names, if the variable is ignored because of that folder: it
-/// is in a repository that the user does not trust, and is not the default.
+/// Returns the folder that a variable names if that folder is why the variable is ignored: it is in
+/// an untrusted repository, and isn't the default.
 ///
-/// `None` if the variable is used, has no value, or is none of [`VARIABLES`].
-fn refused_folder(variable: &str) -> Option<PathBuf> {
+/// Returns `None` if the variable is used, empty or unset, or not one of [`VARIABLES`].
+fn ignored_folder(variable: &str) -> Option<PathBuf> {
     let default = default_of(variable)?;
     let value = env::var_os(variable)?;
     if value.is_empty() {
@@ -159,28 +159,28 @@ fn refused_folder(variable: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Returns the default folder of a variable, as a path below the home directory: `.config` for
-/// `XDG_CONFIG_HOME`. `None` if the variable is none of [`VARIABLES`].
+/// Returns the default of a variable, relative to the home directory: `.config` for
+/// `XDG_CONFIG_HOME`. Returns `None` if the variable is not one of [`VARIABLES`].
 fn default_of(variable: &str) -> Option<&'static str> {
     let (_, default) = VARIABLES.iter().find(|(name, _)| *name == variable)?;
     Some(default)
 }
 
-/// Returns whether a folder, or a link on the way to the folder, is in the repository of the
-/// working directory, and the user does not trust this repository. Without a repository, the
-/// working directory counts as one.
+/// Returns whether a folder, or a symlink on its path, is in the current repository, and the user
+/// hasn't trusted that repository. Outside a repository, the working directory counts as one.
 fn is_in_untrusted_repository(folder: &Path) -> bool {
-    let Some(repository) = working_repository() else {
+    let Some(repository) = current_repository() else {
         return false;
     };
     let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     leads_through(&folder, &repository) && !is_trusted(&repository)
 }
 
-/// Returns the root of the repository that the working directory is in; without a repository, the
-/// working directory itself. `None` if the home directory is below that root, because then the
-/// user's own folders are there, too.
-fn working_repository() -> Option<PathBuf> {
+/// Returns the root of the current repository or, outside a repository, the working directory.
+///
+/// Returns `None` if the home directory is inside it: people keep their dotfiles in a repository,
+/// and their own folders must keep working.
+fn current_repository() -> Option<PathBuf> {
     let working = fs::canonicalize(env::current_dir().ok()?).ok()?;
     let home = usual_home().and_then(|home| fs::canonicalize(home).ok());
     let repository = repository_of(&working, home.as_deref()).unwrap_or(working);
@@ -190,10 +190,10 @@ fn working_repository() -> Option<PathBuf> {
     }
 }
 
-/// Returns whether the settings file in its usual place has this repository in its list `trusted`.
+/// Returns whether the `trusted` list in the default `config.toml` contains this repository.
 ///
-/// Reads no variable such as `XDG_CONFIG_HOME` for the place, because the answer decides which
-/// variables count.
+/// Always reads the default path: `XDG_CONFIG_HOME` can't be used here, because the answer decides
+/// whether such variables are used at all.
 fn is_trusted(repository: &Path) -> bool {
     let Some(home) = usual_home() else {
         return false;
@@ -208,8 +208,8 @@ fn is_trusted(repository: &Path) -> bool {
     roots.iter().any(|root| Path::new(root) == repository)
 }
 
-/// Returns the home directory; `None` if it is unknown, or `HOME` has a value that no login sets,
-/// such as `.` or `/proc/self/cwd`.
+/// Returns the home directory. Returns `None` if it is unknown, or if `HOME` has a value that no
+/// login sets, such as `.` or `/proc/self/cwd`.
 pub(super) fn usual_home() -> Option<PathBuf> {
     let home = dirs::home_dir()?;
     if is_usual_home(&home) {
@@ -219,31 +219,31 @@ pub(super) fn usual_home() -> Option<PathBuf> {
     }
 }
 
-/// Returns whether a home directory is one that a login may have set: an absolute path that cannot
-/// depend on the working directory, as `/proc/self/cwd` and paths with `..` can.
+/// Returns whether a login may have set this home directory: it is absolute and doesn't depend on
+/// the working directory, as `/proc/self/cwd` does.
 fn is_usual_home(home: &Path) -> bool {
-    let is_in_system = home.starts_with("/proc") || home.starts_with("/dev");
-    home.is_absolute() && !is_in_system && !has_parents(home)
+    let is_in_proc_or_dev = home.starts_with("/proc") || home.starts_with("/dev");
+    home.is_absolute() && !is_in_proc_or_dev && !has_parent_component(home)
 }
 
-/// Returns whether a path has a part `..`.
-fn has_parents(path: &Path) -> bool {
+/// Returns whether a path contains `..`.
+fn has_parent_component(path: &Path) -> bool {
     path.components().any(|part| part == Component::ParentDir)
 }
 
-/// Returns whether a settings file is the user's own, which no author of a repository can have
-/// written: the file is in the user's configuration folder, or in no project.
+/// Returns whether a settings file was written by the user, not by the author of a cloned
+/// repository: it is in the default config folder, or outside any project.
 ///
-/// The path alone does not say it, because an agent's config in a cloned repository can name any
-/// file with --config, or a configuration folder with `XDG_CONFIG_HOME`.
-pub(super) fn is_own(file: &Path) -> bool {
-    is_in_usual_config(file) || !is_in_project(file)
+/// An agent's config in a cloned repository can pass any file as --config, and any folder as
+/// `XDG_CONFIG_HOME`. Neither may make that file count as the user's.
+pub(super) fn is_users_own(file: &Path) -> bool {
+    is_in_default_config(file) || !is_in_project(file)
 }
 
-/// Returns whether a file is in the configuration folder that is used without the variable
-/// `XDG_CONFIG_HOME`. A path with `..` is not, because it can leave that folder again.
-fn is_in_usual_config(file: &Path) -> bool {
-    if has_parents(file) {
+/// Returns whether a file is in the config folder that is the default without `XDG_CONFIG_HOME`.
+/// Paths with `..` never are, because they can leave that folder again.
+fn is_in_default_config(file: &Path) -> bool {
+    if has_parent_component(file) {
         return false;
     }
     let home = dirs::home_dir().unwrap_or_default();
@@ -257,8 +257,8 @@ fn is_in_usual_config(file: &Path) -> bool {
     dirs::config_dir().is_some_and(|folder| file.starts_with(folder))
 }
 
-/// Returns whether a file is in a project, at any depth. A project is a git repository or the
-/// working directory, but never the home directory.
+/// Returns whether a file is anywhere inside a project: a git repository or the working directory,
+/// but never the home directory.
 fn is_in_project(file: &Path) -> bool {
     let file = canonical(file.to_owned());
     let home = canonical(dirs::home_dir().unwrap_or_default());
@@ -272,15 +272,15 @@ fn is_in_project(file: &Path) -> bool {
     false
 }
 
-/// Returns the absolute path without links; the same path if there is no such file.
+/// Resolves the symlinks in a path. Returns the path unchanged if the file doesn't exist.
 fn canonical(path: PathBuf) -> PathBuf {
     fs::canonicalize(&path).unwrap_or(path)
 }
 
-/// Returns the list `trusted` of a settings file: the roots of the repositories that the user
-/// trusts. It is empty if the file is not the user's own, or cannot be read or parsed.
+/// Returns the `trusted` list of a settings file: the roots of trusted repositories. Returns an
+/// empty list if the file isn't the user's own, or can't be read or parsed.
 pub(super) fn trusted(settings: &Path) -> Vec<String> {
-    if !is_own(settings) {
+    if !is_users_own(settings) {
         return Vec::new();
     }
     let Ok(text) = read_text(settings) else {
@@ -289,24 +289,24 @@ pub(super) fn trusted(settings: &Path) -> Vec<String> {
     let Ok(document) = text.parse::<DocumentMut>() else {
         return Vec::new();
     };
-    document.get(TRUSTED).and_then(texts).unwrap_or_default()
+    document.get(TRUSTED).and_then(strings).unwrap_or_default()
 }
 
-/// Returns the texts that are the value of a key: `"a"` → `a`, and `["a", "b"]` → `a`, `b`. `None`
-/// for any other value, such as `["a", 1]`.
-pub(super) fn texts(item: &Item) -> Option<Vec<String>> {
-    if let Some(text) = item.as_str() {
-        return Some(vec![text.to_owned()]);
+/// Returns the value of a key as a list of strings: `"a"` is `["a"]`. Returns `None` if the value is
+/// neither a string nor an array of strings.
+pub(super) fn strings(item: &Item) -> Option<Vec<String>> {
+    if let Some(string) = item.as_str() {
+        return Some(vec![string.to_owned()]);
     }
-    let mut texts = Vec::new();
+    let mut strings = Vec::new();
     for value in item.as_array()? {
-        texts.push(value.as_str()?.to_owned());
+        strings.push(value.as_str()?.to_owned());
     }
-    Some(texts)
+    Some(strings)
 }
 
-/// Returns the absolute path of `path`: `~/prompts` → `/home/ann/prompts`. `~` is the home
-/// directory, because no shell expands it in an agent's config.
+/// Makes a path absolute, and replaces a leading `~` with the home directory, because no shell does
+/// that in an agent's config: `~/prompts` is `/home/ann/prompts`.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     let mut expanded = path.to_owned();
     if let Ok(path_in_home) = path.strip_prefix("~")
@@ -317,8 +317,7 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
     path::absolute(&expanded).unwrap_or(expanded)
 }
 
-/// Reads the text of a settings file: a regular file, a pipe of the shell as in `--config <(…)`, or
-/// `/dev/null`.
+/// Reads a settings file, which may also be `/dev/null` or a pipe, as in `--config <(…)`.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     if path.starts_with("/dev") || path.starts_with("/proc/self/fd") {
         return fs::read_to_string(path);
