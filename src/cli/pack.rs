@@ -9,7 +9,7 @@ use super::source_options::{PromptSource, absolute};
 use crate::prompt::fold_name;
 use crate::prompt::notable::with_invisible_escaped;
 use crate::sources::pack::differing_files;
-use crate::sources::pack::git::Texts;
+use crate::sources::pack::git::FetchedFiles;
 use crate::sources::pack::pack_lock::{self, Pack, is_commit, parse_pack_name};
 use crate::wording::in_backticks;
 use anyhow::{anyhow, bail, ensure};
@@ -305,7 +305,7 @@ fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, yes: bool) -> anyhow::Result<
 ///
 /// # Errors
 /// The repository has other texts at this commit than the lock says, or cannot be fetched.
-fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<Texts> {
+fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedFiles> {
     let mut fetched = pack.clone();
     let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
     texts.files.retain(|file, _| pack.files.contains_key(file));

@@ -9,9 +9,9 @@
 //! step. So readers find the old pack or the new one, also while an update runs, or after one was
 //! killed.
 
-pub(crate) mod bounds;
 mod copies;
 pub(crate) mod git;
+pub(crate) mod git_limits;
 pub(crate) mod pack_lock;
 mod processes;
 pub(crate) mod run;

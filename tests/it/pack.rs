@@ -241,9 +241,7 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
     client
         .words("rm acme/review")
         .says(1, &["; change it in its repository"]);
-    client
-        .words("pack update acme")
-        .says(1, &["git has failed: "]);
+    client.words("pack update acme").says(1, &["git failed: "]);
     client.words("pack remove acme").says(0, &["removed acme@"]);
     assert_eq!(client.names(), "own");
     assert_eq!(
@@ -530,8 +528,8 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
             1,
             "plain is not a git repository; to use its prompts as they are, ",
         ),
-        ("file:///nowhere/x", 1, "git has failed: "),
-        ("git://127.0.0.1:1/x", 1, "git has failed: "),
+        ("file:///nowhere/x", 1, "git failed: "),
+        ("git://127.0.0.1:1/x", 1, "git failed: "),
         (
             &format!("{address} --ref v2"),
             1,
@@ -626,7 +624,7 @@ fn a_repository_that_cannot_be_reached_keeps_no_other_pack_from_its_update() {
     let commit = repository.put(&[("x.md", "Old"), ("main.rs", "")]);
     client
         .words("pack update")
-        .says(1, &["error: a@", "git has failed: ", "b@"]);
+        .says(1, &["error: a@", "git failed: ", "b@"]);
     assert!(lock(&client).contains(&commit));
 }
 
@@ -683,7 +681,7 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     });
     client
         .words(&format!("pack add git://127.0.0.1:{port}/x --as x"))
-        .says(1, &["git has failed: "]);
+        .says(1, &["git failed: "]);
     cutting.join().unwrap();
     // A full disk.
     client.words("pack remove acme").says(0, &[]);

@@ -4,7 +4,7 @@ use crate::cli::output::{Reporter, shown};
 use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
 use crate::sources::pack::Copies;
-use crate::sources::pack::git::{self, Texts};
+use crate::sources::pack::git::{self, FetchedFiles};
 use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::in_backticks;
@@ -97,9 +97,9 @@ impl<'r> LockFile<'r> {
 
     /// Fetches the texts of a pack at a commit, a branch or a tag, and sets the pack's commit and
     /// hashes to what is there.
-    pub(super) fn fetch(&self, pack: &mut Pack, version: &str) -> anyhow::Result<Texts> {
+    pub(super) fn fetch(&self, pack: &mut Pack, version: &str) -> anyhow::Result<FetchedFiles> {
         let folder = self.copies.temporary()?;
-        Ok(git::fetch(folder.path(), pack, version)?)
+        Ok(git::fetch_pack(folder.path(), pack, version)?)
     }
 
     /// Returns the file of the accepted texts, or an empty text if there is none.

@@ -3,7 +3,7 @@
 use super::lock_file::{LockFile, accepted_line};
 use crate::cli::review::{self, Review, ReviewedText};
 use crate::library::{Folder, Source};
-use crate::sources::pack::git::Texts;
+use crate::sources::pack::git::FetchedFiles;
 use crate::sources::pack::pack_lock::Pack;
 use crate::sources::pack::{NewCopies, text_of};
 use crate::wording::{count, in_backticks};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// A pack at a commit, with its texts.
 pub(super) struct Offer {
     pub(super) pack: Pack,
-    pub(super) texts: Texts,
+    pub(super) texts: FetchedFiles,
     /// The pack as it is in the lock. Its texts are not shown again.
     pub(super) old: Option<Pack>,
     /// Lines of further texts that are not shown again, as [`accepted_line`] writes them.
@@ -32,7 +32,7 @@ impl Offer {
         yes: bool,
         options: &str,
     ) -> anyhow::Result<bool> {
-        for file in &self.texts.left_out {
+        for file in &self.texts.skipped {
             packs.reporter.warn(&format!("left out: {file}"));
         }
         ensure!(

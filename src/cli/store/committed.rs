@@ -2,7 +2,7 @@
 
 use crate::cli::output::{Reporter, shown};
 use crate::prompt::{Diagnostic, Kind};
-use crate::sources::pack::bounds::{BOUNDS, Bounds, GitTask, Meter, failed};
+use crate::sources::pack::git_limits::{GIT_LIMITS, GitLimits, GitTask, GitWatchdog, git_io_error};
 use crate::sources::pack::run::run_git;
 use crate::wording::format_size;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Lists each version of each file below the folder, in the commits up to the current one.
+/// Lists each version of each file relative_path the folder, in the commits up to the current one.
 const LOG: [&str; 12] = [
     "log",
     "--no-show-signature",
@@ -33,10 +33,10 @@ const LOG: [&str; 12] = [
 const TIME: Duration = Duration::from_secs(60);
 
 /// What git may take to find the versions.
-const LOG_BOUNDS: Bounds = Bounds {
-    silence: TIME,
-    total: TIME,
-    ..BOUNDS
+const LOG_LIMITS: GitLimits = GitLimits {
+    idle_timeout: TIME,
+    total_timeout: TIME,
+    ..GIT_LIMITS
 };
 
 /// A text that may have been committed under this path.
@@ -55,7 +55,7 @@ pub(super) fn committed_paths(
     texts: &[PathText<'_>],
     reporter: &Reporter,
 ) -> BTreeSet<String> {
-    match find_committed(LOG_BOUNDS, folder, texts) {
+    match find_committed(LOG_LIMITS, folder, texts) {
         Ok(paths) => paths,
         Err(error) => {
             if error.kind == Kind::TooLong {
@@ -63,9 +63,9 @@ pub(super) fn committed_paths(
                     "the earlier versions of the files in {} cannot be listed with git within {} s, {} of output and {} of \
                      memory. A file that is one of them may be shown as a conflict",
                     shown(folder),
-                    LOG_BOUNDS.total.as_secs(),
-                    format_size(LOG_BOUNDS.disk as usize),
-                    format_size(LOG_BOUNDS.memory as usize)
+                    LOG_LIMITS.total_timeout.as_secs(),
+                    format_size(LOG_LIMITS.disk_bytes as usize),
+                    format_size(LOG_LIMITS.memory_bytes as usize)
                 ));
             }
             BTreeSet::new()
@@ -77,42 +77,42 @@ pub(super) fn committed_paths(
 /// temporary folder, so that git can say their ids.
 ///
 /// # Errors
-/// Git fails, or exceeds a bound.
+/// Git fails, or exceeds a limit.
 fn find_committed(
-    bounds: Bounds,
+    limits: GitLimits,
     folder: &Path,
     texts: &[PathText<'_>],
 ) -> Result<BTreeSet<String>, Diagnostic> {
-    let scratch = tempfile::tempdir().map_err(failed)?;
+    let scratch = tempfile::tempdir().map_err(git_io_error)?;
     let address = folder.display().to_string();
-    let meter = Meter {
+    let watchdog = GitWatchdog {
         folder: scratch.path(),
         address: &address,
-        bounds,
+        limits,
         started: Instant::now(),
     };
-    let ids = ids_of(folder, texts, &meter)?;
-    let log = run(folder, &LOG, "", &meter)?;
-    select_committed(log, &ids).map_err(failed)
+    let ids = ids_of(folder, texts, &watchdog)?;
+    let log = run(folder, &LOG, "", &watchdog)?;
+    select_committed(log, &ids).map_err(git_io_error)
 }
 
 /// Returns the id that git gives to the text of each path.
 fn ids_of<'t>(
     folder: &Path,
     texts: &[PathText<'t>],
-    meter: &Meter<'_>,
+    watchdog: &GitWatchdog<'_>,
 ) -> Result<BTreeMap<&'t str, String>, Diagnostic> {
     let mut files = String::new();
     for (index, text) in texts.iter().enumerate() {
-        let file = meter.folder.join(index.to_string());
-        fs::write(&file, text.text).map_err(failed)?;
+        let file = watchdog.folder.join(index.to_string());
+        fs::write(&file, text.text).map_err(git_io_error)?;
         files += &format!("{}\n", file.display());
     }
     let arguments = ["hash-object", "--no-filters", "--stdin-paths"];
-    let ids = run(folder, &arguments, &files, meter)?;
+    let ids = run(folder, &arguments, &files, watchdog)?;
     let mut id_of_path = BTreeMap::new();
     for (text, id) in texts.iter().zip(ids.lines()) {
-        id_of_path.insert(text.path, id.map_err(failed)?);
+        id_of_path.insert(text.path, id.map_err(git_io_error)?);
     }
     Ok(id_of_path)
 }
@@ -151,7 +151,7 @@ fn run(
     folder: &Path,
     arguments: &[&str],
     stdin: &str,
-    meter: &Meter<'_>,
+    watchdog: &GitWatchdog<'_>,
 ) -> Result<BufReader<File>, Diagnostic> {
     let mut git = Command::new("git");
     for (variable, _) in env::vars_os() {
@@ -164,7 +164,7 @@ fn run(
         .args(arguments)
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
-    run_git(git, stdin, meter, GitTask::Local)
+    run_git(git, stdin, watchdog, GitTask::Local)
 }
 
 #[cfg(all(test, unix))]
@@ -180,15 +180,15 @@ mod tests {
         let mut mkfifo = Command::new("mkfifo");
         let head = mkfifo.arg(folder.join(".git/HEAD"));
         assert!(head.status().unwrap().success());
-        let bounds = Bounds {
-            total: Duration::from_secs(1),
-            ..LOG_BOUNDS
+        let limits = GitLimits {
+            total_timeout: Duration::from_secs(1),
+            ..LOG_LIMITS
         };
         let texts = [PathText {
             path: "a.md",
             text: "A",
         }];
-        let error = find_committed(bounds, folder, &texts).unwrap_err();
+        let error = find_committed(limits, folder, &texts).unwrap_err();
         assert_eq!(error.kind, Kind::TooLong, "{error}");
     }
 }

@@ -1,13 +1,15 @@
-//! Fetches a repository and reads its files, with the user's own git and its credentials; only for
-//! `pack add`, `update` and `sync`.
+//! Fetches a repository and reads its files with the user's own git, and thus the user's
+//! credentials. Only `pack add`, `update` and `sync` do this.
 //!
-//! There is no work tree: texts are read from a bare repository in a new folder, so that no hook,
-//! filter, submodule or symlink of somebody else has any effect. The paths and lengths that git
-//! reports must keep the rules of a pack before a text is read.
+//! The repository is not trusted. It is fetched into a new bare repository without a work tree, so
+//! that its hooks, filters, submodules and symlinks have no effect. Every path and length that git
+//! reports is checked before a file is read.
 
-use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
+use super::git_limits::{
+    GIT_LIMITS, GitLimits, GitTask, GitWatchdog, PACKET_LOG, git_io_error, too_large_error,
+};
 use super::pack_lock::{FileChoice, MAX_FILES, Pack, is_commit};
-use super::run::{STDOUT, refused, run_git};
+use super::run::{STDOUT, fetch_error, run_git};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, sha256};
 use crate::wording::{count, format_size, in_backticks, quoted};
 use std::collections::BTreeMap;
@@ -18,19 +20,19 @@ use std::process::Command;
 use std::time::Instant;
 use unicode_normalization::UnicodeNormalization;
 
-/// The most bytes of all texts of a pack.
-const MAX_TEXTS: usize = 64 * 1024 * 1024;
+/// The maximum size of all files of a pack together, in bytes.
+const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 
-/// The most files below the path of a pack, most of which are no prompts.
-const MAX_NAMES: usize = 200_000;
+/// The maximum number of files relative_path the path of a pack, including those that aren't prompts.
+const MAX_LISTED_FILES: usize = 200_000;
 
-/// The oldest git that can do all of this.
-const OLDEST: [u32; 2] = [2, 30];
+/// The oldest supported git. It is the first that supports everything used here.
+const MIN_GIT_VERSION: [u32; 2] = [2, 30];
 
-/// The protocols that git may use.
-const PROTOCOLS: &str = "https:ssh:git:file";
+/// The protocols that git may use, as in `GIT_ALLOW_PROTOCOL`.
+const ALLOWED_PROTOCOLS: &str = "https:ssh:git:file";
 
-/// Variables that would lead git to another repository than the one that it is told to use.
+/// Environment variables that would make git use another repository than `--git-dir`.
 const REDIRECTING_VARIABLES: [&str; 6] = [
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -40,123 +42,131 @@ const REDIRECTING_VARIABLES: [&str; 6] = [
     "GIT_WORK_TREE",
 ];
 
-/// Settings that turn off parts of git's own behavior, whatever the user's settings say.
+/// Git settings that override the user's configuration.
 const SETTINGS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "fetch.recurseSubmodules=false",
     "transfer.bundleURI=false",
-    // A server that accepts a connection and never answers. Git has no connection then.
+    // Abort if a server accepts the connection but never answers. `GitWatchdog` doesn't notice
+    // this, because no packet was exchanged yet.
     "http.lowSpeedLimit=1",
     "http.lowSpeedTime=60",
 ];
 
-/// The texts of a pack.
+/// The input of git commands that read nothing from their standard input.
+const NO_INPUT: &str = "";
+
+/// The files of a pack, as fetched from its repository.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
-    /// The texts by their paths below the pack's folder.
+pub(crate) struct FetchedFiles {
+    /// The contents by path, relative to the pack's folder.
     pub(crate) files: BTreeMap<String, String>,
-    /// A line for people about each file that is left out, with the reason.
-    pub(crate) left_out: Vec<String>,
+    /// For each skipped file, a message that names it and says why.
+    pub(crate) skipped: Vec<String>,
 }
 
-/// A bare repository, in a folder that was empty.
+/// A bare repository that a pack is fetched into.
 struct Repository<'r> {
+    /// The folder of the repository, which was empty at first.
     folder: &'r Path,
-    /// The address of the repository that is fetched into it.
+    /// The address to fetch from.
     address: String,
-    bounds: Bounds,
+    limits: GitLimits,
     started: Instant,
 }
 
-/// A commit of a repository.
 struct Commit {
     /// 40 hexadecimal digits.
     id: String,
-    /// A day, such as `2026-11-23`.
+    /// The day of the commit, such as `2026-11-23`.
     date: String,
 }
 
-/// Fetches a pack, and returns its texts. Writes the commit, its date and the hashes of the files
-/// into the pack.
+/// Fetches the files of `pack` at `version`, which is a commit, a branch or a tag. `folder` must be
+/// empty.
 ///
-/// `version` is a commit, or a branch or a tag, which the pack follows from then on. `folder` is an
-/// empty folder for the repository.
+/// Updates the commit, the date and the file hashes of `pack`. If `version` is a branch or a tag, it
+/// also becomes the reference that the pack follows.
 ///
 /// # Errors
-/// Git is missing, too old, or cannot fetch; there is no such branch, tag or commit, or several;
-/// there is too much; a path leads elsewhere, is that of a symlink, or differs from another one in
-/// case only.
-pub(crate) fn fetch(folder: &Path, pack: &mut Pack, version: &str) -> Result<Texts, Diagnostic> {
-    fetch_within(BOUNDS, folder, pack, version)
-}
-
-/// Fetches a pack within these bounds, and returns its texts. Sets the commit, the date and the
-/// hashes of the files of `pack`. `version` is a commit, or the name of a branch or tag.
-fn fetch_within(
-    bounds: Bounds,
+/// - Git is missing, is too old, fails, or exceeds a limit.
+/// - `version` doesn't exist or is ambiguous.
+/// - A path is unsafe: it leaves the repository, is a symlink, or clashes with another path on a
+///   file system that ignores case.
+pub(crate) fn fetch_pack(
     folder: &Path,
     pack: &mut Pack,
     version: &str,
-) -> Result<Texts, Diagnostic> {
+) -> Result<FetchedFiles, Diagnostic> {
+    fetch_pack_within(GIT_LIMITS, folder, pack, version)
+}
+
+/// Like [`fetch_pack`], but with other limits.
+fn fetch_pack_within(
+    limits: GitLimits,
+    folder: &Path,
+    pack: &mut Pack,
+    version: &str,
+) -> Result<FetchedFiles, Diagnostic> {
     let repository = Repository {
         folder,
         address: pack.address.clone(),
-        bounds,
+        limits,
         started: Instant::now(),
     };
     repository.check_git_version()?;
     repository.run_local(&["init", "--quiet", "--bare", "--template="])?;
     let commit = if is_commit(version) {
         repository.fetch_commit(version, &pack.reference)?;
-        repository.commit_at(version)
+        repository.find_commit(version)
     } else {
-        repository.fetch(&repository.full_name(version)?)?;
+        repository.fetch(&repository.resolve_reference(version)?)?;
         version.clone_into(&mut pack.reference);
-        repository.commit_at("FETCH_HEAD")
+        repository.find_commit("FETCH_HEAD")
     };
     let Some(commit) = commit else {
         return Err(repository.no_commit_error(version));
     };
-    pack.commit = commit.id;
+    pack.commit = commit.id; // `read_files` reads the files of this commit
     pack.date = commit.date;
-    let texts = repository.texts(pack)?;
+    let fetched = repository.read_files(pack)?;
     pack.files.clear();
-    for (file, text) in &texts.files {
-        pack.files.insert(file.clone(), sha256(text.as_bytes()));
+    for (path, contents) in &fetched.files {
+        pack.files.insert(path.clone(), sha256(contents.as_bytes()));
     }
-    Ok(texts)
+    Ok(fetched)
 }
 
 impl Repository<'_> {
-    /// Runs git without a connection, and returns what it writes.
+    /// Runs git without network access, and returns its output.
     fn run_local(&self, arguments: &[&str]) -> Result<Vec<u8>, Diagnostic> {
         let mut output = Vec::new();
-        let mut stdout = self.run_to_file(GitTask::Local, arguments, "")?;
-        stdout.read_to_end(&mut output).map_err(failed)?;
+        let mut stdout = self.run(GitTask::Local, arguments, NO_INPUT)?;
+        stdout.read_to_end(&mut output).map_err(git_io_error)?;
         Ok(output)
     }
 
-    /// Runs git with its output in a temporary file, and returns that file. The output may be too
-    /// large for the memory.
-    fn run_to_file(
+    /// Runs git, and returns a reader of its output. The output is in a file, because it may be too
+    /// large for memory.
+    fn run(
         &self,
         task: GitTask,
         arguments: &[&str],
         stdin: &str,
     ) -> Result<BufReader<File>, Diagnostic> {
         let protocols = match task {
-            GitTask::Fetch => PROTOCOLS,
-            // In a partial clone, git fetches missing objects when it reads them. Without a
-            // protocol, it cannot.
+            GitTask::Fetch => ALLOWED_PROTOCOLS,
+            // Allow no protocol, so that git doesn't download the objects that a partial clone
+            // lacks.
             GitTask::Local => "",
         };
         let mut git = Command::new("git");
         git.current_dir(self.folder)
             .args(["--git-dir", "."])
             .env("GIT_ALLOW_PROTOCOL", protocols)
-            .env("GIT_TRACE_PACKET", self.folder.join(PACKETS));
+            .env("GIT_TRACE_PACKET", self.folder.join(PACKET_LOG));
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
@@ -164,35 +174,37 @@ impl Repository<'_> {
             git.env_remove(variable);
         }
         git.args(arguments);
-        let meter = Meter {
+        let watchdog = GitWatchdog {
             folder: self.folder,
             address: &self.address,
-            bounds: self.bounds,
+            limits: self.limits,
             started: self.started,
         };
-        run_git(git, stdin, &meter, task)
+        run_git(git, stdin, &watchdog, task)
     }
 
-    /// Checks that the installed git is recent enough. Git says `git version 2.39.5`.
+    /// Fails if the installed git is older than [`MIN_GIT_VERSION`].
     fn check_git_version(&self) -> Result<(), Diagnostic> {
         let output = self.run_local(&["version"])?;
         let output = String::from_utf8_lossy(&output);
+        // The output is, e.g., `git version 2.39.5 (Apple Git-154)`.
         let numbers: Vec<u32> = output
             .split([' ', '.'])
             .filter_map(|word| word.parse().ok())
             .collect();
-        if numbers.as_slice() >= OLDEST.as_slice() {
+        if numbers.as_slice() >= MIN_GIT_VERSION.as_slice() {
             return Ok(());
         }
-        let message = format!("packs need git 2.30 or newer; this is {}", output.trim());
-        Err(refused(message, "install a newer git"))
+        let [major, minor] = MIN_GIT_VERSION;
+        let installed = output.trim();
+        let message = format!("packs need git {major}.{minor} or newer; this is {installed}");
+        Err(fetch_error(message, "install a newer git"))
     }
 
-    /// Returns the commit that a name stands for in git; `None` if it was not fetched. Git writes
-    /// its id and its day: `HASH 2026-11-23`.
-    fn commit_at(&self, name: &str) -> Option<Commit> {
-        let show = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
-        let arguments = [&show[..], &[name, "--"]].concat();
+    /// Returns the commit that `revision` names, or `None` if it was not fetched.
+    fn find_commit(&self, revision: &str) -> Option<Commit> {
+        let log = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
+        let arguments = [&log[..], &[revision, "--"]].concat();
         let output = String::from_utf8(self.run_local(&arguments).ok()?).ok()?;
         let (id, date) = output.trim().split_once(' ')?;
         Some(Commit {
@@ -201,17 +213,17 @@ impl Repository<'_> {
         })
     }
 
-    /// Returns the error for a branch, a tag or a commit that the repository does not have.
+    /// Returns the error if the repository has no branch, tag or commit called `version`.
     fn no_commit_error(&self, version: &str) -> Diagnostic {
         let address = in_backticks(&self.address);
         let message = format!("{address} has no commit at {}", in_backticks(version));
-        let fix = "push one, or choose a branch, a tag or a commit that it has, with `--ref`";
-        refused(message, fix)
+        let fix = "push one, or choose an existing branch, tag or commit with `--ref`";
+        fetch_error(message, fix)
     }
 
-    /// Returns the whole name of a branch or a tag, such as `refs/heads/main`.
-    fn full_name(&self, reference: &str) -> Result<String, Diagnostic> {
-        let names = self.full_names(reference)?;
+    /// Returns the full name of a branch or tag, e.g. `refs/heads/main` for `main`.
+    fn resolve_reference(&self, reference: &str) -> Result<String, Diagnostic> {
+        let names = self.matching_references(reference)?;
         match &names[..] {
             [name] => Ok(name.clone()),
             [] => Err(self.no_commit_error(reference)),
@@ -220,26 +232,27 @@ impl Repository<'_> {
                 let message =
                     format!("{reference} is ambiguous: a branch and a tag have this name");
                 let fix = format!("choose one, as in `--ref {first}`");
-                Err(refused(message, &fix))
+                Err(fetch_error(message, &fix))
             }
         }
     }
 
-    /// Returns the full names of all references that the name of a branch or tag may mean to git.
-    fn full_names(&self, reference: &str) -> Result<Vec<String>, Diagnostic> {
+    /// Returns the full names of the server's branches and tags that `reference` may stand for.
+    fn matching_references(&self, reference: &str) -> Result<Vec<String>, Diagnostic> {
         let candidates =
-            ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
+            ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{reference}"));
+        // For `main`, git also lists `refs/heads/x/main`, so its output has to be filtered.
         let arguments = ["ls-remote", "--", &self.address, reference];
-        let listed = self.run_to_file(GitTask::Fetch, &arguments, "")?;
+        let output = self.run(GitTask::Fetch, &arguments, NO_INPUT)?;
         let mut names = Vec::new();
-        for line in listed.lines() {
-            let line = line.map_err(failed)?;
+        for line in output.lines() {
+            let line = line.map_err(git_io_error)?;
             if let Some((_, name)) = line.split_once('\t')
                 && candidates.iter().any(|candidate| candidate == name)
             {
                 names.push(name.to_owned());
             }
-            // A server that repeats itself.
+            // A hostile server may repeat a name endlessly.
             if names.len() > candidates.len() {
                 break;
             }
@@ -247,130 +260,128 @@ impl Repository<'_> {
         Ok(names)
     }
 
-    /// Fetches a commit. Many servers do not serve a commit by its hash; then the branch or tag
-    /// that the pack follows is fetched instead.
+    /// Fetches a commit by its id. Many servers don't support that, so this falls back to
+    /// `reference`, which the pack follows and which may still be at that commit.
     fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
-        let Err(error) = self.fetch(commit) else {
-            return Ok(());
-        };
-        if error.kind == Kind::TooLong {
-            return Err(error);
+        match self.fetch(commit) {
+            Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
+            result => result,
         }
-        self.fetch(reference)
     }
 
-    /// Fetches a commit, a branch or a tag, without the commits before it and without long files.
-    fn fetch(&self, name: &str) -> Result<(), Diagnostic> {
+    /// Fetches a single commit without its history, and without files over 4 MiB.
+    fn fetch(&self, revision: &str) -> Result<(), Diagnostic> {
         let options = [
             "fetch",
-            "--progress", // what it writes shows that it goes on
+            "--progress", // the output tells `GitWatchdog` that git is not stuck
             "--depth=1",
             "--no-tags",
             "--filter=blob:limit=4m",
         ];
-        let arguments = [&options[..], &["--", &self.address, name]].concat();
-        self.run_to_file(GitTask::Fetch, &arguments, "")?;
+        let arguments = [&options[..], &["--", &self.address, revision]].concat();
+        self.run(GitTask::Fetch, &arguments, NO_INPUT)?;
         Ok(())
     }
 
-    /// Returns the texts of a pack at its commit, which must have been fetched.
-    fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
-        let files = self.select(pack)?;
-        let answers = self.read_objects(&files.objects)?;
-        divide(&answers, files)
+    /// Reads the files of a pack at its commit, which must have been fetched.
+    fn read_files(&self, pack: &Pack) -> Result<FetchedFiles, Diagnostic> {
+        let selected = self.select_files(pack)?;
+        let output = self.read_objects(&selected.objects)?;
+        split_contents(&output, selected)
     }
 
-    /// Selects the files of a pack among all names below its path. They are counted as they come,
-    /// so that a huge repository is refused early.
-    fn select(&self, pack: &Pack) -> Result<PackFiles, Diagnostic> {
-        let listed = self.list(pack)?;
-        let mut files = PackFiles::default();
-        for (index, line) in listed.split(b'\0').enumerate() {
-            if index == MAX_NAMES {
-                return Err(too_much(&self.address, &count(MAX_NAMES, "file")));
+    /// Selects the files of a pack among the files relative_path its path. Stops at the first file over a
+    /// limit, so that a huge repository is rejected early.
+    fn select_files(&self, pack: &Pack) -> Result<SelectedFiles, Diagnostic> {
+        let listing = self.list_files(pack)?;
+        let mut selected = SelectedFiles::default();
+        for (index, entry) in listing.split(b'\0').enumerate() {
+            if index == MAX_LISTED_FILES {
+                let limit = count(MAX_LISTED_FILES, "file");
+                return Err(too_large_error(&self.address, &limit));
             }
-            let line = line.map_err(failed)?;
-            if let Some(listed_file) = ListedFile::parse(&String::from_utf8_lossy(&line)) {
-                files.add(pack, &listed_file)?;
+            let entry = entry.map_err(git_io_error)?;
+            if let Some(file) = ListedFile::parse(&String::from_utf8_lossy(&entry)) {
+                selected.add(pack, &file)?;
             }
-            if files.objects.len() + files.left_out.len() > MAX_FILES {
-                return Err(too_much(&self.address, &count(MAX_FILES, "prompt")));
+            if selected.objects.len() + selected.skipped.len() > MAX_FILES {
+                return Err(too_large_error(&self.address, &count(MAX_FILES, "prompt")));
             }
         }
-        Ok(files)
+        Ok(selected)
     }
 
-    /// Lists the files below the path of the pack, in the format that [`ListedFile::parse`] reads.
-    fn list(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
+    /// Lists the files relative_path the path of the pack. Each entry is in the format of
+    /// [`ListedFile::parse`] and ends with a NUL.
+    fn list_files(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
         let tree = format!("{}:{}", pack.commit, pack.path);
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
-        let error = match self.run_to_file(GitTask::Local, &arguments, "") {
-            Ok(listed) => return Ok(listed),
-            Err(error) => error,
-        };
-        if error.kind == Kind::TooLong {
-            return Err(error);
+        match self.run(GitTask::Local, &arguments, NO_INPUT) {
+            Err(error) if error.kind != Kind::TooLong => {
+                let (address, path) = (in_backticks(&self.address), in_backticks(&pack.path));
+                let message = format!("{address} has no folder {path}");
+                Err(fetch_error(message, "correct `--path`"))
+            }
+            result => result,
         }
-        let (address, path) = (in_backticks(&self.address), in_backticks(&pack.path));
-        let message = format!("{address} has no folder {path}");
-        Err(refused(message, "correct `--path`"))
     }
 
-    /// Returns what `git cat-file --batch` says of these objects, whose ids are the values of the
-    /// map. If an object is missing, git fails, and what it said before is returned.
+    /// Returns the output of `git cat-file --batch` for the given objects (path → object id), in
+    /// the order of the map. See [`BatchOutput`] for its format.
+    ///
+    /// If an object is missing, git fails there, and the output ends before it.
     ///
     /// # Errors
-    /// The objects are too long together, or git exceeds a bound.
+    /// The output is too large, or git exceeds a limit.
     fn read_objects(&self, objects: &BTreeMap<String, String>) -> Result<Vec<u8>, Diagnostic> {
         let stdin: String = objects.values().map(|id| format!("{id}\n")).collect();
-        let outcome = self.run_to_file(GitTask::Local, &["cat-file", "--batch"], &stdin);
-        if let Err(error) = outcome
+        let result = self.run(GitTask::Local, &["cat-file", "--batch"], &stdin);
+        if let Err(error) = result
             && error.kind == Kind::TooLong
         {
             return Err(error);
         }
-        let output = self.folder.join(STDOUT);
-        let length = fs::metadata(&output).map_err(failed)?.len();
-        if length > MAX_TEXTS as u64 {
-            let limit = format!("{} of text", format_size(MAX_TEXTS));
-            return Err(too_much(&self.address, &limit));
+        // Git may have failed, so open its output file instead of using `result`.
+        let output_path = self.folder.join(STDOUT);
+        let length = fs::metadata(&output_path).map_err(git_io_error)?.len();
+        if length > MAX_TOTAL_BYTES as u64 {
+            let limit = format!("{} of text", format_size(MAX_TOTAL_BYTES));
+            return Err(too_large_error(&self.address, &limit));
         }
-        fs::read(output).map_err(failed)
+        fs::read(output_path).map_err(git_io_error)
     }
 }
 
-/// A file that `git ls-tree` lists.
+/// An entry of `git ls-tree`.
 struct ListedFile {
     kind: FileKind,
-    /// The id of its content.
-    object: String,
-    /// Its path below the folder of the pack.
+    object_id: String,
+    /// Relative to the folder of the pack.
     path: String,
 }
 
-/// What `git ls-tree` says a path is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileKind {
-    File,
+    Regular,
     Symlink,
     Submodule,
 }
 
 impl ListedFile {
-    /// Parses what `git ls-tree` says of a file: `100644 blob OBJECT`, a tab, and the path.
-    fn parse(line: &str) -> Option<ListedFile> {
-        let (description, path) = line.split_once('\t')?;
-        let [mode, _, object] = description.split(' ').collect::<Vec<_>>()[..] else {
+    /// Parses an entry of `git ls-tree`: `100644 blob OBJECT-ID`, a tab, and the path.
+    fn parse(entry: &str) -> Option<ListedFile> {
+        let (description, path) = entry.split_once('\t')?;
+        let [mode, _, object_id] = description.split(' ').collect::<Vec<_>>()[..] else {
             return None;
         };
         let kind = match mode {
             "120000" => FileKind::Symlink,
             "160000" => FileKind::Submodule,
-            _ => FileKind::File,
+            _ => FileKind::Regular,
         };
         Some(ListedFile {
             kind,
-            object: object.to_owned(),
+            object_id: object_id.to_owned(),
             path: path.to_owned(),
         })
     }
@@ -378,21 +389,21 @@ impl ListedFile {
 
 /// The files of a repository that belong to a pack.
 #[derive(Default)]
-struct PackFiles {
-    /// The ids of the contents, by the paths of the files.
+struct SelectedFiles {
+    /// The object ids by path.
     objects: BTreeMap<String, String>,
-    /// The paths, by what a file system compares that ignores case or normalizes accents.
-    folded: BTreeMap<String, String>,
-    /// A line for people about each file that is left out.
-    left_out: Vec<String>,
+    /// The paths by their lowercase NFC form, to find paths that are the same file on a file system
+    /// that ignores case or normalizes accents.
+    folded_paths: BTreeMap<String, String>,
+    /// See [`FetchedFiles::skipped`].
+    skipped: Vec<String>,
 }
 
-impl PackFiles {
-    /// Adds a file if it belongs to the pack. If it only looks like a prompt, `left_out` gets the
-    /// reason.
+impl SelectedFiles {
+    /// Adds a file if it belongs to the pack. A prompt that can't be used is skipped with a message.
     ///
     /// # Errors
-    /// The path of the file leads elsewhere, or is that of another file on some systems.
+    /// See [`fetch_pack`] for what makes a path unsafe.
     fn add(&mut self, pack: &Pack, file: &ListedFile) -> Result<(), Diagnostic> {
         let path = &file.path;
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
@@ -400,96 +411,93 @@ impl PackFiles {
             return Err(path_error(path, reason));
         }
         let choice = pack.choose(path);
-        if file.kind == FileKind::Symlink && choice == FileChoice::Taken {
+        if file.kind == FileKind::Symlink && choice == FileChoice::Included {
             return Err(path_error(path, "is a symlink, which is not followed"));
         }
-        let shown = quoted(path);
-        if file.kind != FileKind::File {
-            self.left_out
-                .push(format!("{shown} is a symlink or a submodule"));
+        let quoted_path = quoted(path);
+        if file.kind != FileKind::Regular {
+            let message = format!("{quoted_path} is a symlink or a submodule");
+            self.skipped.push(message);
             return Ok(());
         }
         match choice {
-            FileChoice::Taken => self.take(file),
-            FileChoice::Ignored => Ok(()),
-            FileChoice::BadName(reason) => {
-                self.left_out.push(format!("{shown}: {reason}"));
-                Ok(())
-            }
+            FileChoice::Included => self.add_included(file)?,
+            FileChoice::Ignored => {}
+            FileChoice::BadName(reason) => self.skipped.push(format!("{quoted_path}: {reason}")),
         }
+        Ok(())
     }
 
-    /// Adds a file that is part of the pack.
+    /// Adds a file that belongs to the pack.
     ///
     /// # Errors
-    /// Its path is that of another file on some systems.
-    fn take(&mut self, file: &ListedFile) -> Result<(), Diagnostic> {
+    /// The path clashes with another one on a file system that ignores case.
+    fn add_included(&mut self, file: &ListedFile) -> Result<(), Diagnostic> {
         let path = &file.path;
         let folded: String = path.to_lowercase().nfc().collect();
-        if let Some(other) = self.folded.insert(folded, path.clone()) {
+        if let Some(other) = self.folded_paths.insert(folded, path.clone()) {
             let reason = format!("and {} differ in case or accents only", quoted(&other));
             return Err(path_error(path, &reason));
         }
-        self.objects.insert(path.clone(), file.object.clone());
+        self.objects.insert(path.clone(), file.object_id.clone());
         Ok(())
     }
 }
 
-/// Divides the answers of `git cat-file --batch` among the files that were asked for.
+/// Splits the output of [`Repository::read_objects`] into the contents of the selected files.
 ///
 /// # Errors
-/// A text is too long for a prompt.
-fn divide(answers: &[u8], files: PackFiles) -> Result<Texts, Diagnostic> {
-    let mut texts = Texts {
+/// A file is too large for a prompt.
+fn split_contents(output: &[u8], selected: SelectedFiles) -> Result<FetchedFiles, Diagnostic> {
+    let mut fetched = FetchedFiles {
         files: BTreeMap::new(),
-        left_out: files.left_out,
+        skipped: selected.skipped,
     };
-    let mut answers = BatchAnswers { unread: answers };
-    for path in files.objects.into_keys() {
-        let Some(text) = answers.next_text() else {
-            return Err(too_much(
-                &path,
-                &format!("{} of text", format_size(MAX_FILE)),
-            ));
+    let mut batch = BatchOutput { unread: output };
+    // The output has the objects in the order of this map.
+    for path in selected.objects.into_keys() {
+        let Some(contents) = batch.next_object() else {
+            let limit = format!("{} of text", format_size(MAX_FILE));
+            return Err(too_large_error(&path, &limit));
         };
-        if let Ok(text) = str::from_utf8(text) {
-            texts.files.insert(path, text.to_owned());
+        if let Ok(contents) = str::from_utf8(contents) {
+            fetched.files.insert(path, contents.to_owned());
         } else {
-            let line = format!("{} is not UTF-8", quoted(&path));
-            texts.left_out.push(line);
+            let message = format!("{} is not UTF-8", quoted(&path));
+            fetched.skipped.push(message);
         }
     }
-    Ok(texts)
+    Ok(fetched)
 }
 
-/// What `git cat-file --batch` writes: for each object `OBJECT blob LENGTH` and a line break, then
-/// the text and a line break.
-struct BatchAnswers<'a> {
+/// The output of `git cat-file --batch`. For each object, it has the line `OBJECT-ID blob LENGTH`,
+/// the contents, and a line break.
+struct BatchOutput<'a> {
     unread: &'a [u8],
 }
 
-impl<'a> BatchAnswers<'a> {
-    /// Returns the next object in the output of `git cat-file --batch`; `None` if it is missing or
-    /// longer than `MAX_FILE`, because git does not fetch such an object.
-    fn next_text(&mut self) -> Option<&'a [u8]> {
-        let head_end = self.unread.iter().position(|byte| *byte == b'\n')?;
-        let (head, text_and_rest) = self.unread.split_at(head_end + 1);
-        let head = str::from_utf8(head).ok()?;
-        let length: usize = head.trim_end().rsplit(' ').next()?.parse().ok()?;
+impl<'a> BatchOutput<'a> {
+    /// Returns the contents of the next object. Returns `None` if it is larger than `MAX_FILE`, or
+    /// missing, which means the same: [`Repository::fetch`] skips large files.
+    fn next_object(&mut self) -> Option<&'a [u8]> {
+        let header_end = self.unread.iter().position(|byte| *byte == b'\n')?;
+        let (header, rest) = self.unread.split_at(header_end + 1);
+        let header = str::from_utf8(header).ok()?;
+        let length: usize = header.trim_end().rsplit(' ').next()?.parse().ok()?;
         if length > MAX_FILE {
             return None;
         }
-        let text = text_and_rest.get(..length)?;
-        let line_break = 1;
-        self.unread = text_and_rest.get(length + line_break..).unwrap_or_default();
-        Some(text)
+        let (contents, rest) = rest.split_at_checked(length)?;
+        self.unread = rest.strip_prefix(b"\n").unwrap_or(rest);
+        Some(contents)
     }
 }
 
-/// Returns the error for a path that cannot be a file of a pack.
-fn path_error(path: &str, reason: &str) -> Diagnostic {
-    let fix = "have it corrected there, or leave it out with `--path`";
-    refused(format!("{} {reason}", quoted(path)), fix)
+/// Returns the error for a path that a pack must not contain. The message is the path followed by
+/// `problem`.
+fn path_error(path: &str, problem: &str) -> Diagnostic {
+    let fix = "ask the owner to correct it, or leave it out with `--path`";
+    fetch_error(format!("{} {problem}", quoted(path)), fix)
 }
 
 #[cfg(test)]
@@ -501,21 +509,21 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// A pack of 167 bytes: 65,536 zeros, and a delta that repeats them 16,384 times.
+    /// A git pack of 167 bytes: 65,536 zeros, and a delta that repeats them 16,384 times.
     const BOMB: &str = "\
 5041434b0000000200000002b0802078daedc101010000008090feafee080a000000000000000000000000000000000000\
 0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000006a000f00\
 01e880085778daedc4b10d00000803a0c5c37bba8d4fb8c04032a90b000000000000000000000000000000f8b55e7604e9\
 8837690e7834cd52d4be9f27c95dae57538380b1";
 
-    const ANY: &str = "1111111111111111111111111111111111111111";
+    const ANY_COMMIT: &str = "1111111111111111111111111111111111111111";
 
-    /// A line of the protocol, with its length.
+    /// Returns a packet of git's protocol, which starts with its length.
     fn packet(line: &str) -> String {
         format!("{:04x}{line}", line.len() + 4)
     }
 
-    /// What a server of git does, whatever it is asked.
+    /// How a hostile git server answers every request.
     #[derive(Clone, Copy)]
     enum Hostility {
         Silence,
@@ -524,22 +532,23 @@ mod tests {
     }
 
     impl Hostility {
-        fn act(self, connection: &mut TcpStream) -> io::Result<()> {
+        fn answer(self, connection: &mut TcpStream) -> io::Result<()> {
             connection.read_exact(&mut [0; 4])?;
-            let head = packet(&format!("{ANY} HEAD\0shallow ofs-delta\n"));
+            let first_reference = packet(&format!("{ANY_COMMIT} HEAD\0shallow ofs-delta\n"));
             match self {
                 Hostility::Silence => {}
                 Hostility::EndlessNames => {
-                    connection.write_all(head.as_bytes())?;
-                    let names = packet(&format!("{ANY} refs/heads/{}\n", "x".repeat(100)));
+                    connection.write_all(first_reference.as_bytes())?;
+                    let names = packet(&format!("{ANY_COMMIT} refs/heads/{}\n", "x".repeat(100)));
                     let names = names.repeat(1_000);
                     loop {
                         connection.write_all(names.as_bytes())?;
                     }
                 }
                 Hostility::Bomb => {
-                    let nothing_shallow = "0000";
-                    let answers = format!("{head}0000{nothing_shallow}{}", packet("NAK\n"));
+                    let nothing_shallow = "0000"; // an empty list of shallow commits
+                    let answers =
+                        format!("{first_reference}0000{nothing_shallow}{}", packet("NAK\n"));
                     connection.write_all(answers.as_bytes())?;
                     let bytes = (0..BOMB.len()).step_by(2);
                     let bytes = bytes.map(|at| u8::from_str_radix(&BOMB[at..at + 2], 16).unwrap());
@@ -551,78 +560,80 @@ mod tests {
         }
     }
 
-    /// Starts such a server, and returns its address. The receiver tells when a client is gone.
+    /// Starts a hostile server, and returns its address. The receiver gets a message whenever a
+    /// client has disconnected.
     fn server(hostility: Hostility) -> (String, Receiver<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("git://{}/x", listener.local_addr().unwrap());
-        let (sender, ends) = channel();
+        let (sender, disconnects) = channel();
         thread::spawn(move || {
             for connection in listener.incoming() {
-                _ = hostility.act(&mut connection.unwrap());
+                _ = hostility.answer(&mut connection.unwrap());
                 _ = sender.send(());
             }
         });
-        (address, ends)
+        (address, disconnects)
     }
 
-    const SOON: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn git_is_ended_when_it_exceeds_a_bound_of_memory_disk_or_silence() {
+    fn git_is_killed_when_it_exceeds_its_memory_disk_or_idle_limit() {
         const MEGABYTE: u64 = 1024 * 1024;
-        let silence = Bounds {
-            silence: Duration::from_secs(1),
-            ..BOUNDS
+        let silence = GitLimits {
+            idle_timeout: Duration::from_secs(1),
+            ..GIT_LIMITS
         };
-        let disk = Bounds {
-            disk: MEGABYTE,
-            ..BOUNDS
+        let disk = GitLimits {
+            disk_bytes: MEGABYTE,
+            ..GIT_LIMITS
         };
-        let memory = Bounds {
-            memory: 64 * MEGABYTE,
-            ..BOUNDS
+        let memory = GitLimits {
+            memory_bytes: 64 * MEGABYTE,
+            ..GIT_LIMITS
         };
-        let mut rows = vec![
+        let mut cases = vec![
             (Hostility::Silence, silence, "has sent nothing for 1 s"),
             (Hostility::EndlessNames, disk, "has more than 1 MiB"),
         ];
         if cfg!(target_os = "linux") {
-            let want = "takes more than 64 MiB of memory in git";
-            rows.push((Hostility::EndlessNames, memory, want));
-            rows.push((Hostility::Bomb, memory, want));
+            let want = "makes git use more than 64 MiB of memory";
+            cases.push((Hostility::EndlessNames, memory, want));
+            cases.push((Hostility::Bomb, memory, want));
         }
-        for (hostility, bounds, want) in rows {
-            for version in [ANY, "HEAD"] {
-                let (address, ends) = server(hostility);
+        for (hostility, limits, want) in cases {
+            for version in [ANY_COMMIT, "HEAD"] {
+                let (address, disconnects) = server(hostility);
                 let mut pack = Pack {
                     address,
                     reference: "HEAD".to_owned(),
                     ..Pack::default()
                 };
                 let folder = tempfile::tempdir().unwrap();
-                let error = fetch_within(bounds, folder.path(), &mut pack, version).unwrap_err();
+                let error =
+                    fetch_pack_within(limits, folder.path(), &mut pack, version).unwrap_err();
                 assert!(error.message.contains(want), "{}", error.message);
-                ends.recv_timeout(SOON).unwrap();
+                disconnects.recv_timeout(TIMEOUT).unwrap();
             }
         }
     }
 
     #[test]
-    fn a_path_that_leads_elsewhere_or_is_another_one_on_some_systems_is_refused() {
+    fn unsafe_and_clashing_paths_are_rejected() {
         let leads_out = "is a path that leads out of the repository";
-        let is_doubled = "differ in case or accents only";
+        let clashes = "differ in case or accents only";
         for (paths, reason) in [
             (&["../../evil.md"][..], leads_out),
             (&["/tmp/evil.md"], leads_out),
             (&["./evil.md"], leads_out),
             (&["a//evil.md"], leads_out),
-            (&["Read.md", "read.md"], is_doubled),
-            (&["e\u{301}.md", "\u{e9}.md"], is_doubled),
+            (&["Read.md", "read.md"], clashes),
+            (&["e\u{301}.md", "\u{e9}.md"], clashes),
         ] {
-            let mut files = PackFiles::default();
+            let mut files = SelectedFiles::default();
             let mut errors = Vec::new();
             for path in paths {
-                let file = ListedFile::parse(&format!("100644 blob {ANY}\t{path}")).unwrap();
+                let file = ListedFile::parse(&format!("100644 blob {ANY_COMMIT}\t{path}")).unwrap();
                 errors.extend(files.add(&Pack::default(), &file).err());
             }
             let [error] = &errors[..] else {
@@ -634,15 +645,15 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn waiting_for_a_passphrase_is_no_silence_and_helpers_end_with_git() {
+    fn a_passphrase_prompt_is_not_idle_and_helpers_are_killed_with_git() {
         let folder = tempfile::tempdir().unwrap();
         let mut repository = Repository {
             folder: folder.path(),
             address: "ssh://127.0.0.1/x".to_owned(),
-            bounds: BOUNDS,
+            limits: GIT_LIMITS,
             started: Instant::now(),
         };
-        // It opens a connection to this test, and has none to a server of git.
+        // A fake `ssh` that connects to this test but never to a git server.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let ssh = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}; sleep 600; true' ssh");
@@ -652,18 +663,14 @@ mod tests {
         ] {
             repository.run_local(arguments).unwrap();
         }
-        repository.bounds.silence = Duration::from_secs(1);
-        repository.bounds.total = Duration::from_secs(3);
+        repository.limits.idle_timeout = Duration::from_secs(1);
+        repository.limits.total_timeout = Duration::from_secs(3);
         repository.started = Instant::now();
         let error = repository.fetch("main").unwrap_err();
         let want = "takes more than 0 minutes to fetch";
         assert!(error.message.contains(want), "{}", error.message);
         let (mut helper, _) = listener.accept().unwrap();
-        helper.set_read_timeout(Some(SOON)).unwrap();
-        assert_eq!(
-            helper.read(&mut [0]).unwrap(),
-            0,
-            "all of its processes have ended"
-        );
+        helper.set_read_timeout(Some(TIMEOUT)).unwrap();
+        assert_eq!(helper.read(&mut [0]).unwrap(), 0, "the helper was killed");
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct Pack {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileChoice {
     /// It is part of the pack.
-    Taken,
+    Included,
     /// It is no prompt, or none that the pack's patterns fit.
     Ignored,
     /// It would be part of the pack, but its name is not allowed, for this reason.
@@ -180,7 +180,7 @@ impl Pack {
         }
         let mut files = self.files.iter();
         let has_valid_files =
-            files.all(|(file, hash)| self.choose(file) == FileChoice::Taken && is_hex(hash, 64));
+            files.all(|(file, hash)| self.choose(file) == FileChoice::Included && is_hex(hash, 64));
         if !has_valid_files || self.files.len() > MAX_FILES {
             return Err("a file or a SHA-256 is invalid".to_owned());
         }
@@ -214,7 +214,7 @@ impl Pack {
             return FileChoice::Ignored;
         }
         match check_file_name(stem) {
-            Ok(()) => FileChoice::Taken,
+            Ok(()) => FileChoice::Included,
             Err(reason) => FileChoice::BadName(reason),
         }
     }
@@ -460,7 +460,7 @@ mod tests {
             "skill/SKILL.md",
             "_parts/header.md",
         ] {
-            assert_eq!(all.choose(path), FileChoice::Taken, "{path}");
+            assert_eq!(all.choose(path), FileChoice::Included, "{path}");
         }
         for path in ["run.sh", ".github/x.md", ".git/hooks/evil.md"] {
             assert_eq!(all.choose(path), FileChoice::Ignored, "{path}");
@@ -488,7 +488,7 @@ mod tests {
             ..Pack::default()
         };
         for path in ["git/commit.md", "review.md"] {
-            assert_eq!(some.choose(path), FileChoice::Taken, "{path}");
+            assert_eq!(some.choose(path), FileChoice::Included, "{path}");
         }
         for path in ["a.md", "git.md", "other.md"] {
             assert_eq!(some.choose(path), FileChoice::Ignored, "{path}");
@@ -497,7 +497,7 @@ mod tests {
             path: "x/.codex/prompts".to_owned(),
             ..Pack::default()
         };
-        assert_eq!(codex.choose("a.md"), FileChoice::Taken);
+        assert_eq!(codex.choose("a.md"), FileChoice::Included);
         assert_eq!(codex.choose("a.toml"), FileChoice::Ignored);
     }
 }

@@ -1,51 +1,51 @@
-//! Measures the memory of git's processes, and ends them.
+//! Measures the memory of git and its child processes, and kills them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Child;
 
-/// A process and all that it has started, such as git's helpers for `https` and `ssh`.
+/// A process and its descendants, such as git's helpers for `https` and `ssh`.
 ///
-/// Only Linux says which they are, and how much memory they take. On other systems, this is the
-/// process alone, without its memory.
+/// This works on Linux only. Elsewhere, it is just the process itself, and its memory is 0.
 pub(super) struct ProcessTree {
-    /// The ids of all, the first one's first.
+    /// The process ids. The root comes first.
     #[cfg(target_os = "linux")]
     ids: Vec<u32>,
-    /// The resident memory of all, in bytes.
-    pub(super) memory: u64,
+    /// The resident memory of all processes together.
+    pub(super) memory_bytes: u64,
 }
 
-/// The parts of a file `/proc/ID/status` that are used.
+/// A few fields of `/proc/ID/status`.
 struct Status {
-    /// The id of the process that has started this one.
-    parent: u32,
-    /// Resident memory, in bytes.
-    memory: u64,
+    parent_id: u32,
+    /// Resident memory.
+    memory_bytes: u64,
 }
 
 impl ProcessTree {
-    /// Returns a process and all its descendants at this moment. The process itself is the first.
+    /// Takes a snapshot of `root` and its descendants.
     pub(super) fn of(root: &Child) -> ProcessTree {
-        let statuses = statuses();
+        let statuses = read_statuses();
         let mut ids = vec![root.id()];
-        let mut memory = 0;
+        let mut memory_bytes = 0;
+        // A breadth-first search: `ids` is also the queue, and `next` the position in it.
         let mut next = 0;
         while let Some(&id) = ids.get(next) {
-            memory += statuses.get(&id).map_or(0, |status| status.memory);
-            let children = statuses.iter().filter(|(_, status)| status.parent == id);
+            memory_bytes += statuses.get(&id).map_or(0, |status| status.memory_bytes);
+            let children = statuses.iter().filter(|(_, status)| status.parent_id == id);
             ids.extend(children.map(|(child, _)| *child));
             next += 1;
         }
         ProcessTree {
             #[cfg(target_os = "linux")]
             ids,
-            memory,
+            memory_bytes,
         }
     }
 
-    /// Kills all processes, and waits until the first, `root`, has ended.
-    pub(super) fn end(self, root: &mut Child) {
+    /// Kills all processes, and waits for `root` to exit.
+    pub(super) fn kill(self, root: &mut Child) {
+        // The first id is `root`, which `Child::kill` kills safely even if it has exited already.
         _ = root.kill();
         #[cfg(target_os = "linux")]
         for id in &self.ids[1..] {
@@ -57,12 +57,12 @@ impl ProcessTree {
     }
 }
 
-/// Returns the status of each process by its id; nothing on a system without `/proc`.
-fn statuses() -> BTreeMap<u32, Status> {
+/// Returns the status of every process, by process id. Empty on systems without `/proc`.
+fn read_statuses() -> BTreeMap<u32, Status> {
     let mut statuses = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(id) = entry.file_name().to_string_lossy().parse() else {
-            continue; // only the folders of processes have a number as their name
+            continue; // `/proc` has other entries, too
         };
         if let Ok(text) = fs::read_to_string(entry.path().join("status")) {
             statuses.insert(id, parse_status(&text));
@@ -71,16 +71,16 @@ fn statuses() -> BTreeMap<u32, Status> {
     statuses
 }
 
-/// Parses the text of a file `/proc/ID/status`.
 fn parse_status(text: &str) -> Status {
     Status {
-        parent: number_of("PPid:", text) as u32,
-        memory: number_of("VmRSS:", text) * 1024,
+        parent_id: find_number("PPid:", text) as u32,
+        memory_bytes: find_number("VmRSS:", text) * 1024,
     }
 }
 
-/// Returns the number in a line such as `VmRSS:  1234 kB`, or 0 if there is no such line.
-fn number_of(key: &str, text: &str) -> u64 {
+/// Returns the number in the line that starts with `key`, e.g. 1234 for `VmRSS:  1234 kB`. Returns
+/// 0 if there is no such line: kernel threads have no `VmRSS`.
+fn find_number(key: &str, text: &str) -> u64 {
     for line in text.lines() {
         if let Some(value) = line.strip_prefix(key) {
             let number = value.split_whitespace().next().unwrap_or_default();

@@ -1,0 +1,179 @@
+//! Limits for git while it talks to a server that we don't trust.
+
+use super::processes::ProcessTree;
+use crate::prompt::{Diagnostic, Kind};
+use crate::wording::{in_backticks, in_bytes, quoted};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+use wait_timeout::ChildExt;
+use walkdir::WalkDir;
+
+/// How often the limits are checked while git runs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The file, in [`GitWatchdog::folder`], to which git logs the packets of its protocol.
+pub(super) const PACKET_LOG: &str = "packets";
+
+/// How to make a pack smaller.
+const SELECT_LESS: &str = "select fewer files with `--path` or `--only`";
+
+/// The resources that git and its child processes may use.
+#[derive(Clone, Copy)]
+pub(crate) struct GitLimits {
+    /// The total size of the files that git writes.
+    pub(crate) disk_bytes: u64,
+    /// Resident memory.
+    pub(crate) memory_bytes: u64,
+    /// How long git may write nothing once it is connected.
+    pub(crate) idle_timeout: Duration,
+    /// The time for all commands of one pack together.
+    pub(crate) total_timeout: Duration,
+}
+
+pub(crate) const GIT_LIMITS: GitLimits = GitLimits {
+    disk_bytes: 256 * 1024 * 1024,
+    memory_bytes: 1024 * 1024 * 1024,
+    idle_timeout: Duration::from_secs(60),
+    total_timeout: Duration::from_secs(600),
+};
+
+/// Whether a git command uses the network.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GitTask {
+    Fetch,
+    Local,
+}
+
+/// Kills a git command that exceeds its limits.
+pub(crate) struct GitWatchdog<'m> {
+    /// The folder that git writes to.
+    pub(crate) folder: &'m Path,
+    /// The address of the repository, for messages.
+    pub(crate) address: &'m str,
+    pub(crate) limits: GitLimits,
+    /// When the first command for this pack was started.
+    pub(crate) started: Instant,
+}
+
+/// When the files of a git command last changed in size.
+struct Progress {
+    bytes_on_disk: u64,
+    last_change: Instant,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress {
+            bytes_on_disk: 0,
+            last_change: Instant::now(),
+        }
+    }
+
+    fn update(&mut self, bytes_on_disk: u64) {
+        if bytes_on_disk != self.bytes_on_disk {
+            self.bytes_on_disk = bytes_on_disk;
+            self.restart_idle_time();
+        }
+    }
+
+    fn restart_idle_time(&mut self) {
+        self.last_change = Instant::now();
+    }
+}
+
+impl GitWatchdog<'_> {
+    /// Waits for git to exit.
+    ///
+    /// # Errors
+    /// Git exceeded a limit. It was killed, together with its child processes.
+    pub(super) fn wait(&self, git: &mut Child, task: GitTask) -> Result<ExitStatus, Diagnostic> {
+        let mut progress = Progress::new();
+        loop {
+            let status = git.wait_timeout(CHECK_INTERVAL).map_err(git_io_error)?;
+            if let Some(status) = status {
+                return Ok(status);
+            }
+            progress.update(self.bytes_on_disk());
+            // Before git is connected, it may be asking the user for a passphrase.
+            if task == GitTask::Fetch && !self.is_connected() {
+                progress.restart_idle_time();
+            }
+            let processes = ProcessTree::of(git);
+            if let Err(error) = self.check_limits(&progress, processes.memory_bytes) {
+                processes.kill(git);
+                return Err(error);
+            }
+        }
+    }
+
+    /// Fails if a limit is exceeded.
+    fn check_limits(&self, progress: &Progress, memory_bytes: u64) -> Result<(), Diagnostic> {
+        let limits = &self.limits;
+        if progress.bytes_on_disk > limits.disk_bytes {
+            let limit = in_bytes(limits.disk_bytes as usize);
+            return Err(too_large_error(self.address, &limit));
+        }
+        if memory_bytes > limits.memory_bytes {
+            let limit = in_bytes(limits.memory_bytes as usize);
+            let problem = format!("makes git use more than {limit} of memory");
+            return Err(self.limit_error(&problem, SELECT_LESS));
+        }
+        if progress.last_change.elapsed() > limits.idle_timeout {
+            let seconds = limits.idle_timeout.as_secs();
+            let problem = format!("has sent nothing for {seconds} s");
+            return Err(self.limit_error(&problem, "try again later"));
+        }
+        if self.started.elapsed() > limits.total_timeout {
+            let minutes = limits.total_timeout.as_secs() / 60;
+            let problem = format!("takes more than {minutes} minutes to fetch");
+            let fix = "use a faster connection, or ask the owner for a smaller repository";
+            return Err(self.limit_error(&problem, fix));
+        }
+        Ok(())
+    }
+
+    /// Returns an error whose message is the repository's address followed by `problem`.
+    fn limit_error(&self, problem: &str, fix: &str) -> Diagnostic {
+        let message = format!("{} {problem}", in_backticks(self.address));
+        Diagnostic::new(Kind::TooLong, message, fix)
+    }
+
+    /// Returns whether git has exchanged a packet with the server.
+    fn is_connected(&self) -> bool {
+        fs::metadata(self.folder.join(PACKET_LOG)).is_ok_and(|file| file.len() > 0)
+    }
+
+    /// Returns the total size of the files in the folder. Ignores files that can't be read, because
+    /// git deletes files while it runs.
+    fn bytes_on_disk(&self) -> u64 {
+        let mut bytes = 0;
+        for entry in WalkDir::new(self.folder).into_iter().flatten() {
+            if let Ok(file) = entry.metadata()
+                && file.is_file()
+            {
+                bytes += file.len();
+            }
+        }
+        bytes
+    }
+}
+
+/// Returns the error for a repository or a file, called `what`, that is larger than `limit`, such
+/// as `4 MiB of text`.
+pub(super) fn too_large_error(what: &str, limit: &str) -> Diagnostic {
+    let message = format!("{} has more than {limit}", quoted(what));
+    Diagnostic::new(Kind::TooLong, message, SELECT_LESS)
+}
+
+/// Returns the error if git could not be started, or if its input or output files failed.
+pub(crate) fn git_io_error(error: io::Error) -> Diagnostic {
+    let fix = if error.kind() == ErrorKind::NotFound {
+        "install git"
+    } else {
+        "fix the cause, and try again"
+    };
+    Diagnostic::new(Kind::Invalid, format!("cannot run git: {error}"), fix)
+}
