@@ -8,7 +8,7 @@ use super::output::{self, Reporter};
 use super::source_options::{PromptSource, absolute};
 use crate::prompt::fold_name;
 use crate::prompt::notable::with_invisible_escaped;
-use crate::sources::pack::differing_files;
+use crate::sources::pack::changed_file_errors;
 use crate::sources::pack::git::FetchedFiles;
 use crate::sources::pack::pack_lock::{self, Pack, is_commit, parse_pack_name};
 use crate::wording::in_backticks;
@@ -288,7 +288,7 @@ fn sync(packs: &mut LockFile<'_>, yes: bool) -> bool {
 }
 
 fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, yes: bool) -> anyhow::Result<bool> {
-    if differing_files(&pack, &packs.copies.folder_of(&pack)).is_empty() {
+    if changed_file_errors(&pack, &packs.copies.folder_of(&pack)).is_empty() {
         return Ok(true);
     }
     let texts = fetch_locked(packs, &pack)?;
@@ -325,7 +325,7 @@ fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedFile
 fn check_copies(packs: &LockFile<'_>) -> anyhow::Result<bool> {
     let mut is_as_locked = true;
     for pack in &packs.packs {
-        for problem in differing_files(pack, &packs.copies.folder_of(pack)) {
+        for problem in changed_file_errors(pack, &packs.copies.folder_of(pack)) {
             print_line(&problem.to_string())?;
             is_as_locked = false;
         }
@@ -374,7 +374,7 @@ fn list(packs: &LockFile<'_>) -> anyhow::Result<bool> {
     for pack in &packs.packs {
         packs
             .reporter
-            .warn_all(differing_files(pack, &packs.copies.folder_of(pack)));
+            .warn_all(changed_file_errors(pack, &packs.copies.folder_of(pack)));
     }
     Ok(true)
 }

@@ -1,13 +1,12 @@
 //! Packs: prompts from git repositories, each pinned to a commit.
 //!
-//! What is served are copies, which only a person who was shown the texts has made
-//! ([`Copies::write`]). They are read as any folder is read; in addition, each file must have the
-//! hash that `packs.lock` says. Nothing here connects to anything: `pack/git.rs` does, and only for
-//! the command `pack`.
+//! Prompts are served from local copies, which are made only after a user has seen and accepted the
+//! texts ([`Copies::write`]). They are read like any other folder, except that each file must match
+//! its hash in `packs.lock`. Serving never uses the network; only the command `pack` does, in
+//! `pack/git.rs`.
 //!
-//! An update writes the new copies into a folder of their own, and then replaces the lock in one
-//! step. So readers find the old pack or the new one, also while an update runs, or after one was
-//! killed.
+//! An update writes its copies to a new folder, and then replaces the lock atomically. Readers
+//! therefore see either the old pack or the new one, even if the update is killed.
 
 mod copies;
 pub(crate) mod git;
@@ -16,7 +15,7 @@ pub(crate) mod pack_lock;
 mod processes;
 pub(crate) mod run;
 
-pub(crate) use copies::{Copies, NewCopies, differing_files, text_of};
+pub(crate) use copies::{Copies, NewCopies, changed_file_errors, read_unchanged};
 
 use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source, Trace,
@@ -24,46 +23,49 @@ use crate::library::{
 };
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::in_backticks;
-use copies::{folder_of_copies, missing_files};
+use copies::{missing_file_errors, prompts_of_copies};
 use pack_lock::{LOCK, Pack, PackLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The source of the user's packs and of those of a project.
+/// The maximum number of locks: the user's and the project's.
+const LOCK_COUNT: usize = 2;
+
+/// The packs of the user and of the current project, as a source of prompts.
 #[derive(Debug)]
 pub(crate) struct Packs {
     about: About,
-    /// The `packs.lock` of the user.
+    /// The path of the user's `packs.lock`.
     user_lock: PathBuf,
     project: Option<Arc<dyn ProjectPrompts>>,
-    /// The folder of all copies.
+    /// The folder with the copies of all packs.
     data: PathBuf,
-    /// The packs of each lock, by the path of the lock.
-    packs: Cache<Arc<LockedPacks>>,
+    /// The packs by the path of their lock.
+    packs_by_lock: Cache<Arc<LockedPacks>>,
 }
 
-/// The packs of a lock, or what is wrong with it.
+/// The packs of a lock, or the error if the lock cannot be read.
 type LockedPacks = Result<Vec<Arc<CopiedPack>>, Diagnostic>;
 
-/// A pack with the folder of its copies.
 #[derive(Debug)]
 struct CopiedPack {
     pack: Arc<Pack>,
+    /// The local copies of its files.
     folder: Folder,
 }
 
-/// The packs that are served at this moment.
+/// The packs that are currently served.
 #[derive(Default)]
 struct ServedPacks {
     by_name: BTreeMap<String, Arc<CopiedPack>>,
-    /// What is wrong with the locks, and an error for each pack that is not served.
+    /// Errors of the locks, and of packs that are not served.
     problems: Vec<Diagnostic>,
 }
 
 impl Packs {
-    /// Returns the source of the packs of a user and, if there is one, of a project. `data` is the
-    /// folder of all copies.
+    /// Creates a source for the packs in `user_lock` and, if given, in the lock of a project. `data`
+    /// is the folder with the copies of all packs.
     pub(crate) fn new(
         user_lock: PathBuf,
         project: Option<Arc<dyn ProjectPrompts>>,
@@ -74,13 +76,13 @@ impl Packs {
             user_lock,
             project,
             data,
-            packs: Cache::new(2, MIN_STAMP_AGE),
+            packs_by_lock: Cache::new(LOCK_COUNT, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns the paths of the locks whose packs are served: the user's, and that of the project
-    /// if the user trusts it.
-    fn locks(&self) -> Vec<PathBuf> {
+    /// Returns the paths of the user's lock and, if the user trusts the project, of the project's.
+    /// The user's comes first, because its packs win.
+    fn lock_paths(&self) -> Vec<PathBuf> {
         let mut locks = vec![self.user_lock.clone()];
         if let Some(project) = &self.project
             && let Some(folder) = project.folder()
@@ -90,12 +92,14 @@ impl Packs {
         locks
     }
 
-    /// Returns the packs that are served. If the user and the project have packs of one name, the
-    /// user's is served.
-    fn served(&self) -> ServedPacks {
+    /// Returns the packs that are currently served. If the user and the project have packs with the
+    /// same name, only the user's is served.
+    fn served_packs(&self) -> ServedPacks {
         let mut served = ServedPacks::default();
-        for lock in self.locks() {
-            let packs = self.packs.get(&lock, |trace| self.read(&lock, trace));
+        for lock in self.lock_paths() {
+            let packs = self
+                .packs_by_lock
+                .get(&lock, |trace| self.read_packs(&lock, trace));
             match &*packs {
                 Ok(packs) => served.add(packs, &lock),
                 Err(problem) => served.problems.push(problem.clone()),
@@ -104,21 +108,21 @@ impl Packs {
         served
     }
 
-    /// Reads the packs of a lock.
-    fn read(&self, lock: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
-        trace.record(lock);
+    /// Reads the packs of a lock. Records in `trace` when the result becomes outdated.
+    fn read_packs(&self, lock: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
+        trace.record(lock); // before the file is read, so that no change is missed
         let packs = match PackLock::read(lock) {
-            Ok(lock) => lock.packs,
+            Ok(pack_lock) => pack_lock.packs,
             Err(problem) => {
-                trace.mark_uncacheable();
+                trace.mark_uncacheable(); // don't cache errors
                 return Arc::new(Err(problem));
             }
         };
-        let copies = Copies::of(&self.data, lock);
+        let copies = Copies::of_lock(&self.data, lock);
         let mut copied = Vec::new();
         for pack in packs {
             let pack = Arc::new(pack);
-            let folder = folder_of_copies(copies.folder_of(&pack), Arc::clone(&pack));
+            let folder = prompts_of_copies(copies.folder_of(&pack), Arc::clone(&pack));
             copied.push(Arc::new(CopiedPack { pack, folder }));
         }
         Arc::new(Ok(copied))
@@ -126,12 +130,12 @@ impl Packs {
 }
 
 impl ServedPacks {
-    /// Adds the packs of a lock whose names no earlier lock has.
+    /// Adds the packs of a lock, except those whose names are already taken by an earlier lock.
     fn add(&mut self, packs: &[Arc<CopiedPack>], lock: &Path) {
         for copied in packs {
             let name = &copied.pack.name;
             if self.by_name.contains_key(name) {
-                self.problems.push(overridden_pack(name, lock));
+                self.problems.push(overridden_error(name, lock));
             } else {
                 self.by_name.insert(name.clone(), Arc::clone(copied));
             }
@@ -139,10 +143,11 @@ impl ServedPacks {
     }
 }
 
-/// Returns the error for a pack of the project if the user has one of the same name.
-fn overridden_pack(name: &str, lock: &Path) -> Diagnostic {
+/// Returns the error for a pack of the project that has the same name as a pack of the user.
+fn overridden_error(name: &str, lock: &Path) -> Diagnostic {
     let name = in_backticks(name);
-    let message = format!("the project's pack {name} is not served: you have one of this name");
+    let message =
+        format!("the project's pack {name} is not served: you have one with the same name");
     let fix = "remove yours, and add it again with another name (`--as`)";
     Diagnostic::new(Kind::NameCollision, message, fix).in_file(lock)
 }
@@ -154,23 +159,24 @@ impl Source for Packs {
 
     fn find(&self, name: &Name) -> Option<Found> {
         let (pack, _) = name.split_once('/')?;
-        let served = self.served();
+        let served = self.served_packs();
         served.by_name.get(pack)?.folder.find(name)
     }
 
-    /// Returns the prompts of all packs that are served, sorted by name, with an error for each
-    /// file of a pack that is missing.
+    /// Lists the prompts of all served packs by name. Also reports missing files.
     fn list(&self) -> Listing {
-        let served = self.served();
+        let served = self.served_packs();
         let mut all = Listing {
             problems: served.problems,
             ..Listing::default()
         };
         for copied in served.by_name.values() {
             let listing = copied.folder.list();
+            // Look for missing files only if there are fewer prompts than files.
             if listing.found.len() < copied.pack.files.len() {
                 let folder = &copied.folder.files.root.path;
-                all.problems.extend(missing_files(&copied.pack, folder));
+                let errors = missing_file_errors(&copied.pack, folder);
+                all.problems.extend(errors);
             }
             all.problems.extend(listing.problems);
             all.found.extend(listing.found);
@@ -179,23 +185,24 @@ impl Source for Packs {
         all
     }
 
-    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        let served = self.served();
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        let served = self.served_packs();
         let mut packs = served.by_name.values();
         packs.find_map(|copied| copied.folder.find_by_path(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        let mut problems = self.served().problems;
-        problems.retain(|problem| problem.kind != Kind::NameCollision); // only lists name these
+        let mut problems = self.served_packs().problems;
+        // An overridden pack is reported only by `list`.
+        problems.retain(|problem| problem.kind != Kind::Clash);
         problems
     }
 
     fn watch(&self, watched: &mut Watched) {
-        for lock in self.locks() {
+        for lock in self.lock_paths() {
             watched.add_path(&lock);
         }
-        for copied in self.served().by_name.values() {
+        for copied in self.served_packs().by_name.values() {
             copied.folder.watch(watched);
         }
     }

@@ -730,7 +730,7 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
     fs::write(copy(&client, "review.md").with_file_name("more.md"), "More").unwrap();
     client
         .words("expand acme/more")
-        .says(1, &["not served: the lock does not name it"]);
+        .says(1, &["not served: it is not listed in the lock file"]);
 }
 
 #[test]
@@ -843,11 +843,11 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
         ),
         (
             text.replace("review.md", "../../x.md"),
-            "packs.lock: the pack `acme` is not as",
+            "packs.lock: the entry of the pack `acme` is invalid",
         ),
         (
             text.replace("file:", "ext:"),
-            "packs.lock: the pack `acme` is not as",
+            "packs.lock: the entry of the pack `acme` is invalid",
         ),
         (
             text.replace("\"files\"", "\"file\""),
@@ -862,7 +862,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     std::os::unix::fs::symlink("/etc/passwd", &lock).unwrap();
     client
         .words("list")
-        .says(0, &["a symlink is not read as the lock of a project"]);
+        .says(0, &["the lock of a project must not be a symlink"]);
 }
 
 #[test]
@@ -890,7 +890,7 @@ fn of_two_packs_of_one_name_that_of_the_user_is_served_alone() {
     for (line, status) in [("list", 0), ("check", 1)] {
         client.words(line).says(
             status,
-            &["the project's pack `acme` is not served: you have one of this name"],
+            &["the project's pack `acme` is not served: you have one with the same name"],
         );
     }
 }
@@ -1065,7 +1065,7 @@ fn over_a_git_daemon_folders_of_other_programs_are_read_by_their_rules_and_a_loc
         .says(0, &["not the file of the pack `claude@"]);
     let compared = other.words("pack sync --locked").stdout;
     assert_eq!(
-        compared.matches(": all are missing").count(),
+        compared.matches(": all files are missing").count(),
         3,
         "one line for each pack: {compared}"
     );

@@ -65,7 +65,7 @@ impl<'r> LockFile<'r> {
             LockAccess::Write => Some(exclude_other_processes(&data, &state)?),
         };
         let PackLock { packs, text } = PackLock::read(&path)?;
-        let copies = Copies::of(&data, &path);
+        let copies = Copies::of_lock(&data, &path);
         if access == LockAccess::Write {
             copies.remove_leftovers();
         }
@@ -98,7 +98,7 @@ impl<'r> LockFile<'r> {
     /// Fetches the texts of a pack at a commit, a branch or a tag, and sets the pack's commit and
     /// hashes to what is there.
     pub(super) fn fetch(&self, pack: &mut Pack, version: &str) -> anyhow::Result<FetchedFiles> {
-        let folder = self.copies.temporary()?;
+        let folder = self.copies.create_temporary_folder()?;
         Ok(git::fetch_pack(folder.path(), pack, version)?)
     }
 
@@ -110,7 +110,7 @@ impl<'r> LockFile<'r> {
     /// Serves a pack with its new copies from now on, in the place of a pack of the same name, and
     /// remembers that the user has accepted its texts.
     pub(super) fn put(&mut self, pack: &Pack, new_copies: TempDir) -> anyhow::Result<()> {
-        self.copies.put_in_place(pack, new_copies)?;
+        self.copies.install(pack, new_copies)?;
         let mut accepted = self.accepted_texts();
         for file in pack.files.keys() {
             accepted += &accepted_line(pack, file);
@@ -122,7 +122,7 @@ impl<'r> LockFile<'r> {
         )?
         .replace()?;
         if self.packs.contains(pack) {
-            self.copies.clean(&self.packs);
+            self.copies.remove_unused(&self.packs);
             return Ok(());
         }
         self.packs.retain(|other| other.name != pack.name);
@@ -134,7 +134,7 @@ impl<'r> LockFile<'r> {
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
         let text = pack_lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.text = Some(text);
-        self.copies.clean(&self.packs);
+        self.copies.remove_unused(&self.packs);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::review::{self, Review, ReviewedText};
 use crate::library::{Folder, Source};
 use crate::sources::pack::git::FetchedFiles;
 use crate::sources::pack::pack_lock::Pack;
-use crate::sources::pack::{NewCopies, text_of};
+use crate::sources::pack::{NewCopies, read_unchanged};
 use crate::wording::{count, in_backticks};
 use anyhow::ensure;
 use std::path::Path;
@@ -94,7 +94,7 @@ impl Offer {
     /// Returns the text that a file has had so far.
     fn old_text(&self, packs: &LockFile<'_>, file: &str) -> Option<String> {
         let old = self.old.as_ref()?;
-        text_of(old, &packs.copies.folder_of(old), file)
+        read_unchanged(old, &packs.copies.folder_of(old), file)
     }
 
     fn is_accepted(&self, file: &str) -> bool {

@@ -1,8 +1,9 @@
-//! `packs.lock`: which packs there are, each with its commit, and the SHA-256 of each of its files.
+//! `packs.lock`: the packs of a user or project, each with its commit and the SHA-256 of its files.
 //!
-//! JSON that is made for diffs: sorted, with one line for each file. What another person wrote into
-//! it is held to the rules for what `pack add` takes, so that nothing of it can name a file or
-//! start a program elsewhere.
+//! The file is JSON that diffs well: it is sorted, and each file is on a line of its own.
+//!
+//! A project's lock may be written by anybody. Its entries are validated like the arguments of
+//! `pack add`, so that none of them can name a file outside the pack or start a program.
 
 use crate::library::{PROJECT_FOLDER, create_with_folders, file_error, read, replace_if_unchanged};
 use crate::prompt::{
@@ -14,68 +15,67 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The name of the file.
+/// The file name of a lock.
 pub(crate) const LOCK: &str = "packs.lock";
 
-/// The most files of a pack.
+/// The maximum number of files in a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
 
-/// What to do about a lock that this program did not write.
+/// How to fix a lock that was edited by hand.
 const RESTORE: &str = "restore the file as it was, or remove the pack from it and add it again";
 
-/// What is in a `packs.lock`.
+/// The contents of a `packs.lock`.
 pub(crate) struct PackLock {
     pub(crate) packs: Vec<Pack>,
-    /// The text of the file; `None` if there is no file.
+    /// The text of the file, or `None` if the file doesn't exist.
     pub(crate) text: Option<String>,
 }
 
-/// Prompts of a git repository, at one commit.
+/// Prompts from a git repository, pinned to a commit. An entry of the lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pack {
-    /// What its prompts' names begin with, without the `/`.
+    /// The prefix of its prompts' names, e.g. `acme` for `acme/review`.
     pub(crate) name: String,
-    /// The address of the repository, as git takes it.
+    /// The address of the repository, in a form that git accepts.
     pub(crate) address: String,
-    /// The branch or tag that an update follows, or a commit.
+    /// The branch, tag or commit that `pack update` fetches.
     #[serde(rename = "ref")]
     pub(crate) reference: String,
     /// 40 hexadecimal digits.
     pub(crate) commit: String,
-    /// The day of the commit.
+    /// The day of the commit, such as `2026-11-23`.
     pub(crate) date: String,
-    /// The folder of the repository that has the prompts; empty: the whole repository.
+    /// The folder of the repository with the prompts. Empty for the whole repository.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) path: String,
-    /// Which prompts are taken, as patterns with `*`; empty: all of them.
+    /// Patterns such as `git/*` for the prompts to include. Empty for all prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) only: Vec<String>,
-    /// The hashes of the files, by their paths below that folder.
+    /// The SHA-256 of each file, by its path relative to `path`.
     pub(crate) files: BTreeMap<String, String>,
 }
 
-/// What a file of a repository is to a pack.
+/// Whether a file of the repository belongs to a pack.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileChoice {
-    /// It is part of the pack.
     Included,
-    /// It is no prompt, or none that the pack's patterns fit.
+    /// The file isn't a prompt, or doesn't match the pack's patterns.
     Ignored,
-    /// It would be part of the pack, but its name is not allowed, for this reason.
+    /// The file would be included, but its name isn't allowed. The string says why.
     BadName(String),
 }
 
 impl PackLock {
-    /// Reads a lock. If the file is missing, the lock has no packs.
+    /// Reads a lock. A missing file is a lock without packs.
     ///
     /// # Errors
-    /// The file cannot be read, or is not a lock as this program writes it.
+    /// The file cannot be read or is invalid.
     pub(crate) fn read(path: &Path) -> Result<PackLock, Diagnostic> {
-        // A link in a clone could name any file, whose lines the error would show.
+        // A symlink in a cloned project could point to any file, and syntax errors quote the file.
         if is_in_project(path) && path.is_symlink() {
-            let message = "a symlink is not read as the lock of a project";
-            let error = Diagnostic::new(Kind::OutsideFolder, message, "replace it with a file");
+            let message = "the lock of a project must not be a symlink";
+            let error = Diagnostic::new(Kind::Escapes, message, "replace it with a file");
             return Err(error.in_file(path));
         }
         let bytes = match read(path, MAX_FILE) {
@@ -97,17 +97,19 @@ impl PackLock {
     }
 }
 
-/// Returns whether a lock is in a project's folder of prompts, so that others may have written it.
+/// Returns whether the lock is in a project's folder of prompts, where others may have written it.
 fn is_in_project(lock: &Path) -> bool {
     lock.parent()
         .is_some_and(|folder| folder.ends_with(PROJECT_FOLDER))
 }
 
-/// Sorts the packs by name, and writes the lock in one step, unless its text is no longer
-/// `original` (`None`: there must be no lock yet). Returns the new text.
+/// Sorts the packs by name, writes them to the lock atomically, and returns its new text.
+///
+/// `original` is the [`PackLock::text`] that was read before. If the file has changed since then,
+/// or was created although `original` is `None`, nothing is written.
 ///
 /// # Errors
-/// Another program has changed the lock, or it cannot be written.
+/// The file has changed, or cannot be written.
 pub(crate) fn save(
     path: &Path,
     original: Option<&str>,
@@ -116,36 +118,34 @@ pub(crate) fn save(
     packs.sort_by(|a, b| a.name.cmp(&b.name));
     let text = serde_json::to_string_pretty(packs).unwrap_or_default() + "\n";
     let Some(original) = original else {
-        create_with_folders(path, &text, FileAccess::Shared)?;
+        create_with_folders(path, &text, FileAccess::Shared)?; // fails if the file exists
         return Ok(text);
     };
     let is_replaced = replace_if_unchanged(path, original.as_bytes(), &text)
         .map_err(|error| file_error(path, &error))?;
     if !is_replaced {
-        let message = "another program has changed it meanwhile, and nothing is written";
+        let message = "another program has changed the file in the meantime; nothing was written";
         return Err(Diagnostic::new(Kind::Busy, message, "try again").in_file(path));
     }
     Ok(text)
 }
 
-/// Parses a lock file.
-///
-/// # Errors
-/// The text is not a lock as this program writes it.
+/// Parses and validates the text of a lock.
 fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
     let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;
     let mut names = BTreeSet::new();
     for pack in &packs {
-        let is_new = names.insert(fold_name(&pack.name));
-        if !is_new {
-            return Err(pack.invalid("two packs have the same name"));
+        let is_unique = names.insert(fold_name(&pack.name));
+        if !is_unique {
+            return Err(pack.entry_error("two packs have the same name"));
         }
-        pack.validate().map_err(|reason| pack.invalid(&reason))?;
+        pack.validate()
+            .map_err(|reason| pack.entry_error(&reason))?;
     }
     Ok(packs)
 }
 
-/// Returns the error for a lock that is not JSON, or has members that no lock has.
+/// Returns the error for a lock that isn't JSON, or has unknown or missing keys.
 fn syntax_error(error: &serde_json::Error) -> Diagnostic {
     let position = Position {
         line: error.line(),
@@ -155,18 +155,17 @@ fn syntax_error(error: &serde_json::Error) -> Diagnostic {
 }
 
 impl Pack {
-    /// Returns the error for an entry of the lock that somebody has edited.
-    fn invalid(&self, reason: &str) -> Diagnostic {
+    /// Returns the error for an entry of the lock that is invalid because of `reason`.
+    fn entry_error(&self, reason: &str) -> Diagnostic {
         let name = in_backticks(&self.name);
-        let message =
-            format!("the pack {name} is not as `prompt-expander pack` writes it: {reason}");
+        let message = format!("the entry of the pack {name} is invalid: {reason}");
         Diagnostic::error(None, message, RESTORE)
     }
 
-    /// Checks the entry of this pack in the lock, which somebody may have edited.
+    /// Validates an entry of the lock, which may have been edited by hand.
     ///
     /// # Errors
-    /// Why the entry cannot be used, as a clause.
+    /// Returns the reason why the entry is invalid, as a clause.
     fn validate(&self) -> Result<(), String> {
         parse_pack_name(&self.name)?;
         parse_address(&self.address)?;
@@ -180,67 +179,69 @@ impl Pack {
         }
         let mut files = self.files.iter();
         let has_valid_files =
-            files.all(|(file, hash)| self.choose(file) == FileChoice::Included && is_hex(hash, 64));
+            files.all(|(path, hash)| self.choose(path) == FileChoice::Included && is_hex(hash, 64));
         if !has_valid_files || self.files.len() > MAX_FILES {
             return Err("a file or a SHA-256 is invalid".to_owned());
         }
         Ok(())
     }
 
-    /// Returns how the files of the pack are written, which the end of its path says.
+    /// Returns the format of the pack's files, which depends on its path: `.codex/prompts` is in
+    /// the format of Codex.
     pub(crate) fn format(&self) -> &'static Format {
         Format::for_folder(Path::new(&self.path))
     }
 
-    /// Returns the name with the beginning of the commit: `acme@0123456789ab`.
+    /// Returns the name with an abbreviated commit id, e.g. `acme@0123456789ab`.
     pub(crate) fn version(&self) -> String {
         format!("{}@{}", self.name, &self.commit[..12])
     }
 
-    /// Decides whether a file belongs to the pack: a prompt in the format of the pack that its
-    /// patterns match, or a file that prompts may include. `path` is relative to the folder of the
-    /// pack.
+    /// Decides whether the file at `path`, relative to the pack's folder, belongs to the pack.
+    ///
+    /// A pack includes the prompts in its [format](Pack::format) that match its patterns, and all
+    /// partials.
     pub(super) fn choose(&self, path: &str) -> FileChoice {
-        let is_included_file = self.format().is_own() && is_partial(path);
-        let stem = if is_included_file {
+        let stem = if self.format().is_own() && is_partial(path) {
             path.strip_suffix(".md")
         } else {
-            self.prompt_stem(path)
+            self.matching_prompt_stem(path)
         };
         let Some(stem) = stem else {
             return FileChoice::Ignored;
         };
-        if has_hidden_part(path) {
+        if has_hidden_component(path) {
             return FileChoice::Ignored;
         }
-        match check_file_name(stem) {
+        match check_stem(stem) {
             Ok(()) => FileChoice::Included,
             Err(reason) => FileChoice::BadName(reason),
         }
     }
 
-    /// Returns the path of a prompt without its suffix, such as `git/commit`; `None` if the file is
-    /// no prompt in the format of the pack, or no pattern of the pack fits it.
-    fn prompt_stem<'p>(&self, path: &'p str) -> Option<&'p str> {
+    /// Returns the path of a prompt without its suffix, e.g. `git/commit` for `git/commit.md`.
+    /// Returns `None` if the file isn't a prompt or doesn't match the pack's patterns.
+    fn matching_prompt_stem<'p>(&self, path: &'p str) -> Option<&'p str> {
         let (stem, _) = self.format().split_path(path)?;
-        if self.only.is_empty() || self.only.iter().any(|pattern| fits(pattern, stem)) {
+        let mut patterns = self.only.iter();
+        if self.only.is_empty() || patterns.any(|pattern| matches_pattern(pattern, stem)) {
             Some(stem)
         } else {
             None
         }
     }
 
-    /// Checks that a file has the content that the lock records for its path.
-    pub(crate) fn check(&self, path: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
+    /// Fails if the lock doesn't list a file with this path and these contents.
+    pub(crate) fn verify_file(&self, path: &str, contents: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
-            Some(hash) if *hash == sha256(bytes) => Ok(()),
-            Some(_) => Err(self.differs("it has another text")),
-            None => Err(self.differs("the lock does not name it")),
+            Some(hash) if *hash == sha256(contents) => Ok(()),
+            Some(_) => Err(self.file_error("its contents have changed")),
+            None => Err(self.file_error("it is not listed in the lock file")),
         }
     }
 
-    /// Returns the error for a file whose content is not what the lock records.
-    pub(super) fn differs(&self, reason: &str) -> Diagnostic {
+    /// Returns the error for a copied file that is missing or isn't the one in the lock.
+    pub(super) fn file_error(&self, reason: &str) -> Diagnostic {
         let version = in_backticks(&self.version());
         let message =
             format!("not the file of the pack {version} in {LOCK}, and not served: {reason}");
@@ -250,24 +251,25 @@ impl Pack {
     }
 }
 
-/// Returns whether a folder of a path, or its file, is hidden, as in `.github/x.md`.
-fn has_hidden_part(path: &str) -> bool {
+/// Returns whether the file is hidden or in a hidden folder, e.g. `.github/x.md`.
+fn has_hidden_component(path: &str) -> bool {
     path.split('/')
-        .any(|part| part.starts_with('.') && part != "." && part != "..")
+        .any(|component| component.starts_with('.') && component != "." && component != "..")
 }
 
-/// Checks that users can type the name of a file in a pack. `stem` is its path without the suffix.
+/// Checks that the path of a file, without its suffix, is a name that users can type.
 ///
 /// # Errors
-/// The reason why they cannot, as a clause.
-fn check_file_name(stem: &str) -> Result<(), String> {
-    // A file that is only there to be included begins with `_`, which no name does.
-    let parts: Vec<&str> = stem
+/// Returns the reason why it isn't, as a clause.
+fn check_stem(stem: &str) -> Result<(), String> {
+    // The path of a partial has a component that starts with `_`, which names don't allow.
+    let components: Vec<&str> = stem
         .split('/')
-        .map(|part| part.trim_start_matches('_'))
+        .map(|component| component.trim_start_matches('_'))
         .collect();
-    let typed = parts.join("/");
+    let typed = components.join("/");
     let name = Name::for_new_file(&typed)?;
+    // A name is normalized. If that changes it, users would have to type another name.
     if *name == typed {
         Ok(())
     } else {
@@ -275,67 +277,70 @@ fn check_file_name(stem: &str) -> Result<(), String> {
     }
 }
 
-/// Returns whether a text fits a pattern, in which the first `*` stands for any text: `git/*` fits
-/// `git/commit`.
-fn fits(pattern: &str, text: &str) -> bool {
-    let Some((start, end)) = pattern.split_once('*') else {
-        return pattern == text;
+/// Returns whether `name` matches `pattern`, whose first `*` matches any characters, including `/`.
+/// E.g., `git/*` matches `git/commit`.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((prefix, suffix)) = pattern.split_once('*') else {
+        return pattern == name;
     };
-    text.strip_prefix(start)
-        .is_some_and(|rest| rest.ends_with(end))
+    name.strip_prefix(prefix)
+        .is_some_and(|rest| rest.ends_with(suffix))
 }
 
-/// Returns whether this is the whole id of a commit.
+/// Returns whether the text is a full commit id, not an abbreviated one.
 pub(crate) fn is_commit(text: &str) -> bool {
     is_hex(text, 40)
 }
 
-/// Parses the name of a pack, such as `acme`.
+/// Checks the name of a pack, such as `acme`, and returns it.
 ///
 /// # Errors
-/// It cannot be the first part of names. The error says why, for people.
+/// Returns the reason why a prompt's name can't start with it, as a clause.
 pub(crate) fn parse_pack_name(text: &str) -> Result<String, String> {
     let name = Name::for_new_file(text)?;
-    if *name != *text || text.contains('/') || text.starts_with('_') {
+    let is_normalized = *name == *text;
+    if !is_normalized || text.contains('/') || text.starts_with('_') {
         return Err("the name of a pack is one word, such as `acme`".to_owned());
     }
     Ok(text.to_owned())
 }
 
-/// Parses the address of a repository: a URL, a path, or `user@host:path` as for ssh.
+/// Checks the address of a repository, and returns it. It is a URL, a path, or `user@host:path` for
+/// ssh.
 ///
 /// # Errors
-/// Git could take the address for an option or a command; or it has a password, which everybody who
-/// reads the lock would see.
+/// Git could interpret the address as an option or a command, or it contains a password, which
+/// would become visible to everybody who can read the lock.
 pub(crate) fn parse_address(text: &str) -> Result<String, String> {
     if without_password(text) != text {
         let error =
             "leave out the password, which would be in packs.lock; git asks for it, or knows it";
         return Err(error.to_owned());
     }
-    if is_address(text) {
+    if is_safe_address(text) {
         return Ok(text.to_owned());
     }
     let error = "it is not an address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
     Err(error.to_owned())
 }
 
-/// Returns whether a text is safe to pass to git as the address of a repository.
-fn is_address(text: &str) -> bool {
-    if text.is_empty() || text.starts_with('-') || text.contains(char::is_control) {
+/// Returns whether it is safe to pass the address to git.
+fn is_safe_address(address: &str) -> bool {
+    let is_option = address.starts_with('-');
+    if address.is_empty() || is_option || address.contains(char::is_control) {
         return false;
     }
-    let Some((scheme, _)) = text.split_once("://") else {
-        // For `ext::sh -c x`, git starts the program `git-remote-ext`.
-        return !text.contains("::");
+    let Some((scheme, _)) = address.split_once("://") else {
+        // `ext::sh -c x` would run a command: git passes it to `git-remote-ext`.
+        return !address.contains("::");
     };
     ["https", "ssh", "git", "file"].contains(&scheme)
 }
 
-/// Parses the name of a branch, a tag or a commit.
+/// Checks the name of a branch, tag or commit, and returns it.
 ///
 /// # Errors
-/// Git would not take it for one.
+/// Git would interpret the name as something else.
 pub(crate) fn parse_reference(text: &str) -> Result<String, String> {
     let is_option = text.starts_with('-');
     let is_range = text.contains("..");
@@ -345,19 +350,20 @@ pub(crate) fn parse_reference(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Returns whether git allows a character in no name of a branch (`git check-ref-format`), or
-/// gives it a meaning in what is to be fetched, as it does to `+`.
+/// Returns whether a character is not allowed in the name of a branch (see `git
+/// check-ref-format`), or has a special meaning for `git fetch`, e.g. `+`.
 fn is_invalid_in_reference(character: char) -> bool {
     character.is_whitespace() || character.is_control() || "~^:?*[\\+".contains(character)
 }
 
-/// Parses the path of a folder in a repository, such as `prompts`.
+/// Checks the path of a folder in a repository, such as `prompts`, and returns it.
 ///
 /// # Errors
-/// A part of the path is empty, `.` or `..`, or a character of it is a control character.
+/// The path is absolute, has an empty, `.` or `..` component, or contains a control character.
 pub(crate) fn parse_folder(text: &str) -> Result<String, String> {
-    let has_bad_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
-    if has_bad_part || text.contains(char::is_control) {
+    let mut components = text.split('/');
+    let is_unsafe = components.any(|component| matches!(component, "" | "." | ".."));
+    if is_unsafe || text.contains(char::is_control) {
         return Err("write the path of a folder in the repository, such as `prompts`".to_owned());
     }
     Ok(text.to_owned())
@@ -369,7 +375,7 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// Parses a lock in which a part of its text is replaced.
+    /// Parses a valid lock after replacing the first `from` in its text with `to`.
     fn lock_with(from: &str, to: &str) -> Result<Vec<Pack>, Diagnostic> {
         let text = format!(
             r#"[{{"name": "acme", "address": "https://a.example/x", "ref": "HEAD", "commit": "{COMMIT}",
@@ -381,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_edited_into_something_else_is_refused() {
+    fn unsafe_and_invalid_locks_are_rejected() {
         assert_eq!(lock_with("HEAD", "v1").unwrap()[0].reference, "v1");
         for (from, to, want) in [
             ("git/x.md", "git/../../x.md", "a file or a SHA-256"),
@@ -394,7 +400,7 @@ mod tests {
             ("2026-11-23", r"\u001b[31mabcde", "its date or commit"),
             ("a/b", "../x", "its path"),
             ("a/b", "/etc", "its path"),
-            ("acme", "_acme", "`_acme` is not as"),
+            ("acme", "_acme", "the entry of the pack `_acme` is invalid"),
             ("acme", "a/b", "one word"),
             ("HEAD", "--x", "the name of a branch"),
             (
@@ -452,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_takes_prompts_of_known_formats_whose_names_can_be_typed() {
+    fn a_pack_includes_prompts_of_known_formats_whose_names_can_be_typed() {
         let all = Pack::default();
         for path in [
             "review.md",
@@ -482,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_takes_only_what_its_patterns_and_the_format_of_its_folder_fit() {
+    fn a_pack_includes_only_files_that_match_its_patterns_and_format() {
         let some = Pack {
             only: vec!["git/*".to_owned(), "*view".to_owned(), "a*z".to_owned()],
             ..Pack::default()
