@@ -185,7 +185,7 @@ impl Source for Packs {
         all
     }
 
-    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+    fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let served = self.served_packs();
         let mut packs = served.by_name.values();
         packs.find_map(|copied| copied.folder.find_by_path(path))

@@ -133,14 +133,15 @@ struct PackGuard {
 
 impl TextGuard for PackGuard {
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        self.pack.verify_file(&below(&self.folder, path), bytes)
+        self.pack
+            .verify_file(&relative_path(&self.folder, path), bytes)
     }
 }
 
 /// Returns the prompts of `pack` in `folder`, which has copies of its files.
 pub(super) fn prompts_of_copies(folder: PathBuf, pack: Arc<Pack>) -> Folder {
-    // `Reach::Own`, because the data folder belongs to the user.
-    let mut root = Root::new(folder.clone(), pack.format(), Reach::Own);
+    // `Reach::Unrestricted`, because the data folder belongs to the user.
+    let mut root = Root::new(folder.clone(), pack.format(), Reach::Unrestricted);
     root.prefix = format!("{}/", pack.name);
     let version = pack.version();
     root.guard = Some(Arc::new(PackGuard { folder, pack }));

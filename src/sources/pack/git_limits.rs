@@ -2,7 +2,7 @@
 
 use super::processes::ProcessTree;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{in_backticks, in_bytes, quoted};
+use crate::wording::{format_size, in_backticks, quoted};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -113,11 +113,11 @@ impl GitWatchdog<'_> {
     fn check_limits(&self, progress: &Progress, memory_bytes: u64) -> Result<(), Diagnostic> {
         let limits = &self.limits;
         if progress.bytes_on_disk > limits.disk_bytes {
-            let limit = in_bytes(limits.disk_bytes as usize);
+            let limit = format_size(limits.disk_bytes as usize);
             return Err(too_large_error(self.address, &limit));
         }
         if memory_bytes > limits.memory_bytes {
-            let limit = in_bytes(limits.memory_bytes as usize);
+            let limit = format_size(limits.memory_bytes as usize);
             let problem = format!("makes git use more than {limit} of memory");
             return Err(self.limit_error(&problem, SELECT_LESS));
         }
