@@ -194,7 +194,7 @@ impl Source for Packs {
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.served_packs().problems;
         // An overridden pack is reported only by `list`.
-        problems.retain(|problem| problem.kind != Kind::Clash);
+        problems.retain(|problem| problem.kind != Kind::NameCollision);
         problems
     }
 

@@ -75,7 +75,7 @@ impl PackLock {
         // A symlink in a cloned project could point to any file, and syntax errors quote the file.
         if is_in_project(path) && path.is_symlink() {
             let message = "the lock of a project must not be a symlink";
-            let error = Diagnostic::new(Kind::Escapes, message, "replace it with a file");
+            let error = Diagnostic::new(Kind::OutsideFolder, message, "replace it with a file");
             return Err(error.in_file(path));
         }
         let bytes = match read(path, MAX_FILE) {
