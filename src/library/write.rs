@@ -1,5 +1,5 @@
-//! Writes of prompt files: an editor checks a write, a store carries it out, and the history keeps
-//! what was replaced.
+//! Writes prompts. An editor checks each write, a store carries it out, and the history keeps the
+//! old versions.
 
 pub(super) mod diff;
 pub(super) mod edit;

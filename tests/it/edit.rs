@@ -750,7 +750,7 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
         ("save-prompt", "is a built-in prompt"),
         (
             "deploy",
-            "where nothing is written; change it in its repository",
+            "which prompt-expander does not write to; change it in its repository",
         ),
     ] {
         let read = history(&mut client, command);

@@ -682,7 +682,8 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     let update = json!({"command": "triage", "file": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
     assert!(
-        error.starts_with("`triage` is in ") && error.contains("where nothing is written"),
+        error.starts_with("`triage` is in ")
+            && error.contains("which prompt-expander does not write to"),
         "{error}"
     );
     let created = client.call(

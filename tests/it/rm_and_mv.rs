@@ -224,7 +224,10 @@ fn rm_and_mv_take_exact_names_only_and_change_nothing_if_one_is_wrong() {
             "commit",
             "`commit` is a built-in prompt, which cannot be changed",
         ),
-        ("other", "/other/other.md`, where nothing is written"),
+        (
+            "other",
+            "/other/other.md`, which prompt-expander does not write to",
+        ),
         ("A", "no prompt is named exactly `A`; did you mean `a`?"),
         ("upper", "no prompt is named exactly `upper`"),
         ("git", "no prompt named `git`; did you mean `git/commit`?"),
@@ -332,7 +335,10 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
     refused(
         &client,
         &["rm", "--yes", "b"],
-        &["`b` is in ", "prompts/b.md`, where nothing is written"],
+        &[
+            "`b` is in ",
+            "prompts/b.md`, which prompt-expander does not write to",
+        ],
     );
     printed(
         &client,

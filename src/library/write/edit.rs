@@ -1,7 +1,8 @@
-//! Changes prompts for a caller: in one store, only as they were read, and never without a trace in
-//! the history.
+//! Edits prompts on behalf of a caller.
 //!
-//! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Store`] writes it.
+//! An [`Editor`] checks whether the caller may write a prompt and whether the new text is valid.
+//! Then it passes the write to a [`Store`], which fails if the prompt has changed since the caller
+//! read it, and which records every version in the history.
 
 mod references;
 
@@ -19,79 +20,78 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most lines of a diff that a message has.
+/// The maximum number of diff lines in a message.
 const MAX_DIFF_LINES: usize = 40;
 
-/// A write that was carried out.
+/// The result of a successful write.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompletedWrite {
     /// The name of the prompt.
     #[serde(rename = "command")]
     pub name: Name,
-    /// The revision that the prompt has now; after a deletion, the one that it had.
+    /// The prompt's new revision or, for a deletion, the revision of the deleted text.
     pub revision: Revision,
-    /// What the author probably did not intend, and whether another prompt overrides this one.
+    /// Likely mistakes in the text, and whether another prompt overrides this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A prompt's file at one moment.
+/// The contents of a prompt's file when it was read.
 #[derive(Debug, Clone)]
 pub struct CurrentPrompt {
     /// The name of the prompt.
     pub name: Name,
-    /// The revision of its text.
+    /// The revision of `file`.
     pub revision: Revision,
-    /// Its text, with the frontmatter.
+    /// The whole text, including the frontmatter.
     pub file: String,
-    /// Who wrote it.
+    /// Who wrote the prompt.
     pub layer: Layer,
 }
 
-/// The text of a version of a prompt.
+/// The text of one version of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionText {
-    /// The revision of the text.
+    /// The revision of `text`.
     pub revision: Revision,
-    /// The text, with the frontmatter.
+    /// The whole text, including the frontmatter.
     pub text: String,
 }
 
-/// Changes the prompts of one layer for one caller. An editor lives as long as a request.
+/// Edits the prompts of one layer on behalf of one caller. Each request creates its own editor.
 #[derive(Debug)]
 pub struct Editor<'l> {
-    /// The library, whose watchers are told of each change.
+    /// Notifies its watchers of every change.
     library: &'l Library,
-    /// The layer whose prompts are changed.
+    /// The layer whose prompts can be edited.
     layer: Layer,
-    /// Where the prompts of the layer are written.
+    /// Writes the prompts of `layer`.
     store: Arc<dyn Store>,
     /// The library as the caller sees it.
     view: View,
-    /// Who changes prompts.
     caller: Caller,
 }
 
 impl Library {
-    /// Returns an editor of the user's own prompts. It writes to the first folder of the user that
-    /// is not one of another program.
+    /// Returns an editor of the user's own prompts. It writes to the first of the user's folders
+    /// that doesn't belong to another program.
     ///
     /// # Errors
-    /// There is no such folder.
+    /// Fails if there is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
         self.editor_for_layer(Layer::USER, caller)
     }
 
-    /// Returns an editor of the prompts of a layer: the user's, the project's or the team's.
+    /// Returns an editor of the prompts of the user, the project or the team.
     ///
     /// # Errors
-    /// The layer has no folder to write to, or there is no team.
+    /// Fails if the layer has nowhere to write prompts to.
     pub fn editor_for_layer(
         &self,
         layer: Layer,
         caller: &Caller,
     ) -> Result<Editor<'_>, Diagnostic> {
-        let store = self.store(layer).ok_or_else(|| no_store(layer))??;
+        let store = self.store(layer).ok_or_else(|| no_store_error(layer))??;
         Ok(Editor {
             library: self,
             layer,
@@ -102,8 +102,8 @@ impl Library {
     }
 }
 
-/// Returns the error for a layer without a folder or a server to which its prompts can be written.
-fn no_store(layer: Layer) -> Diagnostic {
+/// Returns the error for a layer that has no folder or server to write prompts to.
+fn no_store_error(layer: Layer) -> Diagnostic {
     if layer == Layer::TEAM {
         let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
         return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
@@ -119,10 +119,11 @@ impl Editor<'_> {
         &self.view
     }
 
-    /// Creates a prompt. A prompt of another layer may have the same name.
+    /// Creates a prompt. Prompts in other layers may have the same name.
     ///
     /// # Errors
-    /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
+    /// Fails if the name is invalid or taken, if the text isn't a valid prompt, or if the prompt
+    /// cannot be written.
     pub fn create(
         &self,
         name: &str,
@@ -132,20 +133,21 @@ impl Editor<'_> {
         let name = Name::for_new_file(name)
             .map_err(|message| Diagnostic::new(Kind::BadName, message, ""))?;
         self.check_prefix(&name)?;
-        // The name may be that of a prompt in another spelling.
+        // A prompt may exist under another spelling of the name. The store itself only detects
+        // identical names.
         let existing_name = self.view.stored_spelling(name.clone());
         if existing_name != name && self.find_in_store(&existing_name).is_some() {
-            return Err(name_is_taken(&existing_name));
+            return Err(name_taken_error(&existing_name));
         }
         let warnings = self.check(&name, text)?;
         self.write_text(&name, None, WriteAction::SetText(text), by, warnings)
     }
 
-    /// Changes the text of a prompt whose revision is still `expected`.
+    /// Changes the text of a prompt.
     ///
     /// # Errors
-    /// The store has no such prompt, it has changed, the text is not a prompt, or the file cannot
-    /// be written.
+    /// Fails if the store has no such prompt, if its revision is no longer `expected`, if the text
+    /// isn't a valid prompt, or if the prompt cannot be written.
     pub fn update(
         &self,
         name: &str,
@@ -159,11 +161,11 @@ impl Editor<'_> {
         self.write_text(&name, Some(expected), action, by, warnings)
     }
 
-    /// Deletes the file of a prompt whose revision is still `expected`. Its text stays in the
-    /// history.
+    /// Deletes a prompt. The history keeps its text.
     ///
     /// # Errors
-    /// The store has no such prompt, it has changed, or the file cannot be deleted.
+    /// Fails if the store has no such prompt, if its revision is no longer `expected`, or if the
+    /// prompt cannot be deleted.
     pub fn delete(
         &self,
         name: &str,
@@ -179,16 +181,15 @@ impl Editor<'_> {
         })
     }
 
-    /// Writes the text of an earlier version again: the version with the revision `to`; or, without
-    /// it, the version before the current one. The last version of a deleted prompt is the one from
-    /// before the deletion.
+    /// Restores the version of a prompt with the revision `to`, or the [version
+    /// before](Editor::version_before) the current one if `to` is `None`.
     ///
-    /// `expected` is the revision that the prompt must still have; `None` if it was deleted. A text
-    /// that is not a valid prompt is written with a warning, except for a caller with a prefix.
+    /// `expected` is the revision that the prompt must still have, or `None` if it must be deleted.
+    /// If the restored text isn't a valid prompt, it is written with a warning.
     ///
     /// # Errors
-    /// There is no such version, the prompt has changed, the file cannot be written; or the caller
-    /// has a prefix, and the text is not a valid prompt.
+    /// Fails if there is no such version, if the prompt has changed, or if it cannot be written.
+    /// For a caller with a prefix, also fails if the text isn't a valid prompt.
     pub fn restore(
         &self,
         name: &str,
@@ -210,19 +211,19 @@ impl Editor<'_> {
         let warnings = match self.check(&name, &text) {
             Ok(warnings) => warnings,
             Err(error) if self.caller.prefix.is_none() => vec![error],
-            // The text may attach or include files that the caller may not read.
+            // The text may attach or include files that this caller may not read.
             Err(error) => return Err(error),
         };
         self.write_text(&name, expected, WriteAction::Restore(&text), by, warnings)
     }
 
-    /// Returns a prompt's file, in any layer.
+    /// Reads a prompt's file, in any layer.
     ///
     /// # Errors
-    /// There is no such prompt, or its file cannot be read.
+    /// Fails if there is no such prompt, or if its file cannot be read.
     pub fn current(&self, name: &str) -> Result<CurrentPrompt, Diagnostic> {
         let Some(found) = self.view.find_exactly(name) else {
-            return Err(self.no_such_prompt(name));
+            return Err(self.no_such_prompt_error(name));
         };
         let file = found.text()?;
         Ok(CurrentPrompt {
@@ -233,43 +234,44 @@ impl Editor<'_> {
         })
     }
 
-    /// Returns the revision of the prompt with this name, if the store has one.
+    /// Returns the revision of a prompt in the store, or `None` if the store doesn't have it.
     fn current_revision(&self, name: &Name) -> Option<Revision> {
         self.find_in_store(name)?.info().revision
     }
 
-    /// Returns the prompt with this name, if the store has one.
+    /// Returns the prompt with this name in the store, even if a prompt of another layer overrides
+    /// it.
     pub fn find_in_store(&self, name: &Name) -> Option<Found> {
         let mut prompts = self.view.all(name).into_iter();
         prompts.find(|found| self.is_in_store(found))
     }
 
-    /// Returns whether this editor can write a prompt. A layer may have several folders, but only
-    /// the prompts in one of them are written.
+    /// Returns whether a prompt is in the store of this editor. A layer may have several folders,
+    /// of which only one is the store.
     fn is_in_store(&self, found: &Found) -> bool {
         if found.layer != self.layer {
             return false;
         }
         match found.location().file {
             Some(file) => file.starts_with(self.store.folder()),
-            None => true,
+            None => true, // a team's server has no files
         }
     }
 
-    /// Returns the versions of a prompt, the newest first. The first one is the current one, unless
+    /// Returns the versions of a prompt, newest first. The first one is the current version, unless
     /// the prompt was deleted.
     ///
     /// # Errors
-    /// Neither the store nor its history has such a prompt, or they cannot be read.
+    /// Fails if the prompt is neither in the store nor in its history, or if the history cannot be
+    /// read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, Diagnostic> {
         self.store.history(&self.resolve_name(name)?)
     }
 
-    /// Returns the text of the version of a prompt that has this revision. It may be the current
-    /// one.
+    /// Returns the text of a version, which may be the current one.
     ///
     /// # Errors
-    /// There is no such version, or it cannot be read.
+    /// Fails if the prompt has no version with this revision, or if the text cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, Diagnostic> {
         let name = self.resolve_name(name)?;
         self.store.version(&name, revision)?.ok_or_else(|| {
@@ -281,13 +283,14 @@ impl Editor<'_> {
         })
     }
 
-    /// Returns the newest version whose revision is not `current`. If there is no current revision,
-    /// because the prompt was deleted, this is the version from before the deletion.
+    /// Returns the newest version whose text differs from the `current` one. If `current` is
+    /// `None`, because the prompt was deleted, this is the version before the deletion.
     ///
-    /// A version whose text cannot be read, or was changed in the history, is skipped.
+    /// Versions whose text cannot be read, or was tampered with, are skipped.
     ///
     /// # Errors
-    /// There is no such prompt or no such version, or they cannot be read.
+    /// Fails if there is no such prompt, if it has no earlier version, or if the history cannot be
+    /// read.
     pub fn version_before(
         &self,
         name: &str,
@@ -311,27 +314,28 @@ impl Editor<'_> {
         Err(Diagnostic::new(Kind::NoSuchVersion, message, fix))
     }
 
-    /// Adds the current text of a prompt to its history, unless it is there already. Call this
-    /// before a person changes the file.
+    /// Adds the current text of a prompt to its history. Call this before the user edits the file
+    /// by hand, so that the text can be restored.
     ///
     /// # Errors
-    /// It cannot be read, or the history cannot be written.
+    /// Fails if the prompt cannot be read, or if the history cannot be written.
     pub fn record_current_text(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of_contents(text.as_bytes());
-        // A store that is given the same text again only adds it to the history.
+        // Writing the same text again doesn't change the file, but completes its history.
         let action = WriteAction::SetText(&text);
         self.write(&found.name, Some(revision), action, &Authorship::default())?;
         Ok(())
     }
 
-    /// Renames a prompt, with its versions and its test file, and returns the renamed prompt.
+    /// Renames a prompt together with its history and its test file, and returns the renamed
+    /// prompt.
     ///
-    /// The versions of a prompt of the team keep the old name. `restore` can bring the prompt back
-    /// under that name.
+    /// The history of a team's prompt keeps the old name, so that `restore` can bring the prompt
+    /// back under that name.
     ///
     /// # Errors
-    /// There is a prompt with the new name already, or the prompt cannot be renamed.
+    /// Fails if a prompt has the new name, or if the prompt cannot be renamed.
     pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
         let by = Authorship {
             author: None,
@@ -340,25 +344,24 @@ impl Editor<'_> {
         let revision = from.info().revision;
         self.write(&from.name, revision, WriteAction::Rename(to), &by)?;
         self.find_in_store(to)
-            .ok_or_else(|| self.no_such_prompt(to))
+            .ok_or_else(|| self.no_such_prompt_error(to))
     }
 
-    /// Deletes the test file of a prompt that was deleted.
+    /// Deletes the test file that a deleted prompt left behind.
     ///
     /// # Errors
-    /// It cannot be deleted.
+    /// Fails if the file cannot be deleted.
     pub fn delete_tests(&self, name: &Name, tests: &TestFile) -> Result<(), Diagnostic> {
         let action = WriteAction::DeleteTests(tests);
         self.write(name, None, action, &Authorship::default())?;
         Ok(())
     }
 
-    /// Checks that a text may become the file of the prompt with this name, and returns its
-    /// warnings.
+    /// Checks whether a text is a valid prompt that the caller may write. Returns its warnings.
     ///
     /// # Errors
-    /// The text is not a prompt; or the caller has a prefix, and the text attaches a file that the
-    /// caller may not read.
+    /// Fails if the text isn't a valid prompt. For a caller with a prefix, also fails on any other
+    /// error in the text, e.g. an attachment that the caller may not read.
     fn check(&self, name: &Name, text: &str) -> Result<Vec<Diagnostic>, Diagnostic> {
         let draft = self.store.draft(name, text, &self.caller);
         draft.prompt()?;
@@ -372,8 +375,8 @@ impl Editor<'_> {
         Ok(problems)
     }
 
-    /// Writes the text of a prompt. The result has the `warnings` about the text, and another one
-    /// if a prompt with the same name is used instead of this one.
+    /// Writes the text of a prompt. `warnings` are those about the text; the result adds one if
+    /// another prompt overrides this one.
     fn write_text(
         &self,
         name: &Name,
@@ -385,7 +388,7 @@ impl Editor<'_> {
         let revision = self.write(name, expected, action, by)?;
         let prompt = self.find_in_store(name);
         if self.layer == Layer::TEAM {
-            // Only the team's server can check the text, and it has done so now.
+            // Only the team's server could check the text, and it did so during the write.
             warnings = prompt.as_ref().map_or(Vec::new(), |prompt| prompt.check());
         }
         warnings.extend(prompt.and_then(|prompt| self.overridden_warning(&prompt)));
@@ -396,11 +399,11 @@ impl Editor<'_> {
         })
     }
 
-    /// Writes a prompt, and tells the watches of the library. Returns the revision that the prompt
-    /// has now or, after a deletion, the one that it had.
+    /// Passes a write to the store, and notifies the library's watchers. Returns the prompt's new
+    /// revision or, for a deletion, the revision of the deleted text.
     ///
     /// # Errors
-    /// The prompt does not have the `expected` revision, or it cannot be written.
+    /// Fails if the prompt's revision isn't `expected`, or if the prompt cannot be written.
     fn write(
         &self,
         name: &Name,
@@ -417,6 +420,7 @@ impl Editor<'_> {
             versions: self.library.versions,
         };
         let outcome = self.store.write(&request);
+        // Even a failed write may have changed something, so watchers are always notified.
         let change = Change::of_prompts(BTreeSet::from([name.clone()]));
         self.library.changed(&change);
         let revision = outcome.map_err(|error| self.explain_conflict(&request, error))?;
@@ -424,7 +428,7 @@ impl Editor<'_> {
         Ok(revision)
     }
 
-    /// Refuses a name that does not begin with the prefix of the caller, if the caller has one.
+    /// Checks that a name begins with the caller's prefix, if the caller has one.
     fn check_prefix(&self, name: &Name) -> Result<(), Diagnostic> {
         let Some(prefix) = &self.caller.prefix else {
             return Ok(());
@@ -441,40 +445,41 @@ impl Editor<'_> {
         ))
     }
 
-    /// Returns the name of the prompt that a user has typed, as the store spells it. The prompt may
-    /// have been deleted, if its history is left.
+    /// Returns the name of an existing prompt as the store spells it, given the spelling that the
+    /// user typed. Also finds deleted prompts that still have a history.
     ///
     /// # Errors
-    /// Neither the store nor its history has such a prompt.
+    /// Fails if the prompt is neither in the store nor in its history.
     pub fn resolve_name(&self, typed: &str) -> Result<Name, Diagnostic> {
-        let mut names = Vec::new();
+        let mut candidates = Vec::new();
         for spelling in possible_names(typed) {
             if let Ok(name) = Name::new(&spelling)
                 && self.check_prefix(&name).is_ok()
             {
-                names.push(name);
+                candidates.push(name);
             }
         }
-        if let Some(name) = names.iter().find(|name| self.find_in_store(name).is_some()) {
+        let mut names = candidates.iter();
+        if let Some(name) = names.find(|name| self.find_in_store(name).is_some()) {
             return Ok(name.clone());
         }
-        for name in &names {
+        // Existing prompts take precedence over deleted ones with another spelling.
+        for name in &candidates {
             if !self.store.history(name)?.is_empty() {
                 return Ok(name.clone());
             }
         }
-        match names.iter().find_map(|name| self.view.get(name)) {
-            Some(found) => Err(not_writable(&found)),
-            None => Err(self.no_such_prompt(typed)),
+        match candidates.iter().find_map(|name| self.view.get(name)) {
+            Some(found) => Err(not_writable_error(&found)),
+            None => Err(self.no_such_prompt_error(typed)),
         }
     }
 
-    /// Returns the error for a name that no prompt has exactly as it was typed. The error proposes
-    /// a similar name.
-    fn no_such_prompt(&self, typed: &str) -> Diagnostic {
+    /// Returns the error for a name that no prompt has exactly. It suggests similar names.
+    fn no_such_prompt_error(&self, typed: &str) -> Diagnostic {
         let similar = match self.view.find(typed) {
             Ok(found) => found.name.clone(),
-            Err(error) => return error,
+            Err(error) => return error, // it already suggests similar names
         };
         let message = format!("no prompt is named exactly {}", quoted(typed));
         let fix = format!("did you mean {}?", in_backticks(&similar));
@@ -482,29 +487,29 @@ impl Editor<'_> {
         Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
     }
 
-    /// Returns the error of a store. If it is a conflict, the message says what has happened to the
-    /// prompt, and what the caller can do.
+    /// Replaces a conflict that the store reports by an error that says what happened to the prompt
+    /// and what the caller can do. Returns any other error unchanged.
     fn explain_conflict(&self, request: &WriteRequest<'_>, error: Diagnostic) -> Diagnostic {
         let Kind::Conflict { current, .. } = error.kind else {
             return error;
         };
         match (request.expected, current) {
-            (Some(expected), Some(current)) => self.changed_meanwhile(request, expected, current),
-            (Some(_), None) => deleted_meanwhile(request.name),
-            (None, Some(_)) => name_is_taken(request.name),
+            (Some(expected), Some(current)) => self.changed_error(request, expected, current),
+            (Some(_), None) => deleted_error(request.name),
+            (None, Some(_)) => name_taken_error(request.name),
             (None, None) => error,
         }
     }
 
-    /// Returns the error for a prompt that was changed after the caller had read it. The fix has a
-    /// diff of the change.
-    fn changed_meanwhile(
+    /// Returns the error for a prompt that has changed since the caller read it. The fix contains a
+    /// diff.
+    fn changed_error(
         &self,
         request: &WriteRequest<'_>,
         expected: Revision,
         current: Revision,
     ) -> Diagnostic {
-        let diff = shortened(self.conflict_diff(request, expected));
+        let diff = truncate_diff(self.conflict_diff(request, expected));
         let message = format!(
             "{} has changed since you read it, and nothing is written; its revision is now {current}",
             in_backticks(request.name)
@@ -520,9 +525,9 @@ impl Editor<'_> {
         Diagnostic::new(kind, message, fix)
     }
 
-    /// Returns a diff from the text that the caller has read to the current one. If the history no
-    /// longer has the text that the caller has read, the diff is from the current text to the one
-    /// that the caller would write.
+    /// Returns a diff from the text that the caller read to the current text. If the history no
+    /// longer has the text that the caller read, returns a diff from the current text to the text
+    /// that the caller wants to write.
     fn conflict_diff(&self, request: &WriteRequest<'_>, expected: Revision) -> String {
         let prompt = self.find_in_store(request.name);
         let current = prompt.and_then(|found| found.text().ok());
@@ -532,11 +537,11 @@ impl Editor<'_> {
         }
         match request.action.text() {
             Some(text) => difference(("as it is now", &current), ("as you would write it", text)),
-            None => String::new(),
+            None => String::new(), // a deletion
         }
     }
 
-    /// Returns a warning if another prompt of the same name is used instead of this one.
+    /// Returns a warning if callers get another prompt with the same name instead of this one.
     fn overridden_warning(&self, prompt: &Found) -> Option<Diagnostic> {
         let place = prompt.location();
         let winner = self.view.get(&prompt.name)?;
@@ -557,15 +562,15 @@ impl Editor<'_> {
     }
 }
 
-/// Returns the error for a new prompt whose name another prompt already has.
-fn name_is_taken(name: &Name) -> Diagnostic {
+/// Returns the error for a new prompt whose name is taken.
+fn name_taken_error(name: &Name) -> Diagnostic {
     let message = format!("there is already a prompt named {}", in_backticks(name));
     let fix = "choose another name, or read that prompt and update it";
     Diagnostic::new(Kind::AlreadyExists, message, fix)
 }
 
-/// Returns the error for a prompt that was deleted after the caller had read it.
-fn deleted_meanwhile(name: &Name) -> Diagnostic {
+/// Returns the error for a prompt that was deleted since the caller read it.
+fn deleted_error(name: &Name) -> Diagnostic {
     let kind = Kind::Conflict {
         current: None,
         diff: String::new(),
@@ -574,13 +579,13 @@ fn deleted_meanwhile(name: &Name) -> Diagnostic {
     Diagnostic::new(kind, message, "restore it, or create it again")
 }
 
-/// Returns the error for a prompt that the editor cannot write, because it is in another layer or
-/// folder. The fix says where it can be changed.
-fn not_writable(found: &Found) -> Diagnostic {
+/// Returns the error for a prompt in another layer or folder, which this editor cannot write. The
+/// fix says where to change it.
+fn not_writable_error(found: &Found) -> Diagnostic {
     let name = in_backticks(&found.name);
     let message = match found.location().file {
         Some(file) => format!(
-            "{name} is in {}, where nothing is written",
+            "{name} is in {}, which prompt-expander does not write to",
             path_in_backticks(&file)
         ),
         None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
@@ -602,16 +607,15 @@ fn not_writable(found: &Found) -> Diagnostic {
     Diagnostic::new(Kind::NotWritable, message, fix)
 }
 
-/// Returns the first [`MAX_DIFF_LINES`] lines of a diff. If it has more, a line such as
-/// `… 12 more lines` follows.
-fn shortened(diff: String) -> String {
-    let excess = diff.lines().count().saturating_sub(MAX_DIFF_LINES);
-    if excess == 0 {
+/// Truncates a diff to [`MAX_DIFF_LINES`], followed by a line such as `… 12 more lines`.
+fn truncate_diff(diff: String) -> String {
+    let omitted_count = diff.lines().count().saturating_sub(MAX_DIFF_LINES);
+    if omitted_count == 0 {
         return diff;
     }
-    let mut start: String = diff.split_inclusive('\n').take(MAX_DIFF_LINES).collect();
-    start += &format!("… {excess} more lines\n");
-    start
+    let mut truncated: String = diff.split_inclusive('\n').take(MAX_DIFF_LINES).collect();
+    truncated += &format!("… {omitted_count} more lines\n");
+    truncated
 }
 
 #[cfg(test)]

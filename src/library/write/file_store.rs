@@ -1,16 +1,18 @@
-//! The store of a folder: one process writes at a time.
+//! Stores prompts as files in a folder. A lock allows one writing process at a time.
 //!
-//! | step | after a crash here |
+//! A write takes these steps, in this order:
+//!
+//! | step | if the process is killed here |
 //! |---|---|
-//! | the lock of the folder is taken, and the file is read | – |
-//! | what the file holds is added to the history, unless that has it | nothing is changed |
-//! | the new text is added to the history | it is in the history, although it was never in the file |
-//! | a temporary file next to it gets the new text, and is stored | the next write in that folder removes it |
-//! | the file is compared once more, as an editor knows nothing of the lock, and replaced in one step | the new text is there, and counts as made by hand |
-//! | the author and the note of the new version are added to the history | old versions may be left, which the next write removes |
+//! | lock the folder's history and read the prompt's file | nothing has changed |
+//! | add the file's current contents to the history, unless they are already there | nothing has changed, except that the history is up to date |
+//! | add the new text to the history | the history contains a text that was never in the file |
+//! | write the new text to a temporary file and sync it | the next write in the folder deletes the temporary file |
+//! | check that no text editor, which ignores the lock, has changed the file; then replace it atomically | the file has the new text, which counts as edited by hand |
+//! | add the author and the note to the history | the next write deletes the versions over the limit |
 //!
-//! So each text that was ever in the file is in the history or in the file, and what is
-//! acknowledged is in both.
+//! So no text is ever lost: it is in the file, in the history, or in both. A write that has
+//! returned successfully is in both.
 
 use super::history::{History, Operation, Version, file_error};
 use crate::library::caller::Caller;
@@ -28,17 +30,16 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The store of a folder of prompts.
+/// Stores prompts as files in a folder, with their history in a subfolder.
 #[derive(Debug)]
 pub(crate) struct FileStore {
-    /// The files of the folder.
+    /// Reads the prompt files of the folder.
     pub(crate) files: Arc<Files>,
-    /// The history of the folder.
     pub(crate) history: History,
 }
 
 impl FileStore {
-    /// Returns the store of a folder. The history is in the same folder.
+    /// Returns a store for the folder of `files`.
     pub(crate) fn new(files: Arc<Files>) -> FileStore {
         let history = History {
             root: files.root.path.clone(),
@@ -46,13 +47,12 @@ impl FileStore {
         FileStore { files, history }
     }
 
-    /// Returns the folder of prompts.
     fn root(&self) -> &Root {
         &self.files.root
     }
 
-    /// Reads the file of a prompt. Returns `None` if there is no such prompt.
-    fn read(&self, name: &Name) -> Result<Option<StoredFile>, Diagnostic> {
+    /// Reads the file of a prompt, or returns `None` if there is no such prompt.
+    fn read_file(&self, name: &Name) -> Result<Option<StoredFile>, Diagnostic> {
         let Some(file) = self.root().resolve(name, &mut Trace::default()) else {
             return Ok(None);
         };
@@ -65,17 +65,16 @@ impl FileStore {
     }
 
     /// Sets the text of a prompt, or deletes its file, and adds the change to its history. Returns
-    /// the revision of the new text or, after a deletion, of the old one.
-    ///
-    /// If the same change was made before, only the history is completed.
-    fn change(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
-        let _lock = self.history.lock()?;
+    /// the revision of the new text or, for a deletion, of the deleted text.
+    fn set_text_or_delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
+        let _lock = self.history.lock()?; // until the end of this function
         let state = PromptState {
-            file: self.read(request.name)?,
+            file: self.read_file(request.name)?,
             versions: self.history.versions(request.name)?,
         };
+        // A client that never got the response may repeat a request that already succeeded.
         let repeated_revision = match request.action.text() {
-            Some(text) => self.repeat_text(request, &state, text)?,
+            Some(text) => self.complete_repeated_write(request, &state, text)?,
             None => repeated_deletion(request, &state),
         };
         if let Some(revision) = repeated_revision {
@@ -85,11 +84,9 @@ impl FileStore {
         self.carry_out(&plan)
     }
 
-    /// Completes the history of a prompt whose file already has the text to write, and returns the
-    /// revision of that text. Returns `None`, and does nothing, if the file has another text.
-    ///
-    /// A client may send the same write again because it did not get the response.
-    fn repeat_text(
+    /// If the file already contains the requested text, adds what its history is missing and
+    /// returns the revision of the text. Otherwise, returns `None`.
+    fn complete_repeated_write(
         &self,
         request: &WriteRequest<'_>,
         state: &PromptState,
@@ -104,24 +101,25 @@ impl FileStore {
         }
         let metadata = fs::metadata(&file.path).ok();
         if request.expected == Some(revision) {
+            // The request changes nothing, so it only asks for the text to be in the history.
             self.add_current_text(request.name, state, metadata.as_ref())?;
         } else if let Some(newest) = state.versions.first()
             && newest.revision == revision
             && newest.operation == Operation::ByHand
         {
-            // A process that was killed has written the text, but not the record.
-            let version = self.version_of(request, revision, newest.at, &file.path);
+            // An earlier attempt was killed after it wrote the text, but before the record.
+            let version = self.version_for(request, revision, newest.at, &file.path);
             let access = FileAccess::same_as(metadata.as_ref());
             self.history.add_record(request.name, &version, access)?;
         }
         Ok(Some(revision))
     }
 
-    /// Decides which file a write changes, and who may read that file afterwards. If the folder of
-    /// the file is missing, it is created.
+    /// Checks that a write is allowed, and determines which file it changes. Nothing is written.
     ///
     /// # Errors
-    /// The prompt does not have the expected revision, or its file may not be written.
+    /// Fails if the prompt doesn't have the expected revision, or if the caller may not write its
+    /// file.
     fn plan<'w>(
         &self,
         request: &'w WriteRequest<'w>,
@@ -136,7 +134,7 @@ impl FileStore {
             Some(text) => Revision::of_contents(text.as_bytes()),
             None => current.ok_or_else(|| conflict_error(name, None))?,
         };
-        let path = self.path_of(request, &state)?;
+        let path = self.path_to_write(request, &state)?;
         let target = match &state.file {
             Some(_) => fs::canonicalize(&path).map_err(|error| file_error(&path, &error))?,
             None => path.clone(),
@@ -147,8 +145,6 @@ impl FileStore {
         } else {
             self.restored_metadata(request, &state, revision)
         };
-        let folder = target.parent().unwrap_or(&self.root().path);
-        create_folders(folder).map_err(|error| file_error(folder, &error))?;
         Ok(PlannedWrite {
             request,
             state,
@@ -159,9 +155,9 @@ impl FileStore {
         })
     }
 
-    /// Returns the path of the file to write: that of the prompt's file; if a deleted prompt is
-    /// restored, the path that it had; or else that of a new file.
-    fn path_of(
+    /// Returns the path of the prompt's file. If it has none, returns the path that a deleted
+    /// prompt had when it is restored, or else the path for a new prompt.
+    fn path_to_write(
         &self,
         request: &WriteRequest<'_>,
         state: &PromptState,
@@ -170,40 +166,42 @@ impl FileStore {
             return Ok(file.path.to_path_buf());
         }
         if request.action.is_restore()
-            && let Some(path) = self.recorded_path(request.name, &state.versions)
+            && let Some(path) = self.path_before_deletion(request.name, &state.versions)
         {
             return Ok(path);
         }
         self.root().path_for_new(request.name)
     }
 
-    /// Returns the path that a deleted prompt had, as its history records it.
+    /// Returns the newest path in the history of a deleted prompt.
     ///
-    /// Somebody may have changed the history. So the path is left out if a file there would not
-    /// have the name of the prompt.
-    fn recorded_path(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
-        let below = versions.iter().find_map(|version| version.path.as_ref())?;
-        let path = self.root().path.join(below);
+    /// The history may have been tampered with, so a path is ignored unless a file there would have
+    /// the name of this prompt.
+    fn path_before_deletion(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
+        let relative = versions.iter().find_map(|version| version.path.as_ref())?;
+        let path = self.root().path.join(relative);
         match self.root().name_of(&path) {
-            Some(Ok(other)) if other.name == *name => Some(path),
+            Some(Ok(file)) if file.name == *name => Some(path),
             _ => None,
         }
     }
 
-    /// Checks that a caller may write a file, whose path has no symlinks.
+    /// Checks that a caller may write to `target`, a path with its symlinks resolved.
     ///
-    /// A caller with a prefix may write in the folder of the prefix, any other caller with a token
-    /// in the folder of prompts, and the user of this machine everywhere.
+    /// A caller with a prefix may write in the folder of that prefix, and any other caller with a
+    /// token in the folder of prompts. The local user may write everywhere.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
         let root = &self.root().path;
-        let folder = match &caller.prefix {
+        let allowed_folder = match &caller.prefix {
             Some(prefix) => root.join(prefix.folder()),
             None if caller.token.is_some() => root.clone(),
             None => return Ok(()),
         };
-        if let Some(folder) = existing_ancestor(&folder)
-            && let Some(file) = existing_ancestor(target)
-            && file.starts_with(folder)
+        // A new file and its folder don't exist yet, so their nearest existing ancestors are
+        // compared.
+        if let Some(allowed_folder) = existing_ancestor(&allowed_folder)
+            && let Some(existing) = existing_ancestor(target)
+            && existing.starts_with(allowed_folder)
         {
             return Ok(());
         }
@@ -215,8 +213,8 @@ impl FileStore {
         Err(Diagnostic::new(Kind::OutsideFolder, message, fix))
     }
 
-    /// Returns the metadata of the version to restore, so that the new file becomes as private as
-    /// the old one was. Returns `None` for any other write.
+    /// Returns the metadata of the restored version's file in the history, so that the new file
+    /// gets the same permissions. Returns `None` if the request isn't a restore.
     fn restored_metadata(
         &self,
         request: &WriteRequest<'_>,
@@ -231,36 +229,37 @@ impl FileStore {
         self.history.text_metadata(request.name, restored)
     }
 
-    /// Carries out a write: the old and the new text are added to the history, then the file is
-    /// replaced, then the author and the note are added. Returns the revision of the new text or,
-    /// after a deletion, of the old one.
+    /// Carries out a write, in the order that this module documents. Returns the revision of the
+    /// new text or, for a deletion, of the deleted text.
     fn carry_out(&self, plan: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
         let name = plan.request.name;
-        let last_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
-        let version = Version::by_hand(plan.revision, time_after(last_time, None));
+        let folder = plan.target.parent().unwrap_or(&self.root().path);
+        create_folders(folder).map_err(|error| file_error(folder, &error))?;
+        let newest_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
+        let unrecorded = Version::by_hand(plan.revision, version_time(newest_time, None));
         if let Some(text) = plan.request.action.text() {
-            // The history comes first, so that no text is ever in the file alone.
+            // This must precede the file, so that no text is ever in the file alone.
             self.history
-                .add_text(name, &version, text.as_bytes(), plan.access())?;
+                .add_text(name, &unrecorded, text.as_bytes(), plan.access())?;
         }
         if let Err(error) = plan.replace_file() {
-            self.history.remove(name, &version);
+            self.history.remove(name, &unrecorded);
             return Err(match error.kind() {
                 ErrorKind::AlreadyExists => conflict_error(name, plan.state.revision()),
                 _ => file_error(&plan.path, &error),
             });
         }
-        let version = self.version_of(plan.request, plan.revision, version.at, &plan.path);
+        let version = self.version_for(plan.request, plan.revision, unrecorded.at, &plan.path);
         if let Err(error) = self.history.add_record(name, &version, plan.access()) {
-            // The text is written. Only its author and note are lost.
-            tracing::warn!(%name, %error, "a version is not recorded in the history");
+            // The text is safe. Only its author and note are lost.
+            tracing::warn!(%name, %error, "cannot record the author of a version in the history");
         }
         self.remove_oldest_versions(plan.request);
         Ok(plan.revision)
     }
 
-    /// Adds the current text of a prompt to its history, unless it is the newest version there.
-    /// Returns the time of the newest version, if there is one.
+    /// Adds the current text of a prompt to its history, unless it is already the newest version.
+    /// Returns the time of the version that is the newest afterwards.
     fn add_current_text(
         &self,
         name: &Name,
@@ -275,15 +274,15 @@ impl FileStore {
         if newest.and_then(Version::revision_after) == Some(file.revision) {
             return Ok(newest_time);
         }
-        let time = time_after(newest_time, metadata.and_then(modified));
+        let time = version_time(newest_time, metadata.and_then(modified_time));
         let version = Version::by_hand(file.revision, time);
         let access = FileAccess::same_as(metadata);
         self.history.add_text(name, &version, &file.bytes, access)?;
         Ok(Some(time))
     }
 
-    /// Returns the version that a write adds to the history. `path` is that of the prompt's file.
-    fn version_of(
+    /// Returns the version that a request adds to the history. `path` is the prompt's file.
+    fn version_for(
         &self,
         request: &WriteRequest<'_>,
         revision: Revision,
@@ -294,7 +293,10 @@ impl FileStore {
             WriteAction::Restore(_) => Operation::Restore,
             WriteAction::SetText(_) if request.expected.is_none() => Operation::Create,
             WriteAction::SetText(_) => Operation::Update,
-            _ => Operation::Delete,
+            // Renames and deletions of test files add no version, so this is a deletion.
+            WriteAction::Delete | WriteAction::Rename(_) | WriteAction::DeleteTests(_) => {
+                Operation::Delete
+            }
         };
         Version {
             revision,
@@ -307,70 +309,72 @@ impl FileStore {
         }
     }
 
-    /// Removes the oldest versions of a prompt after a write. The history keeps as many as the
-    /// request says, and the current version.
+    /// Removes the versions over the limit of the request, oldest first. The current version
+    /// doesn't count towards the limit.
     fn remove_oldest_versions(&self, request: &WriteRequest<'_>) {
         let Ok(versions) = self.history.versions(request.name) else {
             return; // the next write removes them
         };
-        let mut limit = request.versions.get();
-        if request.action.text().is_some() {
-            limit = limit.saturating_add(1); // the current version
+        let mut kept_count = request.versions.get();
+        let has_current_version = request.action.text().is_some();
+        if has_current_version {
+            kept_count = kept_count.saturating_add(1);
         }
-        for old in versions.iter().skip(limit) {
+        // `versions` are sorted, with the newest first.
+        for old in versions.iter().skip(kept_count) {
             self.history.remove(request.name, old);
         }
     }
 }
 
-/// The file of a prompt.
+/// The contents of a prompt's file.
 struct StoredFile {
     path: Arc<Path>,
     bytes: Vec<u8>,
     revision: Revision,
 }
 
-/// The file and the history of a prompt before a write.
+/// A prompt's file and history before a write.
 struct PromptState {
-    /// Its file, unless it was deleted or never written.
+    /// `None` if the prompt was deleted or never existed.
     file: Option<StoredFile>,
-    /// The versions in its history, the newest first.
+    /// The versions in the history, newest first.
     versions: Vec<Version>,
 }
 
 impl PromptState {
-    /// Returns the revision of the prompt, if it has a file.
     fn revision(&self) -> Option<Revision> {
         self.file.as_ref().map(|file| file.revision)
     }
 }
 
-/// A write that may be carried out.
+/// A write that was checked, but not yet carried out.
 struct PlannedWrite<'w> {
     request: &'w WriteRequest<'w>,
-    /// The file and the history before the write.
+    /// The prompt before the write.
     state: PromptState,
-    /// The revision of the new text or, if the file is deleted, of the old one.
+    /// The revision of the new text or, for a deletion, of the text to delete.
     revision: Revision,
-    /// The prompt's file.
+    /// The path of the prompt's file, which may be a symlink.
     path: PathBuf,
-    /// The file that `path` leads to, if it is a symlink; else the same path.
+    /// `path` with its symlinks resolved.
     target: PathBuf,
-    /// The metadata whose owner and permissions the file gets: those of the old file, or of the
-    /// version to restore.
+    /// The file's owner and permissions are copied from here: the old file, or the restored
+    /// version. A new file gets the default ones.
     metadata: Option<Metadata>,
 }
 
 impl PlannedWrite<'_> {
-    /// Returns who may read the new file, and its versions in the history.
+    /// Returns who may access the new file and its versions in the history.
     fn access(&self) -> FileAccess<'_> {
         FileAccess::same_as(self.metadata.as_ref())
     }
 
-    /// Replaces, creates or deletes the file, in one step.
+    /// Atomically replaces, creates or deletes the file.
     ///
     /// # Errors
-    /// The file has changed since it was read (`AlreadyExists`), or cannot be written.
+    /// Returns `AlreadyExists` if the file has changed since it was read, or another error if it
+    /// cannot be written.
     fn replace_file(&self) -> io::Result<()> {
         let Some(text) = self.request.action.text() else {
             self.check_unchanged()?;
@@ -378,6 +382,7 @@ impl PlannedWrite<'_> {
             return sync_folder(self.path.parent().unwrap_or(&self.path));
         };
         let pending = PendingFile::write(&self.target, text.as_bytes(), self.access())?;
+        // Checked as late as possible, because writing the temporary file takes a while.
         self.check_unchanged()?;
         if self.state.file.is_some() {
             pending.replace()
@@ -386,11 +391,11 @@ impl PlannedWrite<'_> {
         }
     }
 
-    /// Checks that the file still has the bytes that were read, or is still missing. A person's
-    /// text editor may have saved it, because it knows nothing of the lock.
+    /// Checks that the file still has the contents that were read, or is still missing. Text
+    /// editors ignore the lock, so one may have saved the file since.
     ///
     /// # Errors
-    /// The file has changed (`AlreadyExists`).
+    /// Returns `AlreadyExists` if the file has changed.
     fn check_unchanged(&self) -> io::Result<()> {
         let is_unchanged = match (&self.state.file, read_regular(&self.target, MAX_FILE)) {
             (Some(file), Ok(bytes)) => bytes == file.bytes,
@@ -409,7 +414,7 @@ impl Store for FileStore {
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         let file = match self.root().resolve(name, &mut Trace::default()) {
             Some(file) => file,
-            None => new_file(self.root(), name),
+            None => new_prompt_file(self.root(), name),
         };
         let prefix = caller.prefix.clone();
         self.files.draft(name.clone(), file, text, prefix)
@@ -419,29 +424,29 @@ impl Store for FileStore {
         self.finish_rename()?;
         match request.action {
             WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {
-                return self.change(request);
+                return self.set_text_or_delete(request);
             }
             WriteAction::Rename(to) => self.rename(request.name, to)?,
             WriteAction::DeleteTests(tests) => {
                 fs::remove_file(&tests.path).map_err(|error| file_error(&tests.path, &error))?;
             }
         }
-        // The text of the prompt, and so its revision, stays.
+        // Neither action changes the text of the prompt, so its revision is still the same.
         Ok(request.expected.unwrap_or_default())
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         self.finish_rename()?;
         let mut versions = self.history.versions(name)?;
-        let Some(file) = self.read(name)? else {
+        let Some(file) = self.read_file(name)? else {
             return Ok(versions);
         };
         let newest = versions.first();
         if newest.and_then(Version::revision_after) != Some(file.revision) {
-            // A person has changed the file since the newest version was written.
+            // The file was edited by hand after the newest version was recorded.
             let metadata = fs::metadata(&file.path).ok();
-            let time = metadata.as_ref().and_then(modified);
-            let time = time.unwrap_or_else(Timestamp::now);
+            let modified = metadata.as_ref().and_then(modified_time);
+            let time = modified.unwrap_or_else(Timestamp::now);
             versions.insert(0, Version::by_hand(file.revision, time));
         }
         versions[0].is_current = true;
@@ -449,7 +454,7 @@ impl Store for FileStore {
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        let bytes = match self.read(name)? {
+        let bytes = match self.read_file(name)? {
             Some(file) if file.revision == revision => Some(file.bytes),
             _ => self.history.text(name, revision)?,
         };
@@ -461,9 +466,9 @@ impl Store for FileStore {
     }
 }
 
-/// Returns the file that a new prompt with this name would get. If no such file can be created, the
-/// path is only for messages.
-fn new_file(root: &Root, name: &Name) -> PromptFile {
+/// Returns the file that a new prompt would be written to. If the folder cannot contain such a
+/// file, its path is only good for messages.
+fn new_prompt_file(root: &Root, name: &Name) -> PromptFile {
     let path = match root.path_for_new(name) {
         Ok(path) => path,
         Err(_) => root.path.join(format!("{name}.md")),
@@ -475,10 +480,8 @@ fn new_file(root: &Root, name: &Name) -> PromptFile {
     }
 }
 
-/// Returns the revision that a prompt had before it was deleted, if the newest version in its
-/// history is the deletion that is requested again. Otherwise, returns `None`.
-///
-/// A client may send the same request again because it did not get the response.
+/// If the prompt was just deleted by an identical request, returns the revision that it had.
+/// Otherwise, returns `None`.
 fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
     if state.file.is_some() {
         return None;
@@ -492,7 +495,7 @@ fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<
     }
 }
 
-/// Returns the error for a new file whose path is taken by another file.
+/// Returns the error for a new file at a path where a file already exists.
 pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     let message = format!(
         "{} already exists, and is not changed",
@@ -501,28 +504,29 @@ pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::AlreadyExists, message, "choose another name")
 }
 
-/// Returns the error for a prompt that has changed since the caller read it. `current` is the
-/// revision that it has now; `None` if there is no such prompt any more.
+/// Returns the error for a prompt that has changed since the caller read it. `current` is its
+/// present revision, or `None` if it was deleted.
 pub(crate) fn conflict_error(name: &Name, current: Option<Revision>) -> Diagnostic {
     let kind = Kind::Conflict {
         current,
         diff: String::new(),
     };
-    let message = format!("{} is no longer as you read it", in_backticks(name));
+    let message = format!("{} has changed since you read it", in_backticks(name));
     Diagnostic::new(kind, message, "read it again")
 }
 
-/// Returns a path without symlinks or, if nothing is there, the nearest folder above it that
-/// exists.
+/// Returns the path itself or, if it doesn't exist, its nearest ancestor that does, with all
+/// symlinks resolved.
 fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     let mut ancestors = path.ancestors();
     ancestors.find_map(|path| fs::canonicalize(path).ok())
 }
 
-/// Returns the metadata of a file that may be written.
+/// Returns the metadata of a file, after checking that it is writable.
 ///
 /// # Errors
-/// The file is read-only (`PermissionDenied`), or its metadata cannot be read.
+/// Returns `PermissionDenied` if the file is read-only, or another error if its metadata cannot be
+/// read.
 fn writable_metadata(file: &Path) -> io::Result<Metadata> {
     let metadata = fs::metadata(file)?;
     if metadata.permissions().readonly() {
@@ -532,15 +536,16 @@ fn writable_metadata(file: &Path) -> io::Result<Metadata> {
     Ok(metadata)
 }
 
-/// Returns the time of a new version: the time at which the file was modified, if that is known and
-/// between the `last` version and now; otherwise the current time.
+/// Returns the time to record for a new version: when its file was `modified`, if that is known and
+/// lies between the `newest` version and now. Otherwise, returns the current time.
 ///
-/// Even if the clock was set back, the result is later than the `last` version.
-fn time_after(last: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
-    let earliest = match last {
-        Some(last) => last
+/// Versions are sorted by time, so the result is always later than the `newest` version, even if
+/// the clock was set back.
+fn version_time(newest: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
+    let earliest = match newest {
+        Some(newest) => newest
             .checked_add(SignedDuration::from_nanos(1))
-            .unwrap_or(last),
+            .unwrap_or(newest),
         None => Timestamp::MIN,
     };
     let now = Timestamp::now();
@@ -550,8 +555,8 @@ fn time_after(last: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp
     }
 }
 
-/// Returns when a file was last modified, if the file system says so.
-fn modified(metadata: &Metadata) -> Option<Timestamp> {
+/// Returns when a file was last modified, or `None` if the file system doesn't record it.
+fn modified_time(metadata: &Metadata) -> Option<Timestamp> {
     Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
@@ -569,8 +574,8 @@ mod tests {
         FileStore::new(Arc::new(Files::new(root, about)))
     }
 
-    /// Plans a write of the prompt `a`, lets an editor save or delete its file, and carries the
-    /// write out.
+    /// Writes the prompt `a`, but saves or deletes its file, as a text editor might, after the write
+    /// was planned.
     fn write_after_save(
         path: &Path,
         original: Option<&str>,
@@ -587,7 +592,7 @@ mod tests {
             versions: NonZeroUsize::MAX,
         };
         let state = PromptState {
-            file: store.read(&name).unwrap(),
+            file: store.read_file(&name).unwrap(),
             versions: Vec::new(),
         };
         let plan = store.plan(&request, state).unwrap();

@@ -1,4 +1,4 @@
-//! Finds the attachments and includes that a rename would break.
+//! Finds the attachments and includes that renaming a prompt would break.
 
 use super::Editor;
 use crate::library::source::{Found, Layer};
@@ -7,11 +7,10 @@ use std::fs;
 use std::path::Path;
 
 impl Editor<'_> {
-    /// Returns the errors that a rename of a prompt would cause: in the prompt itself, whose paths
-    /// are relative to its file, and in other prompts that include or attach its file.
+    /// Returns the errors that renaming a prompt would cause: in the prompt itself, whose includes
+    /// and attachments are relative to its own path, and in prompts that include or attach it.
     ///
-    /// For a prompt of the team, the result is empty, because only its server knows the other
-    /// prompts.
+    /// Returns nothing for a team's prompt, because only the server knows all of the team's files.
     pub fn broken_by_rename(&self, from: &Found, to: &Name) -> Vec<Diagnostic> {
         if self.layer == Layer::TEAM {
             return Vec::new();
@@ -19,30 +18,30 @@ impl Editor<'_> {
         let Some(file) = from.location().file else {
             return Vec::new();
         };
-        let mut broken = self.broken_in_itself(from, &file, to);
+        let mut errors = self.errors_in_renamed(from, &file, to);
         for other in self.view.list().found {
-            let Some(path) = other.location().file else {
+            let Some(other_file) = other.location().file else {
                 continue;
             };
-            if path == file || !path.starts_with(self.store.folder()) {
+            if other_file == file || !other_file.starts_with(self.store.folder()) {
                 continue;
             }
             if let Ok(prompt) = other.prompt()
-                && let Some(problem) = broken_in_other(&prompt, &path, &file)
+                && let Some(error) = broken_reference(&prompt, &other_file, &file)
             {
-                broken.push(problem.in_file(path));
+                errors.push(error.in_file(other_file));
             }
         }
-        broken
+        errors
     }
 
-    /// Returns the errors that a prompt would have with the name `to`, and does not have now.
-    fn broken_in_itself(&self, from: &Found, file: &Path, to: &Name) -> Vec<Diagnostic> {
+    /// Returns the errors that a prompt would have under the name `to`, but doesn't have now.
+    fn errors_in_renamed(&self, from: &Found, file: &Path, to: &Name) -> Vec<Diagnostic> {
         let is_markdown = file
             .extension()
             .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
         if !is_markdown {
-            return Vec::new(); // other formats name no files
+            return Vec::new(); // other formats have no includes or attachments
         }
         let Ok(text) = from.text() else {
             return Vec::new();
@@ -51,24 +50,23 @@ impl Editor<'_> {
         Editor::new_errors(&from.check(), draft.check())
     }
 
-    /// Returns the errors that a prompt has after a change, and did not have before. `before` and
-    /// `after` are all its problems, of which the warnings are left out.
+    /// Returns the errors in `after` that aren't in `before`. Warnings are ignored.
     pub fn new_errors(before: &[Diagnostic], after: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut errors = after;
         errors.retain(|problem| {
-            let is_known = before.iter().any(|other| other.message == problem.message);
-            problem.severity() == Severity::Error && !is_known
+            let existed = before.iter().any(|old| old.message == problem.message);
+            problem.severity() == Severity::Error && !existed
         });
         errors
     }
 }
 
-/// Returns the error that the prompt at `path` includes or attaches the `renamed` file; `None` if
-/// it does neither.
-fn broken_in_other(prompt: &Prompt, path: &Path, renamed: &Path) -> Option<Diagnostic> {
+/// Returns an error if `prompt`, whose own file is `prompt_file`, includes or attaches the
+/// `renamed` file.
+fn broken_reference(prompt: &Prompt, prompt_file: &Path, renamed: &Path) -> Option<Diagnostic> {
     let verb = if includes(prompt, renamed) {
         "includes"
-    } else if attaches(prompt, path, renamed) {
+    } else if attaches(prompt, prompt_file, renamed) {
         "attaches"
     } else {
         return None;
@@ -77,20 +75,20 @@ fn broken_in_other(prompt: &Prompt, path: &Path, renamed: &Path) -> Option<Diagn
     Some(Diagnostic::new(Kind::NotFound, message, "correct the path"))
 }
 
-/// Returns whether a prompt includes a file.
 fn includes(prompt: &Prompt, file: &Path) -> bool {
     let mut included = prompt.included().iter();
     included.any(|included| is_same_file(&included.file.path, file))
 }
 
-/// Returns whether the prompt at `path` attaches a file.
-fn attaches(prompt: &Prompt, path: &Path, file: &Path) -> bool {
-    let folder = path.parent().unwrap_or(path);
+/// Returns whether `prompt` attaches `file`. The paths of attachments are relative to
+/// `prompt_file`.
+fn attaches(prompt: &Prompt, prompt_file: &Path, file: &Path) -> bool {
+    let folder = prompt_file.parent().unwrap_or(prompt_file);
     let mut attachments = prompt.attachments.iter();
     attachments.any(|attachment| is_same_file(&folder.join(&attachment.path), file))
 }
 
-/// Returns whether two paths lead to the same file, also through symlinks.
+/// Returns whether two paths refer to the same file after resolving symlinks.
 fn is_same_file(path: &Path, other: &Path) -> bool {
     if path == other {
         return true;
