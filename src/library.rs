@@ -35,7 +35,7 @@ pub use source::{
     Authorship, Found, Handle, Info, Layer, Listing, Location, ServiceRequest, Source, TestFile,
 };
 pub use view::{Library, Report, View};
-pub use write::diff::{DiffLine, Hunk, difference, hunks};
+pub use write::diff::{DiffLine, Hunk, hunks, unified_diff};
 pub use write::edit::{CompletedWrite, CurrentPrompt, Editor, VersionText};
 pub use write::history::{DEFAULT_MAX_VERSIONS, Operation, Version};
 pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, path_of_new_prompt};

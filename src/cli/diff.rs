@@ -3,7 +3,7 @@
 use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source_options::PromptSource;
-use crate::library::{VersionText, difference};
+use crate::library::{VersionText, unified_diff};
 use crate::wording::{in_backticks, printable_text};
 use anstyle::Style;
 use clap::Args;
@@ -48,7 +48,7 @@ impl Diff {
             new_label = revision.to_string();
             new_text = editor.version(&name, revision)?;
         }
-        let diff = difference(
+        let diff = unified_diff(
             (&old.revision.to_string(), &old.text),
             (&new_label, &new_text),
         );

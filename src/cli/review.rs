@@ -4,7 +4,7 @@
 use super::diff::style_of;
 use super::output::{self, NAME, Reporter, Styled, WARNING, cut, one_line, styled};
 use super::pager;
-use crate::library::{Found, difference};
+use crate::library::{Found, unified_diff};
 use crate::prompt::Severity;
 use crate::prompt::notable::{find_notable, with_invisible_escaped};
 use crate::wording::count;
@@ -80,7 +80,7 @@ impl Review {
         self.summary.append(name_line.clone().plain(summary));
         self.texts.push("\n");
         self.texts.append(name_line.plain("\n"));
-        let difference = difference(("", &before), ("", &text));
+        let difference = unified_diff(("", &before), ("", &text));
         for line in difference.split_terminator('\n').skip(2) {
             let shown = styled(style_of(line), with_invisible_escaped(line)).plain("\n");
             self.texts.append(shown);

@@ -5,7 +5,9 @@ use super::diff::colored;
 use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source_options::{PromptSource, absolute};
 use crate::agents::Agent;
-use crate::library::{LoadedTests, TestFile, View, difference, is_test_file, replace_if_unchanged};
+use crate::library::{
+    LoadedTests, TestFile, View, is_test_file, replace_if_unchanged, unified_diff,
+};
 use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};
 use crate::wording::{count, in_backticks, printable, quoted, thousands};
 use anyhow::bail;
@@ -360,7 +362,7 @@ impl From<CaseFailure> for ShownFailure {
         let diff = failure.texts.map(|[expected, actual]| {
             let expected = with_line_end(expected);
             let actual = with_line_end(actual);
-            difference(("expected", &expected), ("expansion", &actual))
+            unified_diff(("expected", &expected), ("expansion", &actual))
         });
         ShownFailure {
             check: failure.check,

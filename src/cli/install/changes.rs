@@ -6,7 +6,7 @@ use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
 use crate::cli::agent_names::agent_parser;
 use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
-use crate::library::difference;
+use crate::library::unified_diff;
 use crate::prompt::Diagnostic;
 use crate::wording::{count, join_words, without_passwords};
 use clap::{ArgGroup, Args};
@@ -293,7 +293,7 @@ fn copied_program(change: &CopyChange) -> Styled {
 /// addresses.
 fn changed_lines(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
-    let difference = difference(("", file.original_text()), ("", file.edited_text()));
+    let difference = unified_diff(("", file.original_text()), ("", file.edited_text()));
     for line in difference.lines().skip(2) {
         text.append(colored(&output::cut(&without_passwords(line), MAX_LINE)));
     }

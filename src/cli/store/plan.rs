@@ -3,7 +3,7 @@
 use super::agreed::AgreedTexts;
 use super::committed::{PathText, committed_paths};
 use crate::cli::output::Reporter;
-use crate::library::difference;
+use crate::library::unified_diff;
 use crate::prompt::{Format, TEST_SUFFIX};
 use crate::sources::{Postgres, StoredTexts};
 use crate::wording::printable;
@@ -187,6 +187,6 @@ impl Difference {
         let [old, new] = target.sides();
         let old_text = self.old.as_deref().unwrap_or_default();
         let new_text = self.new.as_deref().unwrap_or_default();
-        difference((old, old_text), (new, new_text))
+        unified_diff((old, old_text), (new, new_text))
     }
 }

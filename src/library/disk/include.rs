@@ -8,7 +8,7 @@ use super::reach::path_of_open_file;
 use super::root::{Root, is_hidden};
 use crate::library::builtin_texts::builtin_text;
 use crate::library::caller::Prefix;
-use crate::library::write::history::FOLDER as HISTORY;
+use crate::library::write::history::HISTORY_FOLDER;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
 use std::fs;
@@ -214,8 +214,8 @@ pub(super) fn read_neighbor(
         return Err(outside(root));
     };
     let path = root.path.join(below);
-    if path.starts_with(root.path.join(HISTORY)) {
-        let message = format!("it is in {HISTORY}, whose files are no part of a prompt");
+    if path.starts_with(root.path.join(HISTORY_FOLDER)) {
+        let message = format!("it is in {HISTORY_FOLDER}, whose files are no part of a prompt");
         let fix = "copy it to another folder";
         return Err(Diagnostic::new(Kind::Invalid, message, fix));
     }

@@ -1,19 +1,19 @@
-//! How two texts of a prompt differ.
+//! Diffs between two texts of a prompt.
 
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 
-/// How many equal lines a hunk has before and after the different ones.
-const CONTEXT: usize = 3;
+/// The number of context lines before and after the changes in a hunk.
+const CONTEXT_LINES: usize = 3;
 
-/// How many lines a part that differs may have, so that equal lines in it are searched for. In
-/// longer parts, the search would take minutes.
-const MAX_LINES: usize = 2_000;
+/// The maximum number of changed lines that are diffed line by line. For more, diffing would take
+/// minutes.
+const MAX_DIFFED_LINES: usize = 2_000;
 
-/// How many bytes such a part may have.
-const MAX_BYTES: usize = 64 * 1024;
+/// The maximum number of changed bytes that are diffed line by line.
+const MAX_DIFFED_BYTES: usize = 64 * 1024;
 
-/// A line of one of two texts, or of both, with its line break.
+/// A line of a diff, with its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "lowercase")]
 pub enum DiffLine<'t> {
@@ -25,20 +25,20 @@ pub enum DiffLine<'t> {
     Insert(&'t str),
 }
 
-/// A part of two texts that differs, with the equal lines around it.
+/// A group of changed lines and the context lines around them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk<'t> {
-    /// The number of the first line in the old and in the new text; 0 if that text is empty.
+    /// The 1-based number of the first line in the old and in the new text; 0 for an empty text.
     #[serde(skip)]
-    starts: [usize; 2],
-    /// The lines of both texts, in the order of a unified diff.
+    start_lines: [usize; 2],
+    /// The lines, in the order of a unified diff.
     pub lines: Vec<DiffLine<'t>>,
 }
 
 impl Hunk<'_> {
-    /// Returns the lines of the old text and those of the new text that the hunk shows, such as
-    /// `2,4` and `2,5` in the head `@@ -2,4 +2,5 @@`.
-    fn ranges(&self) -> [String; 2] {
+    /// Returns the line ranges in the old and in the new text for the hunk's header: `2,4` and
+    /// `2,5` for `@@ -2,4 +2,5 @@`.
+    fn header_ranges(&self) -> [String; 2] {
         let mut old_count = 0;
         let mut new_count = 0;
         for line in &self.lines {
@@ -51,17 +51,17 @@ impl Hunk<'_> {
                 DiffLine::Insert(_) => new_count += 1,
             }
         }
-        let [old_start, new_start] = self.starts;
+        let [old_start, new_start] = self.start_lines;
         [
-            range_of(old_start, old_count),
-            range_of(new_start, new_count),
+            format_range(old_start, old_count),
+            format_range(new_start, new_count),
         ]
     }
 }
 
-/// Returns a range of lines as a unified diff shows it: `2,5` for five lines from line 2, and `2`
-/// for one line.
-fn range_of(start: usize, count: usize) -> String {
+/// Formats a range of lines for the header of a hunk: `2,5` for five lines from line 2, or `2` for
+/// a single line.
+fn format_range(start: usize, count: usize) -> String {
     if count == 1 {
         start.to_string()
     } else {
@@ -69,92 +69,88 @@ fn range_of(start: usize, count: usize) -> String {
     }
 }
 
-/// Two texts, divided into lines, whose equal lines at the beginning and at the end are known.
-struct Compared<'t> {
+/// The lines of two texts, and how many of them are equal at the beginning and at the end.
+struct ComparedLines<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
-    /// How many lines at the beginning are equal.
-    equal_start: usize,
-    /// How many lines at the end are equal. Lines that are part of the equal beginning do not
-    /// count.
-    equal_end: usize,
+    /// The number of equal lines at the beginning.
+    prefix_len: usize,
+    /// The number of equal lines at the end. It doesn't overlap the prefix.
+    suffix_len: usize,
 }
 
-/// Returns the parts of two texts that differ, each with a few equal lines around it. Equal texts
-/// have none.
+/// Returns the hunks of a diff between two texts. Equal texts have none.
 ///
-/// If the part between the equal beginning and the equal end is long, it is one hunk, in which
-/// every line is different: a search for equal lines in it would take minutes.
+/// If the texts differ over too many lines, returns a single hunk that replaces them all, because
+/// diffing them line by line would take minutes.
 pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
     if old == new {
         return Vec::new();
     }
-    let compared = Compared::of(old, new);
-    if is_long(compared.removed()) || is_long(compared.added()) {
-        return vec![compared.whole_difference()];
+    let compared = ComparedLines::new(old, new);
+    if is_too_long(compared.removed()) || is_too_long(compared.added()) {
+        return vec![compared.single_hunk()];
     }
     let patch = DiffOptions::new()
-        .set_context_len(CONTEXT)
+        .set_context_len(CONTEXT_LINES)
         .create_patch(old, new);
     let hunks = patch.hunks().iter();
-    hunks.map(|hunk| compared.hunk(hunk)).collect()
+    hunks.map(|hunk| compared.convert_hunk(hunk)).collect()
 }
 
-impl<'t> Compared<'t> {
-    /// Divides two texts into lines, and counts those that are equal at the start and at the end.
-    fn of(old: &'t str, new: &'t str) -> Compared<'t> {
+impl<'t> ComparedLines<'t> {
+    fn new(old: &'t str, new: &'t str) -> ComparedLines<'t> {
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
-        let equal_start = count_equal(old.iter().zip(&new));
-        let old_from_end = old[equal_start..].iter().rev();
-        let new_from_end = new[equal_start..].iter().rev();
-        let equal_end = count_equal(old_from_end.zip(new_from_end));
-        Compared {
+        let prefix_len = count_equal(old.iter().zip(&new));
+        let old_from_end = old[prefix_len..].iter().rev();
+        let new_from_end = new[prefix_len..].iter().rev();
+        let suffix_len = count_equal(old_from_end.zip(new_from_end));
+        ComparedLines {
             old,
             new,
-            equal_start,
-            equal_end,
+            prefix_len,
+            suffix_len,
         }
     }
 
-    /// Returns the lines of the old text between the equal beginning and the equal end.
+    /// Returns the lines of the old text between the common prefix and suffix.
     fn removed(&self) -> &[&'t str] {
-        &self.old[self.equal_start..self.old.len() - self.equal_end]
+        &self.old[self.prefix_len..self.old.len() - self.suffix_len]
     }
 
-    /// Returns the lines of the new text between the equal beginning and the equal end.
+    /// Returns the lines of the new text between the common prefix and suffix.
     fn added(&self) -> &[&'t str] {
-        &self.new[self.equal_start..self.new.len() - self.equal_end]
+        &self.new[self.prefix_len..self.new.len() - self.suffix_len]
     }
 
-    /// Returns one hunk that replaces everything between the equal beginning and the equal end.
-    fn whole_difference(&self) -> Hunk<'t> {
-        let first = self.equal_start.saturating_sub(CONTEXT);
-        let context_before = &self.old[first..self.equal_start];
-        let equal_end = &self.old[self.old.len() - self.equal_end..];
-        let context_after = &equal_end[..equal_end.len().min(CONTEXT)];
+    /// Returns one hunk that replaces all lines between the common prefix and suffix.
+    fn single_hunk(&self) -> Hunk<'t> {
+        let first_index = self.prefix_len.saturating_sub(CONTEXT_LINES);
+        let context_before = &self.old[first_index..self.prefix_len];
+        let suffix = &self.old[self.old.len() - self.suffix_len..];
+        let context_after = &suffix[..suffix.len().min(CONTEXT_LINES)];
         let mut lines = Vec::new();
         lines.extend(context_before.iter().map(|line| DiffLine::Context(line)));
         lines.extend(self.removed().iter().map(|line| DiffLine::Delete(line)));
         lines.extend(self.added().iter().map(|line| DiffLine::Insert(line)));
         lines.extend(context_after.iter().map(|line| DiffLine::Context(line)));
-        Hunk {
-            starts: [&self.old, &self.new].map(|all| if all.is_empty() { 0 } else { first + 1 }),
-            lines,
-        }
+        let start_lines =
+            [&self.old, &self.new].map(|text| if text.is_empty() { 0 } else { first_index + 1 });
+        Hunk { start_lines, lines }
     }
 
-    /// Converts a hunk of diffy. The lines of the result are borrowed from the two texts, because
-    /// the patch with the hunk is dropped before the result.
-    fn hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
-        let starts = [hunk.old_range().start(), hunk.new_range().start()];
-        let mut old = self.old.iter().skip(starts[0].saturating_sub(1));
-        let mut new = self.new.iter().skip(starts[1].saturating_sub(1));
+    /// Converts a hunk from diffy. Its lines are looked up again in the two texts, because those in
+    /// diffy's hunk are only borrowed from the patch, which is dropped first.
+    fn convert_hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
+        let start_lines = [hunk.old_range().start(), hunk.new_range().start()];
+        let mut old = self.old.iter().skip(start_lines[0].saturating_sub(1));
+        let mut new = self.new.iter().skip(start_lines[1].saturating_sub(1));
         let mut lines = Vec::new();
         for line in hunk.lines() {
             let line = match line {
                 Line::Context(_) => {
-                    old.next();
+                    old.next(); // a context line is in both texts
                     new.next().map(|line| DiffLine::Context(line))
                 }
                 Line::Delete(_) => old.next().map(|line| DiffLine::Delete(line)),
@@ -162,17 +158,16 @@ impl<'t> Compared<'t> {
             };
             lines.extend(line);
         }
-        Hunk { starts, lines }
+        Hunk { start_lines, lines }
     }
 }
 
-/// Returns how many pairs of lines are equal, up to the first pair that is not.
+/// Returns the number of pairs of equal lines before the first pair that differs.
 fn count_equal<'l, 't: 'l>(pairs: impl Iterator<Item = (&'l &'t str, &'l &'t str)>) -> usize {
     pairs.take_while(|(old, new)| old == new).count()
 }
 
-/// Returns a unified diff of two texts, each of which has a label. It is empty if the texts are
-/// equal.
+/// Returns a unified diff of two labeled texts, or an empty string if they are equal.
 ///
 /// ```diff
 /// --- old label
@@ -182,34 +177,35 @@ fn count_equal<'l, 't: 'l>(pairs: impl Iterator<Item = (&'l &'t str, &'l &'t str
 /// -old line
 /// +new line
 /// ```
-pub fn difference((old_label, old): (&str, &str), (new_label, new): (&str, &str)) -> String {
+pub fn unified_diff((old_label, old): (&str, &str), (new_label, new): (&str, &str)) -> String {
     let hunks = hunks(old, new);
     if hunks.is_empty() {
         return String::new();
     }
-    let mut text = format!("--- {old_label}\n+++ {new_label}\n");
+    let mut diff = format!("--- {old_label}\n+++ {new_label}\n");
     for hunk in hunks {
-        let [old, new] = hunk.ranges();
-        text += &format!("@@ -{old} +{new} @@\n");
+        let [old_range, new_range] = hunk.header_ranges();
+        diff += &format!("@@ -{old_range} +{new_range} @@\n");
         for line in hunk.lines {
-            let (mark, line) = match line {
+            let (sign, line) = match line {
                 DiffLine::Context(line) => (' ', line),
                 DiffLine::Delete(line) => ('-', line),
                 DiffLine::Insert(line) => ('+', line),
             };
-            text.push(mark);
-            text += line;
+            diff.push(sign);
+            diff += line;
             if !line.ends_with('\n') {
-                text += "\n\\ No newline at end of file\n";
+                diff += "\n\\ No newline at end of file\n";
             }
         }
     }
-    text
+    diff
 }
 
-/// Returns whether a search for equal lines in these lines would take too long.
-fn is_long(lines: &[&str]) -> bool {
-    lines.len() > MAX_LINES || lines.iter().map(|line| line.len()).sum::<usize>() > MAX_BYTES
+/// Returns whether diffing these lines would take too long.
+fn is_too_long(lines: &[&str]) -> bool {
+    let bytes: usize = lines.iter().map(|line| line.len()).sum();
+    lines.len() > MAX_DIFFED_LINES || bytes > MAX_DIFFED_BYTES
 }
 
 #[cfg(test)]
@@ -218,7 +214,7 @@ mod tests {
 
     #[test]
     fn short_and_long_texts_differ_in_the_same_form() {
-        let diff = |old: &str, new: &str| difference(("a", old), ("b", new));
+        let diff = |old: &str, new: &str| unified_diff(("a", old), ("b", new));
         assert_eq!(diff("same\n", "same\n"), "");
         assert_eq!(
             diff("1\n2\n", "1\n3\n"),

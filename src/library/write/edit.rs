@@ -6,7 +6,7 @@
 
 mod references;
 
-use super::diff::difference;
+use super::diff::unified_diff;
 use super::history::{Operation, Version};
 use crate::library::caller::Caller;
 use crate::library::disk::watched::Change;
@@ -533,10 +533,10 @@ impl Editor<'_> {
         let current = prompt.and_then(|found| found.text().ok());
         let current = current.unwrap_or_default();
         if let Ok(Some(original)) = self.store.version(request.name, expected) {
-            return difference(("as you read it", &original), ("as it is now", &current));
+            return unified_diff(("as you read it", &original), ("as it is now", &current));
         }
         match request.action.text() {
-            Some(text) => difference(("as it is now", &current), ("as you would write it", text)),
+            Some(text) => unified_diff(("as it is now", &current), ("as you would write it", text)),
             None => String::new(), // a deletion
         }
     }

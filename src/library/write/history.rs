@@ -1,15 +1,16 @@
-//! The history of the prompts in a folder: `.history/NAME/`, next to the prompts and hidden like
-//! every folder whose name begins with a dot.
+//! The history of the prompts in a folder.
 //!
-//! A version is a file that begins with the time in UTC, such as
-//! `20261122T191012.123456789Z-REVISION.md`: the text, for a person to copy back. The file of the
-//! same name that ends in `.json` is its record: what was done, who did it, why, and in which file.
-//! A version that a person made by hand has no record; it is saved when it is replaced or removed.
-//! A record without a text is that of a delete.
+//! The versions of the prompt `git/commit` are in `.history/git/commit/` next to the prompts. Each
+//! version has up to two files, which differ only in their suffix:
 //!
-//! What a write replaces is in the history before it is replaced, so that nothing that anybody
-//! wrote is ever lost; what it has written is added after it. After a crash between the two, the
-//! text in the prompt's file is one that was made by hand.
+//! | file | contents |
+//! |---|---|
+//! | `20261122T191012.123456789Z-REVISION.md` | the text of the prompt; a deletion has no such file |
+//! | `20261122T191012.123456789Z-REVISION.json` | the record: what was done, by whom, why, and to which file |
+//!
+//! A version without a record was made by hand, e.g. in a text editor. It is added to the history
+//! when a write is about to replace it. A write adds its own text before it changes the prompt's
+//! file, and its record afterwards. If it is killed in between, its text counts as made by hand.
 
 use crate::library::disk::open::read_regular;
 use crate::library::disk::root::MAX_ENTRIES;
@@ -29,76 +30,76 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The folder below a folder of prompts that has their history.
-pub(crate) const FOLDER: &str = ".history";
+/// The subfolder of a folder of prompts that contains their history.
+pub(crate) const HISTORY_FOLDER: &str = ".history";
 
-/// How many versions of a prompt a server keeps besides the current one, unless the user says
-/// otherwise.
+/// The default maximum number of versions to keep of each prompt, not counting the current one.
 pub const DEFAULT_MAX_VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
 
-/// The file that is locked. No prompt's name begins with a dot.
-const LOCK: &str = ".lock";
+/// The lock file in the history. It cannot be mistaken for a prompt, because no prompt's name
+/// begins with a dot.
+const LOCK_FILE: &str = ".lock";
 
-/// The longest record, in bytes.
+/// The maximum size of a record, in bytes.
 const MAX_RECORD: usize = 64 * 1024;
 
-/// How long a process waits for another one that writes.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+/// How long to wait for another process to release the lock.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// How often a process that waits tries to take the lock.
-const RETRY: Duration = Duration::from_millis(5);
+/// How often to retry while another process holds the lock.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The suffix of a file with the text of a version.
-const TEXT: &str = "md";
+/// The suffix of a file that contains the text of a version.
+const TEXT_SUFFIX: &str = "md";
 
-/// The suffix of a file with the record of a version.
-const RECORD: &str = "json";
+/// The suffix of a file that contains the record of a version.
+const RECORD_SUFFIX: &str = "json";
 
-/// The format of the time at the beginning of a file's name, such as `20261122T191012.123456789Z`.
-const TIME: &str = "%Y%m%dT%H%M%S%.9fZ";
+/// The format of the time at the beginning of a file name, e.g. `20261122T191012.123456789Z`.
+const TIME_FORMAT: &str = "%Y%m%dT%H%M%S%.9fZ";
 
-/// What a write did.
+/// How a version came about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// There was no such prompt.
+    /// The prompt was created.
     Create,
     /// The text was changed.
     Update,
-    /// The prompt was removed. The revision is that of the text that it had.
+    /// The prompt was deleted.
     Delete,
-    /// An earlier text was written again.
+    /// An earlier version was restored.
     Restore,
-    /// A person, or another program, has changed the file.
+    /// Somebody edited the file without this program.
     #[default]
     ByHand,
 }
 
-/// A version of a prompt. It is read from a record, and from what the server of a team answers.
+/// A version of a prompt. It is parsed from a record, or from the response of a team's server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// The revision of its text; of a deletion, that of the text that was deleted.
+    /// The revision of the text or, for a deletion, of the deleted text.
     #[serde(default)]
     pub revision: Revision,
-    /// When it was written; of a version that was made by hand, when its file was last modified.
+    /// When the version was written or, if it was made by hand, when its file was last modified.
     #[serde(default)]
     pub at: Timestamp,
-    /// How it came about. Without a record, or with a damaged one, it was made by hand.
+    /// How the version came about.
     pub operation: Operation,
-    /// Who wrote it, as far as that is known.
+    /// Who wrote the version, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Why it was written, in the author's words.
+    /// Why the version was written, in the author's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether the prompt's file holds this version.
+    /// Whether the prompt's file contains this version.
     #[serde(
         rename = "current",
         default,
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub is_current: bool,
-    /// The path of the prompt's file below the folder, `/`-separated.
+    /// The path of the prompt's file, relative to the folder of prompts and `/`-separated.
     #[serde(skip_serializing)]
     pub(crate) path: Option<String>,
 }
@@ -113,30 +114,32 @@ impl Version {
         }
     }
 
-    /// Returns the revision that the prompt has after this version; `None` after a deletion.
+    /// Returns the revision of the prompt after this version, or `None` after a deletion.
     pub(crate) fn revision_after(&self) -> Option<Revision> {
         (self.operation != Operation::Delete).then_some(self.revision)
     }
 
-    /// Returns the name of the version's file with this suffix, such as
+    /// Returns the name of the version's file with the given suffix, e.g.
     /// `20261122T191012.123456789Z-REVISION.md`.
-    fn file(&self, suffix: &str) -> String {
-        format!("{}-{}.{suffix}", self.at.strftime(TIME), self.revision)
+    fn file_name(&self, suffix: &str) -> String {
+        let time = self.at.strftime(TIME_FORMAT);
+        format!("{time}-{}.{suffix}", self.revision)
     }
 }
 
-/// What the name of a version's files says. Versions are ordered by their time.
+/// What the name of a version's files contains. Ordered by time.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct VersionId {
+    // The derived order compares the time first.
     at: Timestamp,
     revision: Revision,
 }
 
 impl VersionId {
-    /// Parses the name of a file, such as `20261122T191012.123456789Z-REVISION.md`. Returns `None`
-    /// for any other name.
-    fn parse(file: &str) -> Option<VersionId> {
-        let (stem, _suffix) = file.rsplit_once('.')?;
+    /// Parses a file name such as `20261122T191012.123456789Z-REVISION.md`. Returns `None` for
+    /// files that aren't versions.
+    fn parse(file_name: &str) -> Option<VersionId> {
+        let (stem, _suffix) = file_name.rsplit_once('.')?;
         let (time, revision) = stem.split_once('-')?;
         let time = DateTime::strptime("%Y%m%dT%H%M%S%.f", time.strip_suffix('Z')?).ok()?;
         let at = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -145,7 +148,7 @@ impl VersionId {
     }
 }
 
-/// The history of one folder of prompts. Its lock is held while anything in it is changed.
+/// The history of one folder of prompts. Lock it before changing anything in it.
 #[derive(Debug)]
 pub(crate) struct History {
     /// The folder of prompts.
@@ -153,71 +156,71 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Returns the folder of the history.
+    /// Returns the folder that contains the history.
     fn folder(&self) -> PathBuf {
-        self.root.join(FOLDER)
+        self.root.join(HISTORY_FOLDER)
     }
 
-    /// Returns the folder with the versions of a prompt: `.history/git/commit` for `git/commit`.
-    /// The folder may be missing.
+    /// Returns the folder for the versions of a prompt, e.g. `.history/git/commit`. It may not
+    /// exist yet.
     ///
     /// # Errors
-    /// The folder, or one above it in the history, is a symlink or a file.
-    fn folder_of(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
+    /// Fails if the folder, or a parent of it in the history, is a symlink or a file.
+    fn versions_folder(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut folder = self.folder();
-        check_folder(&folder)?;
-        for step in name.split('/') {
-            folder.push(step);
-            check_folder(&folder)?;
+        check_no_symlink_or_file(&folder)?;
+        for part in name.split('/') {
+            folder.push(part);
+            check_no_symlink_or_file(&folder)?;
         }
         Ok(folder)
     }
 
-    /// Waits until no other process writes, and locks the history until the returned file is
-    /// dropped.
+    /// Locks the history, waiting for other processes to finish their writes. The lock is released
+    /// when the returned file is dropped.
     ///
     /// # Errors
-    /// Another process writes for a long time, or the history cannot be created.
+    /// Fails if another process holds the lock for longer than [`MAX_LOCK_WAIT`], or if the history
+    /// cannot be created.
     pub(crate) fn lock(&self) -> Result<File, Diagnostic> {
         let history = self.folder();
-        check_folder(&history)?;
+        check_no_symlink_or_file(&history)?;
         create_folders(&history).map_err(|error| file_error(&history, &error))?;
         hide_from_git(&history);
-        let path = history.join(LOCK);
-        let file = open_lock(&path)?;
+        let path = history.join(LOCK_FILE);
+        let file = open_lock_file(&path)?;
         wait_for_lock(&file, &path)?;
         Ok(file)
     }
 
-    /// Returns all versions of a prompt in the history, the newest first.
+    /// Returns the versions of a prompt in the history, newest first.
     ///
-    /// A version counts only if its text is a regular file, or if it is a deletion, which has no
-    /// text. A symlink may lead anywhere, and a folder may belong to another prompt.
+    /// Ignores versions whose text is missing or isn't a regular file: a symlink could point
+    /// anywhere, and a folder could belong to another prompt. Only deletions have no text.
     pub(crate) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        let folder = self.folder_of(name)?;
+        let folder = self.versions_folder(name)?;
         let ids = version_ids(&folder).map_err(|error| file_error(&folder, &error))?;
         let mut versions = Vec::new();
         for id in ids.into_iter().rev() {
             let version = read_version(&folder, id);
             let is_deletion = version.operation == Operation::Delete;
-            if is_deletion || is_file(&folder.join(version.file(TEXT))) {
+            if is_deletion || is_regular_file(&folder.join(version.file_name(TEXT_SUFFIX))) {
                 versions.push(version);
             }
         }
         Ok(versions)
     }
 
-    /// Returns the metadata of the file with the text of a version.
+    /// Returns the metadata of the file that contains the text of a version.
     pub(crate) fn text_metadata(&self, name: &Name, version: &Version) -> Option<Metadata> {
-        let folder = self.folder_of(name).ok()?;
-        fs::symlink_metadata(folder.join(version.file(TEXT))).ok()
+        let folder = self.versions_folder(name).ok()?;
+        fs::symlink_metadata(folder.join(version.file_name(TEXT_SUFFIX))).ok()
     }
 
-    /// Returns the text of the version of a prompt that has this revision; `None` if the history
-    /// has no such version.
+    /// Returns the text of a version, or `None` if the history has no such version.
     ///
     /// # Errors
-    /// The text cannot be read, or somebody has changed it in the history.
+    /// Fails if the text cannot be read, or no longer matches its revision.
     pub(crate) fn text(
         &self,
         name: &Name,
@@ -229,7 +232,9 @@ impl History {
         else {
             return Ok(None);
         };
-        let path = self.folder_of(name)?.join(version.file(TEXT));
+        let path = self
+            .versions_folder(name)?
+            .join(version.file_name(TEXT_SUFFIX));
         let text = read_regular(&path, MAX_FILE).map_err(|error| file_error(&path, &error))?;
         if Revision::of_contents(&text) != revision {
             let message = format!(
@@ -242,8 +247,7 @@ impl History {
         Ok(Some(text))
     }
 
-    /// Adds the text of a version. Until the version gets a record, it counts as one that a person
-    /// made by hand.
+    /// Adds the text of a version. The version counts as made by hand until its record is added.
     pub(crate) fn add_text(
         &self,
         name: &Name,
@@ -251,19 +255,23 @@ impl History {
         text: &[u8],
         access: FileAccess<'_>,
     ) -> Result<(), Diagnostic> {
-        let path = self.folder_of(name)?.join(version.file(TEXT));
+        let path = self
+            .versions_folder(name)?
+            .join(version.file_name(TEXT_SUFFIX));
         write_file(&path, text, access)
     }
 
-    /// Adds the record of a version. Its text must be in the history already, unless it is a
-    /// deletion.
+    /// Adds the record of a version. Add its text first, unless it is a deletion; otherwise, the
+    /// version is ignored.
     pub(crate) fn add_record(
         &self,
         name: &Name,
         version: &Version,
         access: FileAccess<'_>,
     ) -> Result<(), Diagnostic> {
-        let path = self.folder_of(name)?.join(version.file(RECORD));
+        let path = self
+            .versions_folder(name)?
+            .join(version.file_name(RECORD_SUFFIX));
         let record = json!({
             "operation": version.operation,
             "author": version.author,
@@ -273,75 +281,82 @@ impl History {
         write_file(&path, format!("{record:#}\n").as_bytes(), access)
     }
 
-    /// Removes a version, as far as that is possible.
-    ///
-    /// The record is removed first. After a crash, the version counts as one that was made by hand.
+    /// Removes a version. Errors are ignored, because an outdated version does no harm.
     pub(crate) fn remove(&self, name: &Name, version: &Version) {
-        let Ok(folder) = self.folder_of(name) else {
+        let Ok(folder) = self.versions_folder(name) else {
             return;
         };
-        // A file may be missing. One that cannot be removed is an old version too many.
-        _ = fs::remove_file(folder.join(version.file(RECORD)));
-        _ = fs::remove_file(folder.join(version.file(TEXT)));
+        // The record goes first: a text without a record is a valid version, made by hand.
+        _ = fs::remove_file(folder.join(version.file_name(RECORD_SUFFIX)));
+        _ = fs::remove_file(folder.join(version.file_name(TEXT_SUFFIX)));
     }
 
-    /// Moves all versions of the prompt `from` to the prompt `to`, which keeps those that it has.
+    /// Moves all versions of the prompt `from` to the prompt `to`, in addition to the versions that
+    /// `to` already has.
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
-        let old = self.folder_of(from)?;
-        let new = self.folder_of(to)?;
-        create_folders(&new).map_err(|error| file_error(&new, &error))?;
+        let old_folder = self.versions_folder(from)?;
+        let new_folder = self.versions_folder(to)?;
+        create_folders(&new_folder).map_err(|error| file_error(&new_folder, &error))?;
         for version in self.versions(from)? {
-            for file in [version.file(TEXT), version.file(RECORD)] {
-                match fs::rename(old.join(&file), new.join(&file)) {
+            for suffix in [TEXT_SUFFIX, RECORD_SUFFIX] {
+                let file_name = version.file_name(suffix);
+                let old_path = old_folder.join(&file_name);
+                match fs::rename(&old_path, new_folder.join(&file_name)) {
                     Ok(()) => {}
                     // A version may have no record, and a deletion has no text.
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => return Err(file_error(&old.join(file), &error)),
+                    Err(error) => return Err(file_error(&old_path, &error)),
                 }
             }
         }
-        // The folder stays if it has the versions of other prompts, such as `a/b` for `a`.
-        _ = fs::remove_dir(old);
-        sync_folder(&new).map_err(|error| file_error(&new, &error))
+        // This fails if the folder contains the versions of other prompts, e.g. those of `a/b` in
+        // the folder of `a`. Then it must be kept.
+        _ = fs::remove_dir(old_folder);
+        sync_folder(&new_folder).map_err(|error| file_error(&new_folder, &error))
     }
 }
 
-/// Makes git ignore the history, unless a person has written another `.gitignore` there. If that
-/// fails, the history shows in git, but is complete.
+/// Makes git ignore the history, unless it already has a `.gitignore`. Errors are ignored: at
+/// worst, the history shows up in `git status`.
 fn hide_from_git(history: &Path) {
     let gitignore = history.join(".gitignore");
     if gitignore.exists() {
         return;
     }
     if let Ok(pending) = PendingFile::write(&gitignore, b"*\n", FileAccess::Shared) {
-        _ = pending.create(); // fails if another process has created it meanwhile
+        _ = pending.create(); // fails if another process has created it in the meantime
     }
 }
 
-/// Opens the file for the lock, and creates it if it is missing.
+/// Opens the lock file, and creates it if it doesn't exist.
 ///
 /// # Errors
-/// Something else, such as a symlink, is at the path, or the file cannot be opened.
-fn open_lock(path: &Path) -> Result<File, Diagnostic> {
+/// Fails if the path isn't a regular file, e.g. if it is a symlink, or if the file cannot be
+/// opened.
+fn open_lock_file(path: &Path) -> Result<File, Diagnostic> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(obstacle(path));
+        return Err(obstacle_error(path));
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.open(path).map_err(|error| file_error(path, &error))
 }
 
-/// Locks a file as soon as no other process holds the lock. `path` is for the message of an error.
+/// Locks a file, waiting until no other process holds the lock. `path` is only used in error
+/// messages.
 ///
 /// # Errors
-/// Another process holds the lock for longer than [`MAX_WAIT`], or the file cannot be locked.
+/// Fails if another process holds the lock for longer than [`MAX_LOCK_WAIT`], or if the file cannot
+/// be locked.
 fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     let started = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(file_error(path, &error)),
-            Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
+            Err(TryLockError::WouldBlock) if started.elapsed() < MAX_LOCK_WAIT => {
+                thread::sleep(LOCK_RETRY_INTERVAL);
+            }
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
                     "another process has been writing for a long time, and holds {}; nothing is written",
@@ -353,29 +368,30 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the ids of the versions in a folder, the oldest first. They are read from the names of
-/// the files. A folder that is missing has none.
+/// Returns the ids of the versions in a folder, oldest first, parsed from the file names. A missing
+/// folder has no versions.
 fn version_ids(folder: &Path) -> io::Result<BTreeSet<VersionId>> {
     let mut ids = BTreeSet::new();
-    let files = match fs::read_dir(folder) {
-        Ok(files) => files,
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ids),
         Err(error) => return Err(error),
     };
-    for file in files.take(MAX_ENTRIES) {
-        let name = file?.file_name();
-        if let Some(id) = name.to_str().and_then(VersionId::parse) {
+    for entry in entries.take(MAX_ENTRIES) {
+        let file_name = entry?.file_name();
+        // The two files of a version have the same id, which the set contains once.
+        if let Some(id) = file_name.to_str().and_then(VersionId::parse) {
             ids.insert(id);
         }
     }
     Ok(ids)
 }
 
-/// Reads a version from its record. If the record is missing or damaged, the version counts as one
-/// that was made by hand.
+/// Reads the record of a version. If it is missing or invalid, the version counts as made by hand.
 fn read_version(folder: &Path, id: VersionId) -> Version {
     let by_hand = Version::by_hand(id.revision, id.at);
-    let Ok(json) = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD) else {
+    let record_path = folder.join(by_hand.file_name(RECORD_SUFFIX));
+    let Ok(json) = read_regular(&record_path, MAX_RECORD) else {
         return by_hand;
     };
     match serde_json::from_slice::<Version>(&json) {
@@ -389,28 +405,27 @@ fn read_version(folder: &Path, id: VersionId) -> Version {
     }
 }
 
-/// Returns whether there is a regular file at a path. A symlink is none, wherever it leads.
-fn is_file(path: &Path) -> bool {
+/// Returns whether a path is a regular file, and not a symlink to one.
+fn is_regular_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Writes a file of the history. After a crash, the file is complete or missing.
+/// Writes a file of the history. After a crash, the file is either complete or missing.
 fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, access)
         .and_then(PendingFile::replace)
         .map_err(|error| file_error(path, &error))
 }
 
-/// Returns the diagnostic for an error of the system about the file or folder at a path.
+/// Converts an I/O error for a file or a folder into a diagnostic.
 pub(crate) fn file_error(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", path_in_backticks(path));
     let fix = "correct that, or the permissions, and try again";
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 
-/// Returns the error for a symlink or a file that is at the path of a folder or a file of the
-/// history.
-fn obstacle(path: &Path) -> Diagnostic {
+/// Returns the error for a symlink or a file where the history needs a folder.
+fn obstacle_error(path: &Path) -> Diagnostic {
     let path = path_in_backticks(path);
     let message = format!(
         "{path} is a symlink or a file, and the history needs a folder there; nothing is written"
@@ -418,12 +433,12 @@ fn obstacle(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Checks that there is a folder at a path, or nothing. A symlink is refused: a write through it
-/// would change files outside of the history.
-fn check_folder(path: &Path) -> Result<(), Diagnostic> {
+/// Checks that a path is a folder or doesn't exist. Writing through a symlink could change files
+/// outside of the history.
+fn check_no_symlink_or_file(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(obstacle(path)),
+        Ok(_) => Err(obstacle_error(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(file_error(path, &error)),
     }
