@@ -9,7 +9,7 @@
 //! | a file that is replaced | keeps its owner, its mode and its access control list; the temporary file has them before its first byte |
 //! | after a crash of the system | an acknowledged file is there: it was synced, renamed, and its folder synced |
 //! | after the program was killed | the next write in the folder removes the temporary file |
-//! | a symlink | [`target`] follows it; one that leads to nothing is an error |
+//! | a symlink | [`follow_symlinks`] follows it; one that leads to nothing is an error |
 //!
 //! A temporary file is locked while its writer runs. One that nobody has locked is a leftover.
 
@@ -137,7 +137,7 @@ impl PendingFile {
 ///
 /// # Errors
 /// `path` is a symlink that leads to no file, or cannot be followed.
-pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn follow_symlinks(path: &Path) -> io::Result<PathBuf> {
     let result = fs::canonicalize(path);
     match result {
         // Nothing has this name, not even a broken symlink.
@@ -486,10 +486,10 @@ mod tests {
         for (to, link) in [("file", "link"), ("nothing", "broken")] {
             symlink(to, at(link)).unwrap();
         }
-        assert_eq!(target(&at("link")).unwrap(), at("file"));
-        assert_eq!(target(&at("new")).unwrap(), at("new"));
+        assert_eq!(follow_symlinks(&at("link")).unwrap(), at("file"));
+        assert_eq!(follow_symlinks(&at("new")).unwrap(), at("new"));
         assert_eq!(
-            target(&at("broken")).unwrap_err().to_string(),
+            follow_symlinks(&at("broken")).unwrap_err().to_string(),
             "the link is broken"
         );
     }

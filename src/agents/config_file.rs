@@ -172,7 +172,7 @@ impl ConfigFile {
     /// # Errors
     /// The link is broken, or the file is read-only.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
-        let target = whole_file::target(&self.path).map_err(|error| {
+        let target = whole_file::follow_symlinks(&self.path).map_err(|error| {
             let fix = "point the link at a file that exists, or delete it";
             Diagnostic::new(Kind::NotWritable, error.to_string(), fix).in_file(&*self.path)
         })?;

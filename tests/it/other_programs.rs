@@ -428,7 +428,7 @@ fn nothing_is_written_to_the_folder_of_another_program() {
         ),
         (
             "new y --dir .claude/commands",
-            "has prompts for Claude Code",
+            "contains prompts for Claude Code",
         ),
         ("edit --project x", "x"),
     ] {

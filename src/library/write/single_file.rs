@@ -1,4 +1,4 @@
-//! Creates, replaces and deletes single files for commands, without a store and its history.
+//! Creates, replaces and deletes single files for commands, bypassing the store and its history.
 
 use super::file_store::already_exists_error;
 use super::history::file_error;
@@ -13,12 +13,12 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Creates the file of a new prompt in a folder, and returns its path: `DIR/git/commit.md` for the
-/// name `git/commit`.
+/// Creates the file of a new prompt in a folder, and returns its path, e.g. `DIR/git/commit.md` for
+/// the prompt `git/commit`.
 ///
 /// # Errors
-/// Those of [`path_of_new_prompt`], or the file cannot be written. The folders above the file may
-/// exist then.
+/// Fails like [`path_of_new_prompt`], or if the file cannot be written. Missing folders in its path
+/// may have been created by then.
 pub(crate) fn create_prompt_file(
     folder: &Path,
     name: &Name,
@@ -29,17 +29,18 @@ pub(crate) fn create_prompt_file(
     Ok(path)
 }
 
-/// Returns the path for the file of a new prompt in a folder: `DIR/git/commit.md` for the name
+/// Returns the path for a new prompt in a folder, e.g. `DIR/git/commit.md` for the prompt
 /// `git/commit`. Nothing is written.
 ///
 /// # Errors
-/// The folder already has a prompt with this name, such as `git/commit.MD`; it belongs to another
-/// program, so nothing is written to it; or a file at that path would not be read.
+/// Fails if the folder already has a prompt with this name, even with another suffix such as `.MD`;
+/// if the folder belongs to another program, so that this one doesn't write to it; or if a file at
+/// the path would be ignored.
 pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
-    let root = root_of(folder);
+    let root = root_for_named_folder(folder);
     if root.is_read_only() {
         let message = format!(
-            "{} has prompts for {}, and nothing is written to it",
+            "{} contains prompts for {}, and is read-only for prompt-expander",
             path_in_backticks(folder),
             root.format.title
         );
@@ -52,11 +53,11 @@ pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, 
     }
 }
 
-/// Returns the root for a folder that the user has named, as in `new --dir DIR`.
+/// Returns the root for a folder that the user named, e.g. with `new --dir DIR`.
 ///
-/// The folder need not be a source of the library. So its name decides whether its symlinks may
-/// lead out of it, as they may not in a project's folder of prompts.
-fn root_of(folder: &Path) -> Root {
+/// Symlinks in a project's folder of prompts may not point outside of the project. This folder
+/// needn't be a source of the library, so only its name shows whether it is such a folder.
+fn root_for_named_folder(folder: &Path) -> Root {
     let is_project = folder
         .file_name()
         .is_some_and(|name| name == PROJECT_FOLDER);
@@ -68,10 +69,11 @@ fn root_of(folder: &Path) -> Root {
     Root::new(folder.to_owned(), Format::for_folder(folder), reach)
 }
 
-/// Creates a file with this text, and the folders in its path that are missing.
+/// Creates a file and the missing folders in its path.
 ///
 /// # Errors
-/// The file exists already, or cannot be written. The folders above the file may exist then.
+/// Fails if the file already exists, or cannot be written. The missing folders may have been
+/// created by then.
 pub(crate) fn create_with_folders(
     path: &Path,
     text: &str,
@@ -87,19 +89,19 @@ pub(crate) fn create_with_folders(
     })
 }
 
-/// Replaces the text of a file that still has the bytes `original`, and returns whether it did. If
-/// the file has other bytes, nothing is written.
+/// Atomically replaces the contents of a file, keeping its owner and permissions, and returns
+/// `true`. Returns `false`, and writes nothing, if its contents are no longer `original`.
 ///
-/// A reader of the file sees either the old text or the new one. The owner and the permissions
-/// stay. If the path is a symlink, the file that it leads to is replaced.
+/// If the path is a symlink, its target is replaced.
 ///
 /// # Errors
-/// The file cannot be written, and is unchanged.
+/// Fails if the file cannot be written. It is unchanged then.
 pub(crate) fn replace_if_unchanged(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
-    let target = whole_file::target(path)?;
+    let target = whole_file::follow_symlinks(path)?;
     let metadata = fs::metadata(&target)?;
     let access = FileAccess::SameAs(&metadata);
     let pending = PendingFile::write(&target, text.as_bytes(), access)?;
+    // Compared as late as possible, because writing the temporary file takes a while.
     if whole_file::read(&target)? != original {
         return Ok(false);
     }
@@ -107,11 +109,11 @@ pub(crate) fn replace_if_unchanged(path: &Path, original: &[u8], text: &str) -> 
     Ok(true)
 }
 
-/// Deletes a regular file that still has this text, and returns whether it did. If the file has
-/// another text, or cannot be read, it stays.
+/// Deletes a regular file, and returns `true`. Returns `false`, and keeps the file, if its contents
+/// aren't `text`, or if it cannot be read.
 ///
 /// # Errors
-/// The file cannot be deleted.
+/// Fails if the file cannot be deleted.
 pub(crate) fn delete_if_unchanged(file: &Path, text: &str) -> io::Result<bool> {
     let is_regular = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
     if !is_regular {
