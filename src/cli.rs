@@ -152,7 +152,7 @@ fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     } else {
         Reporter::for_people()
     };
-    reporter.usage(error, words);
+    reporter.clap_error(error, words);
     reporter.finish();
     ExitCode::from(error.exit_code() as u8)
 }

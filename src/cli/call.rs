@@ -71,8 +71,10 @@ impl CallArgs {
         if found.is_err() {
             reporter.note_if_any(view.untrusted_hint());
         }
-        let found = found.map_err(reporter.failure(&view, "expand"))?;
-        let prompt = found.prompt().map_err(reporter.failure(&view, "expand"))?;
+        let found = found.map_err(reporter.prompt_error(&view, "expand"))?;
+        let prompt = found
+            .prompt()
+            .map_err(reporter.prompt_error(&view, "expand"))?;
         if file.is_none() {
             reporter.warn_all(view.problems());
         }

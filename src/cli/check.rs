@@ -5,7 +5,7 @@ pub(super) mod finding;
 use super::agent_names::agent_parser;
 use super::call::is_path;
 use super::output::{self, FAINT, Reporter, Styled};
-use super::source_options::{PromptSource, folder, without_parents};
+use super::source_options::{PromptSource, parse_folder, without_parents};
 use super::test;
 use crate::agents::{Agent, PartLimit};
 use crate::library::{Found, Report, TestFile, View};
@@ -150,7 +150,7 @@ impl Checks {
 
     /// Checks what the user has named: a prompt, a file or a folder.
     fn add_path(&mut self, source: &PromptSource, path: &Path) {
-        let (format, folder) = folder(path);
+        let (format, folder) = parse_folder(path);
         let folder = without_parents(folder);
         if format.is_none() && !folder.exists() {
             let view = source.library().view();
@@ -252,7 +252,7 @@ impl Checks {
                 continue;
             }
             let title = format.title;
-            let shown = output::shown(&path);
+            let shown = output::display_path(&path);
             self.add_hint(
                 format!("the folder has files of {title}, which are not checked with this one"),
                 format!("check them with `prompt-expander check {shown}`"),
@@ -285,7 +285,7 @@ impl Checks {
         if self.report.files == 0 && !self.folders.is_empty() {
             let mut folders = Vec::new();
             for folder in &self.folders {
-                folders.push(output::shown(folder));
+                folders.push(output::display_path(folder));
             }
             let folders = and_list(&folders);
             text = text.with(FAINT, "note:").plain(format!(

@@ -388,7 +388,7 @@ fn load_or_fail<'s>(
         bail!("{problem}");
     }
     #[cfg(feature = "store")]
-    if let Some(store) = &source.opened {
+    if let Some(store) = &source.opened_store {
         store
             .wait()
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
@@ -416,7 +416,7 @@ pub(super) fn load_and_note<'s>(
 ) -> anyhow::Result<&'s PromptSource> {
     let source = load_or_fail(source, reporter)?;
     if io::stderr().is_terminal() {
-        reporter.note_if_any(source.changes_to_note());
+        reporter.note_if_any(source.note_about_changes());
     }
     Ok(source)
 }

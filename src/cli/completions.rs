@@ -301,7 +301,7 @@ fn is_special(character: char) -> bool {
 /// Returns the library that the options of a line and the settings file select. An option that is
 /// not valid yet is ignored, because the line is unfinished.
 fn library_of(line: &ArgMatches) -> Library {
-    let mut source = PromptSource::of(line).unwrap_or_default();
+    let mut source = PromptSource::from_line(line).unwrap_or_default();
     config::load(&mut source);
     source.library()
 }

@@ -200,7 +200,7 @@ pub(super) fn load(source: &mut PromptSource) {
         Some(path) => read_file(path, &source.config),
         None => SettingsFile::default(),
     };
-    source.folders.complete_with(file.folders);
+    source.folders.merge(file.folders);
     source.settings = file.settings;
     source.settings.problems.extend(user_folders::problems());
 }

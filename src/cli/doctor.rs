@@ -145,7 +145,7 @@ fn line_of(Finding { agent, diagnostic }: &Finding) -> Styled {
         line.push(format!(" {agent}:"));
     }
     if let Some(file) = &diagnostic.file {
-        let file = output::shown(file);
+        let file = output::display_path(file);
         let place = match diagnostic.position {
             Some(position) => format!("{file}:{position}:"),
             None => format!("{file}:"),

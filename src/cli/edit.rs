@@ -67,7 +67,7 @@ impl Edit {
                     reporter.warn_all(view.unreadable());
                     anyhow!("{diagnostic} (`prompt-expander new {name} --edit` makes a new one)")
                 }
-                _ => reporter.failure(view, "edit")(diagnostic),
+                _ => reporter.prompt_error(view, "edit")(diagnostic),
             }
         })
     }
@@ -208,7 +208,7 @@ fn edit_copy(
 ) -> anyhow::Result<ExitCode> {
     let original = path::location(found);
     let text = found.text()?;
-    let file = create_prompt_file(&source.folder_of_new(library)?, &found.name, &text)?;
+    let file = create_prompt_file(&source.new_prompts_folder(library)?, &found.name, &text)?;
     let status = text_editor::open(&file, reporter)
         .and_then(|ended| check_edited(library, &file, ended, reporter));
     let is_unchanged = delete_if_unchanged(&file, &text)

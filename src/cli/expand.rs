@@ -62,7 +62,7 @@ pub(super) fn expand(
 ) -> anyhow::Result<Expansion> {
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library, reporter)?;
-    let expanded = api::expand(&found, &call).map_err(reporter.failure(&view, "expand"))?;
+    let expanded = api::expand(&found, &call).map_err(reporter.prompt_error(&view, "expand"))?;
     reporter.warn_all(expanded.warnings);
     let mut note = None;
     if output::terminal_width().is_some() {

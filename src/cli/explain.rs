@@ -37,7 +37,7 @@ impl Explain {
             .call
             .prepare(&source.library_with_warnings(reporter), reporter)?;
         let explanation =
-            api::explain(&view, &found, &call).map_err(reporter.failure(&view, "expand"))?;
+            api::explain(&view, &found, &call).map_err(reporter.prompt_error(&view, "expand"))?;
         if self.json {
             return output::print_json(&explanation);
         }

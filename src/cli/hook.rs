@@ -1,8 +1,9 @@
-//! `prompt-expander hook`: what an agent runs when its user submits a prompt.
+//! `prompt-expander hook`: an agent runs it whenever its user submits a message.
 //!
-//! An exit status other than 0 may block the prompt, and other output may be shown to the user or
-//! the model. So nothing fails here, not even by a panic: if there is nothing to add, nothing is
-//! printed. Errors are shown only at a terminal, where a person runs this command.
+//! The hook must never disturb the agent. A nonzero exit status may block the message, and any
+//! unexpected output may be shown to the user or the model. So on any failure, even a panic, this
+//! command prints nothing and exits with 0. It reports errors only to a person who runs it at a
+//! terminal.
 
 use super::output;
 use super::source_options::PromptSource;
@@ -27,13 +28,10 @@ pub(super) struct HookCommand {
 }
 
 impl HookCommand {
-    /// Reads the event from standard input, and prints the answer.
-    ///
-    /// For an agent, succeeds whatever happens: a failure could block the user's message, so an
-    /// unknown agent, a broken event and even a panic end without output.
+    /// Answers the event on standard input. Succeeds without output if that isn't possible.
     ///
     /// # Errors
-    /// Standard input is a terminal, where a person has started this command.
+    /// Fails only if standard input is a terminal.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let agent = Agent::named(&self.agent);
         if io::stdin().is_terminal() {
@@ -42,28 +40,31 @@ impl HookCommand {
         let Some(agent) = agent else {
             return Ok(());
         };
-        panic::set_hook(Box::new(|_| {})); // a panic prints nothing
-        // After a panic, or without an answer, there is nothing to print.
-        let _ = panic::catch_unwind(AssertUnwindSafe(|| answer(agent, source)));
+        panic::set_hook(Box::new(|_| {})); // don't print the panic message
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| answer_event(agent, source)));
         Ok(())
     }
 }
 
-/// Prints the answer to the event that an agent has written to standard input. `None` if nothing is
-/// printed: the event is broken, there is nothing to add to the message, or the agent has gone.
-fn answer(agent: &'static Agent, source: &PromptSource) -> Option<()> {
-    let text = read_event()?;
-    let event = Event::parse(agent, &text)?;
-    let library = source.library_at(event.folder());
+/// Reads an event from standard input, and prints the answer. Returns `None` without printing
+/// anything if the event is invalid, or there is nothing to add to the message.
+fn answer_event(agent: &'static Agent, source: &PromptSource) -> Option<()> {
+    let event_json = read_event()?;
+    let event = Event::parse(agent, &event_json)?;
+    let library = match event.folder() {
+        Some(folder) => source.library_at(folder),
+        None => source.library(),
+    };
     let answer = event.answer(&library)?;
     output::print_json_line(&answer).ok()
 }
 
-/// Reads all of standard input; `None` if it cannot be read, is not UTF-8, or is longer than
+/// Reads standard input to its end. Returns `None` if it can't be read, isn't UTF-8, or exceeds
 /// [`MAX_MESSAGE_BYTES`].
 fn read_event() -> Option<String> {
     let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1); // one more shows the excess
+    // Reading one byte more than the limit reveals an event that is too long.
+    let mut stdin = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1);
     stdin.read_to_end(&mut bytes).ok()?;
     if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
@@ -71,8 +72,8 @@ fn read_event() -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the error for a person who runs this command at a terminal. It says how to see an answer
-/// or, if `name` is not the name of an agent with a hook, which agents have one.
+/// Returns the error for a person who runs this command at a terminal. It explains how to test the
+/// hook or, if no agent with a hook is called `name`, lists the agents that have one.
 fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();

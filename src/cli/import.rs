@@ -4,7 +4,7 @@
 mod originals;
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
-use super::output::{self, NAME, Reporter, Styled, shown, styled};
+use super::output::{self, NAME, Reporter, Styled, display_path, styled};
 use super::source_options::{PromptSource, absolute};
 use super::stdin;
 use crate::library::{Library, create_prompt_file, path_of_new_prompt};
@@ -118,14 +118,14 @@ impl Import {
                 bail!("--to and --project each choose a folder; leave out one of them")
             }
             Some(folder) => absolute(folder),
-            None => source.folder_of_new(library)?,
+            None => source.new_prompts_folder(library)?,
         };
         for folder in target.ancestors() {
             let format = Format::for_folder(folder);
             if !format.is_own() {
                 bail!(
                     "{} is for the prompts of {}; choose another folder with --to",
-                    shown(folder),
+                    display_path(folder),
                     format.title
                 );
             }

@@ -104,7 +104,7 @@ impl List {
             ));
             return;
         }
-        let folder = match source.folder_of_new(library) {
+        let folder = match source.new_prompts_folder(library) {
             Ok(folder) => format!(" in {}", output::full_path(&folder)),
             Err(_) => String::new(),
         };
@@ -130,7 +130,7 @@ impl List {
             );
             if self.long {
                 text.push('\t');
-                text += &output::shown(Path::new(&prompt.source));
+                text += &output::display_path(Path::new(&prompt.source));
             }
             text.push('\n');
         }
@@ -174,11 +174,11 @@ impl List {
         }
         let mut file = String::new();
         if self.long {
-            file = output::shown(Path::new(&prompt.source));
+            file = output::display_path(Path::new(&prompt.source));
         }
         LabeledRow {
             label: format!(":{}", prompt.name),
-            style: NAME,
+            label_style: NAME,
             texts: vec![
                 (Style::new(), one_line(&about)),
                 (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
@@ -201,10 +201,10 @@ fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
 fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
     let mut problem = problem.clone();
     if let Some(file) = &problem.file {
-        problem.file = Some(Path::new(&output::shown(file)).into());
+        problem.file = Some(Path::new(&output::display_path(file)).into());
     }
     let message = format!("warning: {}", printable_text(&problem.to_string()));
-    let lines = output::wrapped(&message, columns);
+    let lines = output::wrap_with_indent(&message, columns);
     let text = lines.trim_start_matches("warning:").to_owned();
     styled(WARNING, "warning:").plain(text + "\n")
 }

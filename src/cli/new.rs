@@ -169,7 +169,7 @@ impl New {
                 bail!("--dir and --project each choose a folder; leave out one of them")
             }
             Some(dir) => Ok(absolute(dir)),
-            None => source.folder_of_new(library),
+            None => source.new_prompts_folder(library),
         }
     }
 

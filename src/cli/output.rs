@@ -1,4 +1,4 @@
-//! The output of commands: colors and columns on a terminal, plain lines for scripts.
+//! Prints the output of commands: with colors and columns on a terminal, as plain lines in a pipe.
 //!
 //! Only `stream.rs` writes to standard output and standard error.
 
@@ -19,6 +19,6 @@ pub(super) use stream::{
 };
 pub(super) use table::print_table;
 pub(super) use text::{
-    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, one_line, print_lines, problem_in_two_lines,
-    severity_label, shown, terminal_width, without_usage, wrapped,
+    ADDED, ERROR, FAINT, HIGHLIGHT, NAME, REMOVED, WARNING, display_path, one_line, print_lines,
+    problem_in_two_lines, severity_label, terminal_width, without_usage, wrap_with_indent,
 };

@@ -1,5 +1,6 @@
-//! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they
-//! change, is shown before anything is served.
+//! `prompt-expander pack`: installs and updates packs, which are prompts from git repositories.
+//!
+//! No text of a pack is served until the user has reviewed it.
 
 mod lock_file;
 mod offer;
@@ -26,7 +27,7 @@ Examples:
                            --only 'git/*' --as acme
   prompt-expander pack update                see what has changed, and take it";
 
-/// The options that take texts which the user has read elsewhere.
+/// The options that accept a version without asking, for users who have reviewed it elsewhere.
 const YES_WITH_COMMIT: &str = "--ref COMMIT --yes";
 
 #[derive(Debug, Subcommand)]
@@ -38,10 +39,12 @@ pub(super) enum PackCommand {
     Add(AddPack),
     /// Show what has changed in packs, text by text, and take it if you agree
     Update(UpdatePack),
-    /// Fetch what packs.lock says; shows the texts that you have not accepted yet, and asks
+    /// Fetch the versions in packs.lock; asks about new texts
+    ///
+    /// Shows the texts that you have not accepted yet, and asks whether to take them.
     Sync {
-        /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with
-        /// the exit status 1
+        /// Only check: fetch and write nothing, print each file that differs from packs.lock, and
+        /// exit with 1 if there is one
         #[arg(long, conflicts_with = "yes")]
         locked: bool,
         /// Accept all texts without asking
@@ -53,45 +56,47 @@ pub(super) enum PackCommand {
         /// The pack
         name: String,
     },
-    /// List the packs, with address, ref, commit, date, folder and number of texts
+    /// List the packs and their versions
+    ///
+    /// Prints the name, address, ref, commit, date, folder and number of texts of each pack.
     List,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct AddPack {
-    /// The address of the repository, as git takes it: https, ssh, git or file, or a path
+    /// The address of the repository: any https, ssh, git or file URL that git accepts, or a path
     #[arg(value_parser = pack_lock::parse_address)]
     address: String,
     /// The branch or tag that updates follow, or a commit; by default, the repository's main branch
     #[arg(long = "ref", value_name = "REF", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
-    /// The folder of the repository that has the prompts
+    /// The folder in the repository that contains the prompts
     #[arg(long, value_name = "FOLDER", value_parser = pack_lock::parse_folder)]
     path: Option<String>,
-    /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be
-    /// repeated
+    /// Take only the prompts whose names match this pattern, which contains one `*`, such as
+    /// 'git/*'; can be repeated
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its
-    /// owner
+    /// The name of the pack; defaults to the name of the repository or, if that is `prompts`, of
+    /// its owner
     #[arg(long = "as", value_name = "NAME", value_parser = parse_pack_name)]
     name: Option<String>,
-    /// Add it without asking: only with the 40 digits of a commit as --ref
+    /// Add it without asking; requires the 40 digits of a commit as --ref
     #[arg(long)]
     yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct UpdatePack {
-    /// The pack; by default, all
+    /// The pack; defaults to all packs
     name: Option<String>,
     /// Follow this branch or tag from now on, or take this commit
     #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
-    /// Only say whether there is something new: then, the exit status is 1
+    /// Only check for updates, and exit with 1 if there are any
     #[arg(long, conflicts_with = "yes")]
     check: bool,
-    /// Take it without asking: only with the 40 digits of a commit as --ref
+    /// Take it without asking; requires the 40 digits of a commit as --ref
     #[arg(long)]
     yes: bool,
 }
@@ -104,20 +109,26 @@ impl PackCommand {
     ) -> anyhow::Result<ExitCode> {
         let mut packs = LockFile::open(source, reporter, self.access())?;
         if source.project
-            && self.takes_from_lock()
+            && self.fetches_locked_packs()
             && let Some(hint) = source.untrusted_hint()
         {
             bail!("{hint}");
         }
-        let is_done = match self {
+        let succeeded = match self {
             PackCommand::Add(add) => add.run(&mut packs, source)?,
             PackCommand::Update(update) => update.run(&mut packs)?,
             PackCommand::Sync { locked: true, .. } => check_copies(&packs)?,
             PackCommand::Sync { locked: false, yes } => sync(&mut packs, yes),
-            PackCommand::Remove { name } => remove(&mut packs, &name)?,
-            PackCommand::List => list(&packs)?,
+            PackCommand::Remove { name } => {
+                remove(&mut packs, &name)?;
+                true
+            }
+            PackCommand::List => {
+                list(&packs)?;
+                true
+            }
         };
-        if is_done {
+        if succeeded {
             Ok(ExitCode::SUCCESS)
         } else {
             Ok(ExitCode::FAILURE)
@@ -131,9 +142,9 @@ impl PackCommand {
         }
     }
 
-    /// Returns whether the command takes texts from where the lock says, which in a project may be
-    /// the work of somebody else.
-    fn takes_from_lock(&self) -> bool {
+    /// Returns whether the command fetches from addresses in the lock file. In a project, somebody
+    /// else may have written that file, so the user has to trust the project first.
+    fn fetches_locked_packs(&self) -> bool {
         matches!(
             self,
             PackCommand::Update(_) | PackCommand::Sync { locked: false, .. }
@@ -142,7 +153,7 @@ impl PackCommand {
 }
 
 impl AddPack {
-    /// Adds a pack, if the user agrees. Returns whether it was added.
+    /// Fetches the pack, and installs it if the user accepts. Returns whether it was installed.
     fn run(self, packs: &mut LockFile<'_>, source: &PromptSource) -> anyhow::Result<bool> {
         check_yes(self.yes, self.reference.as_deref())?;
         let address = self.full_address()?;
@@ -156,7 +167,8 @@ impl AddPack {
         let mut pack = Pack {
             name,
             address,
-            // If --ref names a commit, updates follow the main branch.
+            // `fetch` replaces this if `version` is a branch or tag. If it's a commit, updates
+            // follow the main branch.
             reference: "HEAD".to_owned(),
             path: self.path.unwrap_or_default(),
             only: self.only,
@@ -166,32 +178,33 @@ impl AddPack {
         let offer = Offer {
             pack,
             texts,
-            old: None,
-            accepted: String::new(),
+            locked: None,
+            accepted_lines: String::new(),
         };
-        offer.take(packs, self.yes, YES_WITH_COMMIT)
+        offer.install_if_accepted(packs, self.yes, YES_WITH_COMMIT)
     }
 
-    /// Returns the address of the repository: the full path of a folder, or the address as it is.
+    /// Returns the address of the repository. The path of a local folder becomes absolute.
     ///
     /// # Errors
-    /// The folder has no repository.
+    /// Fails if a local folder isn't a git repository.
     fn full_address(&self) -> anyhow::Result<String> {
         let folder = absolute(Path::new(&self.address));
         if self.address.contains("://") || !folder.is_dir() {
             return Ok(self.address.clone());
         }
+        // A bare repository has `HEAD` at its root.
         let is_repository = folder.join(".git").exists() || folder.join("HEAD").exists();
         ensure!(
             is_repository,
             "{} is not a git repository; to use its prompts as they are, add the folder to `prompts` in config.toml",
-            output::shown(&folder)
+            output::display_path(&folder)
         );
         Ok(folder.to_string_lossy().into_owned())
     }
 }
 
-/// Refuses --yes without the commit whose texts the user has read.
+/// Rejects `--yes` without the exact commit: a branch may have moved since the user reviewed it.
 fn check_yes(yes: bool, reference: Option<&str>) -> anyhow::Result<()> {
     ensure!(
         !yes || reference.is_some_and(is_commit),
@@ -200,94 +213,97 @@ fn check_yes(yes: bool, reference: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses the name of a pack if another pack has it, or a prompt's name begins with it and a `/`.
-/// Letter case and accents make no difference.
+/// Checks that the name of a new pack is free: no other pack has it, and no prompt is named
+/// `name/…`. Ignores case and accents.
 fn check_new_name(name: &str, packs: &LockFile<'_>, source: &PromptSource) -> anyhow::Result<()> {
     let prefix = format!("{}/", fold_name(name));
-    let mut known: Vec<String> = Vec::new();
+    let mut existing_names: Vec<String> = Vec::new();
     for pack in &packs.packs {
-        known.push(format!("{}/", pack.name));
+        existing_names.push(format!("{}/", pack.name));
     }
     for found in source.library().view().list().found {
-        known.push(found.name.to_string());
+        existing_names.push(found.name.to_string());
     }
-    match known
-        .iter()
-        .find(|known| fold_name(known).starts_with(&prefix))
-    {
-        Some(known) => bail!(
+    for existing in existing_names {
+        ensure!(
+            !fold_name(&existing).starts_with(&prefix),
             "{} exists already; give the pack another name with `--as`",
-            in_backticks(known)
-        ),
-        None => Ok(()),
+            in_backticks(&existing)
+        );
     }
+    Ok(())
 }
 
-/// Returns the name for a pack from its address: the last part that is not `prompts`.
-/// `https://github.com/acme/prompts.git` → `acme`, `git@host:acme/rules` → `rules`.
+/// Derives the name of a pack from its address: the last component that isn't `prompts`.
+///
+/// `https://github.com/acme/prompts.git` becomes `acme`, and `git@host:acme/rules` becomes `rules`.
 fn default_name(address: &str) -> &str {
     let address = address.trim_end_matches('/');
     let address = address.strip_suffix(".git").unwrap_or(address);
-    for part in address.rsplit(['/', ':', '\\']) {
-        let word = part.trim_start_matches('.');
-        if !part.is_empty() && !word.eq_ignore_ascii_case("prompts") {
-            return part;
+    for component in address.rsplit(['/', ':', '\\']) {
+        let name = component.trim_start_matches('.'); // `.prompts` is no better than `prompts`
+        if !component.is_empty() && !name.eq_ignore_ascii_case("prompts") {
+            return component;
         }
     }
     address
 }
 
 impl UpdatePack {
-    /// Updates the chosen packs. Returns whether all are up to date or were updated.
+    /// Updates the selected packs. Returns whether all of them are up to date now.
     fn run(self, packs: &mut LockFile<'_>) -> anyhow::Result<bool> {
         check_yes(self.yes, self.reference.as_deref())?;
-        let chosen = match &self.name {
+        let selected = match &self.name {
             Some(name) => vec![packs.named(name)?],
             None => packs.packs.clone(),
         };
-        Ok(for_each_pack(packs, chosen, |packs, pack| {
+        Ok(run_for_each(packs, selected, |packs, pack| {
             self.update(packs, pack)
         }))
     }
 
-    /// Updates a pack, if the user agrees. Returns whether it is up to date then.
-    fn update(&self, packs: &mut LockFile<'_>, old: Pack) -> anyhow::Result<bool> {
-        let mut pack = old.clone();
-        let version = self.reference.as_deref().unwrap_or(&old.reference);
-        let texts = packs.fetch(&mut pack, version)?;
-        if pack == old || (self.check && pack.files == old.files) {
-            print_line(&format!("{} is up to date", old.version()))?;
+    /// Fetches the newest version of a pack, and installs it if the user accepts. With `--check`,
+    /// only reports that there is one. Returns whether the pack is up to date now.
+    fn update(&self, packs: &mut LockFile<'_>, locked: Pack) -> anyhow::Result<bool> {
+        let mut newest = locked.clone();
+        let version = self.reference.as_deref().unwrap_or(&locked.reference);
+        let texts = packs.fetch(&mut newest, version)?;
+        // With --check, a newer commit with the same files isn't worth reporting. Otherwise, the
+        // lock file is updated to that commit.
+        let has_same_files = newest.files == locked.files;
+        if newest == locked || (self.check && has_same_files) {
+            print_line(&format!("{} is up to date", locked.version()))?;
             return Ok(true);
         }
         print_line(&format!(
             "{} ({}) → {} ({})",
-            old.version(),
-            old.date,
-            pack.version(),
-            pack.date
+            locked.version(),
+            locked.date,
+            newest.version(),
+            newest.date
         ))?;
         if self.check {
             return Ok(false);
         }
         let offer = Offer {
-            pack,
+            pack: newest,
             texts,
-            old: Some(old),
-            accepted: String::new(),
+            locked: Some(locked),
+            accepted_lines: String::new(),
         };
-        offer.take(packs, self.yes, YES_WITH_COMMIT)
+        offer.install_if_accepted(packs, self.yes, YES_WITH_COMMIT)
     }
 }
 
-/// Restores the copies of all packs that are missing or have changed. Returns whether the copies
-/// of all packs are as the lock says then.
-fn sync(packs: &mut LockFile<'_>, yes: bool) -> bool {
-    for_each_pack(packs, packs.packs.clone(), |packs, pack| {
-        sync_pack(packs, pack, yes)
+/// Restores the local copies that are missing or were modified. Returns whether the copies of all
+/// packs match the lock file now.
+fn sync(packs: &mut LockFile<'_>, assume_yes: bool) -> bool {
+    run_for_each(packs, packs.packs.clone(), |packs, pack| {
+        sync_pack(packs, pack, assume_yes)
     })
 }
 
-fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, yes: bool) -> anyhow::Result<bool> {
+fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, assume_yes: bool) -> anyhow::Result<bool> {
     if changed_file_errors(&pack, &packs.copies.folder_of(&pack)).is_empty() {
         return Ok(true);
     }
@@ -295,19 +311,20 @@ fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, yes: bool) -> anyhow::Result<
     let offer = Offer {
         pack: pack.clone(),
         texts,
-        old: Some(pack),
-        accepted: packs.accepted_texts(),
+        locked: Some(pack),
+        accepted_lines: packs.accepted_lines(),
     };
-    offer.take(packs, yes, "--yes")
+    offer.install_if_accepted(packs, assume_yes, "--yes")
 }
 
-/// Fetches the texts of a pack that the lock names.
+/// Fetches the files that the lock file lists for a pack, at the commit in the lock file.
 ///
 /// # Errors
-/// The repository has other texts at this commit than the lock says, or cannot be fetched.
+/// Fails if the pack can't be fetched, or a file's hash differs from the one in the lock file.
 fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedFiles> {
     let mut fetched = pack.clone();
     let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
+    // The commit may contain more prompts than the lock file lists; those aren't installed.
     texts.files.retain(|file, _| pack.files.contains_key(file));
     fetched
         .files
@@ -316,24 +333,25 @@ fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedFile
         fetched.files == pack.files,
         "{} has other texts than {} says",
         in_backticks(&pack.version()),
-        output::shown(&packs.path)
+        output::display_path(&packs.path)
     );
     Ok(texts)
 }
 
-/// Prints the copies that are missing or have changed. Returns whether there are none.
+/// Prints the local copies that are missing or were modified. Returns whether all copies match the
+/// lock file.
 fn check_copies(packs: &LockFile<'_>) -> anyhow::Result<bool> {
-    let mut is_as_locked = true;
+    let mut all_match = true;
     for pack in &packs.packs {
         for problem in changed_file_errors(pack, &packs.copies.folder_of(pack)) {
             print_line(&problem.to_string())?;
-            is_as_locked = false;
+            all_match = false;
         }
     }
-    Ok(is_as_locked)
+    Ok(all_match)
 }
 
-fn remove(packs: &mut LockFile<'_>, name: &str) -> anyhow::Result<bool> {
+fn remove(packs: &mut LockFile<'_>, name: &str) -> anyhow::Result<()> {
     let pack = packs.named(name)?;
     packs.packs.retain(|other| other.name != name);
     packs.save()?;
@@ -342,20 +360,20 @@ fn remove(packs: &mut LockFile<'_>, name: &str) -> anyhow::Result<bool> {
         pack.version(),
         pack.address
     ));
-    Ok(true)
+    Ok(())
 }
 
-/// Prints a table of the packs, and warns of copies that are missing or have changed.
-fn list(packs: &LockFile<'_>) -> anyhow::Result<bool> {
+/// Prints a table of the packs, and a warning for each local copy that is missing or was modified.
+fn list(packs: &LockFile<'_>) -> anyhow::Result<()> {
     let is_terminal = output::terminal_width().is_some();
     let mut rows = Vec::new();
     for pack in &packs.packs {
         let commit = if is_terminal {
-            &pack.commit[..12]
+            &pack.commit[..12] // enough for people; scripts get the full hash
         } else {
             &pack.commit
         };
-        let number = pack.files.len().to_string();
+        let text_count = pack.files.len().to_string();
         let fields = [
             &pack.name,
             &pack.address,
@@ -363,7 +381,7 @@ fn list(packs: &LockFile<'_>) -> anyhow::Result<bool> {
             commit,
             &pack.date,
             &pack.path,
-            &number,
+            &text_count,
         ];
         rows.push(fields.map(|field| with_invisible_escaped(field).into_owned()));
     }
@@ -376,28 +394,28 @@ fn list(packs: &LockFile<'_>) -> anyhow::Result<bool> {
             .reporter
             .warn_all(changed_file_errors(pack, &packs.copies.folder_of(pack)));
     }
-    Ok(true)
+    Ok(())
 }
 
-/// Does `run` with each of the chosen packs. If it fails for one, reports the error, and goes on.
-/// Returns whether `run` has returned true for all.
-fn for_each_pack(
+/// Calls `run` for each selected pack. An error is reported, and doesn't stop the other packs.
+/// Returns whether `run` returned `Ok(true)` for all of them.
+fn run_for_each(
     packs: &mut LockFile<'_>,
-    chosen: Vec<Pack>,
+    selected: Vec<Pack>,
     run: impl Fn(&mut LockFile<'_>, Pack) -> anyhow::Result<bool>,
 ) -> bool {
-    let mut is_done = true;
-    for pack in chosen {
+    let mut all_succeeded = true;
+    for pack in selected {
         let version = pack.version();
         match run(packs, pack) {
-            Ok(is_pack_done) => is_done &= is_pack_done,
+            Ok(succeeded) => all_succeeded &= succeeded,
             Err(error) => {
                 packs.reporter.error(&format!("{version}: {error:#}"));
-                is_done = false;
+                all_succeeded = false;
             }
         }
     }
-    is_done
+    all_succeeded
 }
 
 fn print_line(line: &str) -> anyhow::Result<()> {

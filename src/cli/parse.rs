@@ -101,7 +101,7 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
     let is_json = matches!(innermost(&matches).try_get_one("json"), Ok(Some(true)));
     Ok(ParsedLine {
         task: Task::Run(Box::new(command)),
-        source: PromptSource::of(&matches)?,
+        source: PromptSource::from_line(&matches)?,
         is_json,
     })
 }

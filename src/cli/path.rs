@@ -1,6 +1,6 @@
 //! `prompt-expander path`: where prompts are.
 
-use super::output::{self, Reporter, full_path, shown};
+use super::output::{self, Reporter, display_path, full_path};
 use super::source_options::PromptSource;
 use crate::library::Found;
 use crate::wording::in_backticks;
@@ -28,7 +28,7 @@ impl PathOf {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let path = match &self.name {
             Some(name) => file_of_prompt(source, name, reporter)?,
-            None => source.folder_of_new(&source.library())?,
+            None => source.new_prompts_folder(&source.library())?,
         };
         if self.json {
             output::print_json(&json!({ "path": path.display().to_string() }))?;
@@ -55,7 +55,9 @@ fn file_of_prompt(
     reporter: &Reporter,
 ) -> anyhow::Result<PathBuf> {
     let view = source.library_with_warnings(reporter).view();
-    let found = view.find(name).map_err(reporter.failure(&view, "path"))?;
+    let found = view
+        .find(name)
+        .map_err(reporter.prompt_error(&view, "path"))?;
     found.location().file.with_context(|| {
         format!(
             "{} {} has no file; `prompt-expander show {name}` prints it",
@@ -83,7 +85,7 @@ pub(super) fn print(path: &Path) -> anyhow::Result<()> {
 pub(super) fn print_done(action: &str, path: &Path) -> anyhow::Result<()> {
     let is_at_terminal = output::terminal_width().is_some();
     if is_at_terminal {
-        return output::print(&format!("{action}{}\n", shown(path)).into());
+        return output::print(&format!("{action}{}\n", display_path(path)).into());
     }
     output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
 }

@@ -1,5 +1,7 @@
-//! A review: shows the texts of somebody else, and what should not be overlooked in them, before
-//! the user decides whether to take them.
+//! Lets the user review texts that somebody else wrote before accepting them.
+//!
+//! A review shows each new or changed text as a diff, plus notes about what is easy to miss in it:
+//! addresses, paths, commands and invisible characters.
 
 use super::diff::style_of;
 use super::output::{self, NAME, Reporter, Styled, WARNING, cut, one_line, styled};
@@ -12,210 +14,226 @@ use anyhow::bail;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
-/// The most notes that are shown after the texts. A longer list comes before them.
-const MAX_NOTES: usize = 40;
+/// With more notes than this, most of them are shown before the texts instead of after them.
+const MAX_NOTES_AFTER_TEXTS: usize = 40;
 
-/// The length at which a description or a line is cut off, in characters.
-const MAX_SHOWN: usize = 200;
+/// Descriptions and quoted lines are truncated to this many characters.
+const MAX_EXCERPT_CHARS: usize = 200;
 
-/// The heading of the notes.
 const NOTES_HEADING: &str = "\nNew in these texts:\n";
 
-/// What the user reviews. Every invisible character is shown, even a usual one.
+/// The texts for the user to review. Every invisible character in them is escaped, even those that
+/// are common in ordinary text.
 #[derive(Default)]
 pub(super) struct Review {
-    /// How many texts are not shown, because the user has accepted them before.
+    /// The number of texts that aren't shown because the user has already accepted them.
     pub(super) unchanged: usize,
-    /// A line for each prompt that is new, changed or removed.
+    /// One line per new, changed or removed prompt.
     summary: Styled,
-    /// The texts, as differences.
-    texts: Styled,
-    /// What should not be overlooked in what is new.
+    /// A diff of each new or changed text.
+    diffs: Styled,
+    /// What is notable in the new texts, except for what the old texts already contained.
     notes: BTreeSet<ReviewNote>,
 }
 
-/// A text to review.
+/// A new or changed text, to be added to a [`Review`].
 pub(super) struct ReviewedText<'t> {
-    /// The name of the prompt, or the path of a file that is not a prompt.
+    /// The name of the prompt, or the path of a file that isn't a prompt.
     pub(super) name: &'t str,
-    /// The description of the prompt, or what its text is for.
-    pub(super) about: &'t str,
-    /// The text that the user has accepted before; empty for a new text.
-    pub(super) before: &'t str,
-    pub(super) text: &'t str,
+    /// The prompt's description, or what the file is used for.
+    pub(super) description: &'t str,
+    /// The version that the user accepted last; empty if the text is new.
+    pub(super) old_text: &'t str,
+    pub(super) new_text: &'t str,
 }
 
-/// Something notable in a text, such as an address.
+/// Something notable in a text, e.g. an address.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct ReviewNote {
-    /// The note with the name of the prompt: `address https://a.example  (:acme/review)`.
-    text: String,
-    /// The line of an address or a path, with its number.
-    line: Option<String>,
+    /// What was found, and in which prompt: `address https://a.example  (:acme/review)`.
+    finding: String,
+    /// For an address or a path, the line that contains it: `line 3: See https://a.example`.
+    excerpt: Option<String>,
 }
 
 impl Review {
-    /// Returns whether no text is new, changed or removed.
+    /// Returns whether there is nothing to review: no text is new, changed or removed.
     pub(super) fn is_empty(&self) -> bool {
         self.summary.is_empty()
     }
 
-    /// Adds a text that is new or was changed.
+    /// Adds a new or changed text.
     pub(super) fn add(&mut self, reviewed: &ReviewedText<'_>) {
+        // A change of only the line endings isn't worth a diff.
+        let old_text = reviewed.old_text.replace("\r\n", "\n");
+        let new_text = reviewed.new_text.replace("\r\n", "\n");
         let name = with_invisible_escaped(reviewed.name);
-        let name_line = styled(NAME, format!(":{name}"));
-        let before = reviewed.before.replace("\r\n", "\n");
-        let text = reviewed.text.replace("\r\n", "\n");
-        let change = if before.is_empty() {
+        let styled_name = styled(NAME, format!(":{name}"));
+        let change = if old_text.is_empty() {
             "new,"
         } else {
             "changed, now"
         };
-        let lines = count(text.lines().count(), "line");
-        let characters = count(text.chars().count(), "character");
-        let about = one_line(reviewed.about);
-        let about = cut(&about, MAX_SHOWN);
-        let about = with_invisible_escaped(&about);
-        let summary = format!("  {change} {lines}, {characters}: {about}\n");
-        self.summary.append(name_line.clone().plain(summary));
-        self.texts.push("\n");
-        self.texts.append(name_line.plain("\n"));
-        let difference = unified_diff(("", &before), ("", &text));
-        for line in difference.split_terminator('\n').skip(2) {
-            let shown = styled(style_of(line), with_invisible_escaped(line)).plain("\n");
-            self.texts.append(shown);
-        }
-        self.add_notes(&name, &before, &text);
+        let lines = count(new_text.lines().count(), "line");
+        let characters = count(new_text.chars().count(), "character");
+        let description = excerpt(&one_line(reviewed.description));
+        let summary_line = format!("  {change} {lines}, {characters}: {description}\n");
+        self.summary.append(styled_name.clone().plain(summary_line));
+        self.diffs.push("\n");
+        self.diffs.append(styled_name.plain("\n"));
+        self.add_diff(&old_text, &new_text);
+        self.add_notes(&name, &old_text, &new_text);
     }
 
-    /// Adds what is notable in a text and was not before.
-    fn add_notes(&mut self, name: &str, before: &str, text: &str) {
+    fn add_diff(&mut self, old_text: &str, new_text: &str) {
+        let diff = unified_diff(("", old_text), ("", new_text));
+        // The first two lines are the `---` and `+++` headers, which have no file names here.
+        for line in diff.split_terminator('\n').skip(2) {
+            let diff_line = styled(style_of(line), with_invisible_escaped(line));
+            self.diffs.append(diff_line.plain("\n"));
+        }
+    }
+
+    /// Adds a note for everything notable in `new_text` that isn't in `old_text`.
+    fn add_notes(&mut self, name: &str, old_text: &str, new_text: &str) {
         if name.split('/').any(mixes_scripts) {
             self.notes.insert(ReviewNote {
-                text: format!("name {}  (:{name})", name.escape_default()),
-                line: None,
+                finding: format!("name {}  (:{name})", name.escape_default()),
+                excerpt: None,
             });
         }
-        let known = find_notable(before);
-        let lines: Vec<&str> = text.lines().collect();
-        for (note, number) in find_notable(text) {
-            if known.contains_key(&note) {
+        let old_findings = find_notable(old_text);
+        let lines: Vec<&str> = new_text.lines().collect();
+        for (finding, line_number) in find_notable(new_text) {
+            if old_findings.contains_key(&finding) {
                 continue;
             }
-            let mut line = None;
-            if note.starts_with("path ") || note.starts_with("address ") {
-                let shown = cut(lines[number - 1].trim(), MAX_SHOWN);
-                let shown = with_invisible_escaped(&shown);
-                line = Some(format!("line {number}: {shown}"));
-            }
+            let needs_context = finding.starts_with("path ") || finding.starts_with("address ");
             self.notes.insert(ReviewNote {
-                text: format!("{}  (:{name})", with_invisible_escaped(&note)),
-                line,
+                finding: format!("{}  (:{name})", with_invisible_escaped(&finding)),
+                excerpt: needs_context.then(|| {
+                    let line = excerpt(lines[line_number - 1].trim());
+                    format!("line {line_number}: {line}")
+                }),
             });
         }
     }
 
-    /// Adds a prompt that is removed.
+    /// Adds a prompt that was removed.
     pub(super) fn add_removed(&mut self, name: &str) {
         let name = styled(NAME, format!(":{}", with_invisible_escaped(name)));
         self.summary.append(name.plain("  removed\n"));
     }
 
-    /// Shows everything, and asks unless `yes`. Returns whether the user agrees.
+    /// Shows the review, then asks the user to accept it. With `assume_yes`, shows it without
+    /// asking. Returns whether the user accepted.
     ///
     /// # Errors
-    /// There is no terminal to show the texts on, and no `yes`. The error names the `options` that
-    /// take the texts without a question, such as `--yes`.
-    pub(super) fn is_accepted(
+    /// Fails if standard output isn't a terminal, unless `assume_yes` is set. The error recommends
+    /// `yes_options`, the options that accept without asking, e.g. `--yes`.
+    pub(super) fn prompt_user_to_accept(
         &self,
         question: &str,
-        yes: bool,
-        options: &str,
+        assume_yes: bool,
+        yes_options: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
-        if !yes && !io::stdout().is_terminal() {
-            bail!("not on a terminal: read the texts elsewhere, then use {options}");
+        if !assume_yes && !io::stdout().is_terminal() {
+            bail!("not on a terminal: read the texts elsewhere, then use {yes_options}");
         }
-        let NotePages { first, last } = self.note_pages();
+        self.show()?;
+        Ok(assume_yes || reporter.confirm(question, "take them unseen")?)
+    }
+
+    /// Shows the summary and the diffs in the pager, and the most important notes after it.
+    fn show(&self) -> anyhow::Result<()> {
+        let NotePages {
+            before_texts,
+            after_texts,
+        } = self.note_pages();
         let mut page = self.summary.clone();
         if self.unchanged > 0 {
             page.push(format!("{} unchanged\n", count(self.unchanged, "text")));
         }
-        page.append(first);
-        page.append(self.texts.clone());
+        page.append(before_texts);
+        page.append(self.diffs.clone());
         pager::show(&page)?;
-        if !last.is_empty() {
-            output::print(&last.plain("\n"))?;
+        if !after_texts.is_empty() {
+            output::print(&after_texts.plain("\n"))?;
         }
-        Ok(yes || reporter.confirm(question, "take them unseen")?)
+        Ok(())
     }
 
-    /// Divides the notes into those before the texts and those after them.
+    /// Decides which notes to show before the texts, and which after them.
     ///
-    /// What is read last is remembered best, so they come after the texts. A long list would push
-    /// itself out of sight, so that it comes before them, except for the hidden characters, which
-    /// nobody sees in the texts.
+    /// Notes go after the texts, because people remember best what they read last. A long list
+    /// would scroll off the screen, so it goes before the texts. Hidden characters are the
+    /// exception: their notes always come last, because the texts don't reveal them.
     fn note_pages(&self) -> NotePages {
-        let is_long = self.notes.len() > MAX_NOTES;
+        let has_many_notes = self.notes.len() > MAX_NOTES_AFTER_TEXTS;
         let mut pages = NotePages::default();
-        let mut first_count = 0;
+        let mut count_before_texts = 0;
         for note in &self.notes {
-            if is_long && !note.is_hidden() {
-                note.add_to(&mut pages.first);
-                first_count += 1;
+            if has_many_notes && !note.is_about_hidden_characters() {
+                note.add_to(&mut pages.before_texts);
+                count_before_texts += 1;
             } else {
-                note.add_to(&mut pages.last);
+                note.add_to(&mut pages.after_texts);
             }
         }
-        if first_count > 0 {
-            let lines = count(first_count, "line");
-            let line = format!("  addresses, commands and paths: {lines} before the texts\n");
-            if pages.last.is_empty() {
-                add_heading(&mut pages.last);
-            }
-            pages.last.push(line);
+        if count_before_texts > 0 {
+            add_heading_if_empty(&mut pages.after_texts);
+            let lines = count(count_before_texts, "line");
+            pages.after_texts.push(format!(
+                "  addresses, commands and paths: {lines} before the texts\n"
+            ));
         }
         pages
     }
 }
 
-/// The notes before and after the texts, each with a heading.
+/// The notes to show before and after the texts. A page without notes is empty; others begin with
+/// a heading.
 #[derive(Default)]
 struct NotePages {
-    first: Styled,
-    last: Styled,
+    before_texts: Styled,
+    after_texts: Styled,
 }
 
 impl ReviewNote {
-    /// Returns whether the note is about characters that nobody sees in the texts.
-    fn is_hidden(&self) -> bool {
-        self.text.starts_with("hidden")
+    fn is_about_hidden_characters(&self) -> bool {
+        self.finding.starts_with("hidden") // as `find_notable` words it
     }
 
-    /// Adds the note to a page, which gets a heading before its first note.
     fn add_to(&self, page: &mut Styled) {
-        if page.is_empty() {
-            add_heading(page);
-        }
+        add_heading_if_empty(page);
         page.push("  ");
-        page.append(styled(WARNING, self.text.as_str()).plain("\n"));
-        if let Some(line) = &self.line {
-            page.push(format!("    {line}\n"));
+        page.append(styled(WARNING, self.finding.as_str()).plain("\n"));
+        if let Some(excerpt) = &self.excerpt {
+            page.push(format!("    {excerpt}\n"));
         }
     }
 }
 
-fn add_heading(page: &mut Styled) {
-    page.push(NOTES_HEADING);
+fn add_heading_if_empty(page: &mut Styled) {
+    if page.is_empty() {
+        page.push(NOTES_HEADING);
+    }
 }
 
-/// Returns whether a name mixes ASCII letters with others, which may look like them.
-fn mixes_scripts(part: &str) -> bool {
-    !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic())
+/// Truncates a line of somebody else's text, and escapes its invisible characters.
+fn excerpt(line: &str) -> String {
+    with_invisible_escaped(&cut(line, MAX_EXCERPT_CHARS)).into_owned()
 }
 
-/// Returns the description of a prompt, or why it is broken.
-pub(super) fn about(found: &Found) -> String {
+/// Returns whether a name contains both ASCII letters and non-ASCII characters, which could be
+/// lookalikes of ASCII letters.
+fn mixes_scripts(name: &str) -> bool {
+    !name.is_ascii() && name.contains(|character: char| character.is_ascii_alphabetic())
+}
+
+/// Returns the description of a prompt, or `broken: …` if it can't be used.
+pub(super) fn describe(found: &Found) -> String {
     for problem in found.check() {
         if problem.severity() == Severity::Error {
             return format!("broken: {}", problem.message);

@@ -28,12 +28,13 @@ impl Show {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let view = source.library_with_warnings(reporter).view();
         if self.json {
-            let object = api::show(&view, &self.name).map_err(reporter.failure(&view, "show"))?;
+            let object =
+                api::show(&view, &self.name).map_err(reporter.prompt_error(&view, "show"))?;
             return output::print_json(&object);
         }
         let found = view
             .find(&self.name)
-            .map_err(reporter.failure(&view, "show"))?;
+            .map_err(reporter.prompt_error(&view, "show"))?;
         output::print_verbatim(&bytes(&found)?)
     }
 }
@@ -44,7 +45,7 @@ fn bytes(found: &Found) -> anyhow::Result<Vec<u8>> {
     let place = found.location();
     match place.file {
         Some(file) if place.is_editable && file.is_file() => whole_file::read(&file)
-            .with_context(|| format!("{} cannot be read", output::shown(&file))),
+            .with_context(|| format!("{} cannot be read", output::display_path(&file))),
         _ => Ok(found.text()?.into_bytes()),
     }
 }

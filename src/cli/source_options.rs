@@ -1,5 +1,5 @@
-//! The options for all commands, the environment variables that select prompts, and the library
-//! that they select.
+//! The options that all commands share. Together with the settings file and the environment, they
+//! decide which prompts are in the library.
 
 #[cfg(feature = "openapi")]
 use super::openapi::OpenApiArgs;
@@ -20,12 +20,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
-// All options that select prompts. (Not a doc comment: clap would print it.)
+// All options that select prompts. These types have no doc comments, because clap would print them.
 #[derive(Debug, Default, Args)]
 pub(super) struct PromptSource {
     #[command(flatten)]
     pub(super) folders: Folders,
-    // The user's prompts are in a database.
+    // Whether new prompts would have to go into the database, which most commands can't write to.
     #[arg(skip)]
     pub(super) has_store: bool,
     #[cfg(feature = "store")]
@@ -33,13 +33,13 @@ pub(super) struct PromptSource {
     pub(super) store: super::database::StoreOptions,
     #[cfg(feature = "store")]
     #[arg(skip)]
-    pub(super) opened: Option<Arc<Postgres>>,
+    pub(super) opened_store: Option<Arc<Postgres>>,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: LoadedSettings,
-    /// Add the project's prompts, which override all others: those in the nearest folder
-    /// `.prompts`, from the working directory up to the root of the repository
+    /// Add the project's prompts, which override all others: those in the nearest `.prompts`
+    /// folder, from the working directory up to the root of the repository
     ///
     /// Use it only if you trust the repository, because its prompts override yours of the same
     /// name. Outside a repository, only the working directory is searched. Symlinks that point
@@ -48,7 +48,6 @@ pub(super) struct PromptSource {
     pub(super) project: bool,
 }
 
-// Which settings file is read.
 #[derive(Debug, Default, Clone, Args)]
 pub(super) struct ConfigOptions {
     /// Read this settings file instead of `prompt-expander/config.toml` in your configuration
@@ -60,7 +59,7 @@ pub(super) struct ConfigOptions {
     pub(super) no_config: bool,
 }
 
-/// What the settings file says, besides what it adds to the options.
+/// The contents of the settings file, except for those that are merged into the options.
 #[derive(Debug, Default)]
 pub(super) struct LoadedSettings {
     #[cfg(feature = "openapi")]
@@ -68,16 +67,17 @@ pub(super) struct LoadedSettings {
     #[cfg(feature = "openapi")]
     pub(super) team: Option<Arc<Team>>,
     pub(super) serve: Serve,
-    /// What the user trusts; `None` if no settings file is read, which could say it.
+    /// Which projects the user trusts; `None` without a settings file.
     pub(super) trust: Option<Arc<Trust>>,
-    /// The lock of the user's packs, beside the file; `None` if no settings file is read.
+    /// The path of the user's `packs.lock`, next to the settings file; `None` without a settings
+    /// file.
     pub(super) packs: Option<PathBuf>,
     pub(super) problems: Vec<Diagnostic>,
-    /// What the file says is unknown.
+    /// The settings couldn't be read. They may have excluded prompts, so none are served.
     pub(super) is_unusable: bool,
 }
 
-/// What the keys of the team say.
+/// The values of the keys `team`, `team-token-file` and `team-token-env`.
 #[cfg_attr(not(feature = "openapi"), allow(dead_code))]
 #[derive(Debug, Default)]
 pub(super) struct TeamKeys {
@@ -86,28 +86,27 @@ pub(super) struct TeamKeys {
     pub(super) token_variable: Option<String>,
 }
 
-// The options that the settings file has, too.
+// The options that can also be set in the settings file.
 #[derive(Debug, Default, Clone, Args)]
 pub(super) struct Folders {
     /// A folder of prompt files; can be repeated, and earlier folders override later ones
     ///
-    /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as
-    /// in PATH) or, if it is not set, the folder `prompt-expander/prompts` in your configuration
-    /// directory.
+    /// Defaults to the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in
+    /// PATH) or, if it is not set, to `prompt-expander/prompts` in your configuration directory.
     ///
-    /// The folders of other programs, such as `.claude/commands`, are known by their paths, read as
-    /// those programs read them, and never written to. For a folder elsewhere, put the format
-    /// before it, as in `claude:DIR`; docs/other-formats.md has them all.
+    /// Folders of other programs, such as `.claude/commands`, are recognized by their paths, read
+    /// as those programs read them, and never written to. For any other folder, put the format
+    /// before the path, as in `claude:DIR`; docs/other-formats.md lists all formats.
     #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
     /// Add the commands, prompts and skills of the agents on this machine, such as Codex, Claude
     /// Code and opencode, which your own prompts override; with --project also those in the project
     #[arg(long, overrides_with = "from_agents")]
     pub(super) from_agents: bool,
-    /// Leave out the built-in prompts
+    /// Exclude the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
-    /// Take only commands at the start of a line: no stacks (`:review :security the parser`), and
+    /// Only expand commands at the start of a line: no stacks (`:review :security the parser`), and
     /// no mentions in a sentence
     #[arg(long, overrides_with = "no_mentions")]
     pub(super) no_mentions: bool,
@@ -116,24 +115,26 @@ pub(super) struct Folders {
     pub(super) openapi: OpenApiArgs,
 }
 
-/// Returns what a line gives to its command, or to the action of the command, such as `pack add`.
-pub(super) fn innermost(line: &ArgMatches) -> &ArgMatches {
-    match line.subcommand() {
-        Some((_, command)) => innermost(command),
-        None => line,
+/// Returns the arguments of the most deeply nested subcommand, e.g. those of `add` in `pack add`.
+pub(super) fn innermost(matches: &ArgMatches) -> &ArgMatches {
+    match matches.subcommand() {
+        Some((_, subcommand)) => innermost(subcommand),
+        None => matches,
     }
 }
 
-/// Returns whether a command was described with the options for all commands. A flag has a value
-/// even if it is not given.
+/// Returns whether a command accepts the shared options.
 fn has_common_options(command: &ArgMatches) -> bool {
+    // Any flag would do: clap gives a flag a value even if it isn't passed.
     matches!(command.try_contains_id("no_builtin"), Ok(true))
 }
 
 impl Folders {
-    /// Completes the options with the settings file. The environment variable with folders of
-    /// prompts counts more than that file, and less than --prompts.
-    pub(super) fn complete_with(&mut self, settings: Folders) {
+    /// Merges the environment and the settings file into the options.
+    ///
+    /// `--prompts` takes precedence over the environment variable PROMPT_EXPANDER_PROMPTS, which
+    /// takes precedence over the settings file.
+    pub(super) fn merge(&mut self, settings: Folders) {
         if self.prompts.is_empty() {
             self.prompts = user_folders::prompts();
         }
@@ -145,13 +146,14 @@ impl Folders {
         self.no_mentions |= settings.no_mentions;
     }
 
-    /// Returns the folders of prompts, each with the format that is named before it.
-    fn named(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
-        self.prompts.iter().map(|option| folder(option)).collect()
+    /// Returns the folders in `prompts`, each with its explicit format, if there is one.
+    fn parsed_prompts(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
+        let options = self.prompts.iter();
+        options.map(|option| parse_folder(option)).collect()
     }
 }
 
-/// Returns the options for all commands, as a command has them. Its help leaves them out.
+/// Returns the shared options, hidden from the help of a command that gets them.
 pub(super) fn hidden_options() -> Vec<Arg> {
     let options = PromptSource::augment_args(Command::new(""));
     let options = options.get_arguments();
@@ -159,9 +161,10 @@ pub(super) fn hidden_options() -> Vec<Arg> {
 }
 
 impl PromptSource {
-    /// Returns the options for all commands that a line gives to its command.
-    pub(super) fn of(line: &ArgMatches) -> Result<PromptSource, clap::Error> {
-        let command = innermost(line);
+    /// Extracts the shared options from the parsed arguments. They keep their defaults if the
+    /// command doesn't accept them.
+    pub(super) fn from_line(matches: &ArgMatches) -> Result<PromptSource, clap::Error> {
+        let command = innermost(matches);
         if has_common_options(command) {
             PromptSource::from_arg_matches(command)
         } else {
@@ -169,8 +172,10 @@ impl PromptSource {
         }
     }
 
-    /// Opens the database of --store, and waits for the first attempt to read it. Returns whether
-    /// a database is chosen. A problem is added to those of the settings.
+    /// Opens the selected database, if there is one, and waits for the first attempt to read it.
+    /// Returns whether a database is selected.
+    ///
+    /// If the database can't be used, the error replaces the settings, and no prompts are served.
     #[cfg(feature = "store")]
     pub(super) fn open_store(&mut self) -> bool {
         let has_folders = !self.folders.prompts.is_empty();
@@ -178,22 +183,22 @@ impl PromptSource {
             Ok(Some(address)) => address,
             Ok(None) => return false,
             Err(message) => {
-                self.settings = LoadedSettings::with_problem_of_store(message);
+                self.settings = LoadedSettings::with_store_error(message);
                 return true;
             }
         };
         match Postgres::open(address) {
             Ok(store) => {
-                _ = store.wait();
-                self.opened = Some(Arc::new(store));
+                _ = store.wait(); // the library reports the error, and the server keeps trying
+                self.opened_store = Some(Arc::new(store));
                 self.has_store = !self.project;
             }
-            Err(error) => self.settings = LoadedSettings::with_problem_of_store(error.to_string()),
+            Err(error) => self.settings = LoadedSettings::with_store_error(error.to_string()),
         }
         true
     }
 
-    /// Returns an error if the options that choose a database are not valid.
+    /// Validates the options that select a database, without connecting to it.
     pub(super) fn check_store_options(&self) -> anyhow::Result<()> {
         #[cfg(feature = "store")]
         {
@@ -205,8 +210,8 @@ impl PromptSource {
         Ok(())
     }
 
-    /// Returns the library for the working directory. Prints a warning if --project is given and
-    /// there is no project.
+    /// Returns the library for the working directory. Warns if `--project` is set, but the project
+    /// has no prompts.
     pub(super) fn library_with_warnings(&self, reporter: &Reporter) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
@@ -215,23 +220,30 @@ impl PromptSource {
         library
     }
 
-    /// Returns the library for the working directory.
+    /// Returns the library for the working directory, which may have been deleted.
     pub(super) fn library(&self) -> Library {
-        self.library_at(None)
+        self.library_with_project(env::current_dir().ok().as_deref())
     }
 
-    /// Returns the library for a folder; `None` is the working directory.
-    pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
+    /// Returns the library for a folder, which may be in a project.
+    pub(super) fn library_at(&self, folder: &Path) -> Library {
+        self.library_with_project(Some(folder))
+    }
+
+    /// Returns the library, including the prompts of the project that contains `folder`, as far as
+    /// they are trusted.
+    fn library_with_project(&self, folder: Option<&Path>) -> Library {
         let problems = &self.settings.problems;
         if self.settings.is_unusable {
             let problems = SettingsProblems::of_unusable_file(problems.clone());
             return Library::default().with_builtin().with(problems);
         }
-        let project = self.project_folder(folder);
-        let trust = self.trust_for_project();
-        let mut library = self.library_without_project(project.as_deref(), trust.clone());
-        if let Some(folder) = project {
-            library = library.with_project(&folder, dirs::home_dir().as_deref(), trust);
+        let trust = self.project_trust();
+        let serves_projects = self.project || trust.is_some();
+        let project_folder = folder.filter(|_| serves_projects);
+        let mut library = self.library_without_project(project_folder, trust.clone());
+        if let Some(folder) = project_folder {
+            library = library.with_project(folder, dirs::home_dir().as_deref(), trust);
         }
         if let (Some(lock), Some(copies)) = (&self.settings.packs, folder_of_packs()) {
             library = library.with_packs(lock.clone(), copies);
@@ -242,9 +254,8 @@ impl PromptSource {
         library
     }
 
-    /// Returns what decides which prompts of a project are read; `None` with --project, which reads
-    /// all of them.
-    fn trust_for_project(&self) -> Option<Arc<Trust>> {
+    /// Returns the trust settings, or `None` if `--project` was passed, which trusts every project.
+    fn project_trust(&self) -> Option<Arc<Trust>> {
         if self.project {
             None
         } else {
@@ -252,31 +263,20 @@ impl PromptSource {
         }
     }
 
-    /// Returns the folder whose project may have prompts: this one, else the working directory,
-    /// which may have been deleted. `None` if no project can be trusted.
-    fn project_folder(&self, folder: Option<&Path>) -> Option<PathBuf> {
-        if !self.project && self.settings.trust.is_none() {
-            return None;
-        }
-        match folder {
-            Some(folder) => Some(folder.to_owned()),
-            None => env::current_dir().ok(),
-        }
-    }
-
-    /// Returns the library without the prompts of the project, but with those of agents in it.
+    /// Returns the library without the project's own prompts. It does include the prompts that the
+    /// project provides for agents, e.g. in `.claude/commands`.
     fn library_without_project(
         &self,
-        project: Option<&Path>,
+        project_folder: Option<&Path>,
         trust: Option<Arc<Trust>>,
     ) -> Library {
         #[cfg(feature = "store")]
-        if let Some(store) = &self.opened {
+        if let Some(store) = &self.opened_store {
             return self.add_builtin(Library::default().with_store(Arc::clone(store)));
         }
         let mut library = self.add_folders(Library::default());
         if self.folders.from_agents {
-            library = self.add_agents(library, project, trust);
+            library = self.add_agents(library, project_folder, trust);
         }
         #[cfg(feature = "openapi")]
         {
@@ -285,9 +285,9 @@ impl PromptSource {
         self.add_builtin(library)
     }
 
-    /// Adds the folders that are named or, if there are none, the user's own folder.
+    /// Adds the folders in `--prompts`, or the user's own folder if there are none.
     fn add_folders(&self, mut library: Library) -> Library {
-        for (format, path) in self.folders.named() {
+        for (format, path) in self.folders.parsed_prompts() {
             library = library.with_named(format, path);
         }
         if self.folders.prompts.is_empty()
@@ -298,34 +298,36 @@ impl PromptSource {
         library
     }
 
-    /// Adds the prompts of agents: those in the project, and those in the user's folders that are
-    /// not named.
+    /// Adds the prompts that agents read: those in the project, and those in the user's folders.
+    /// Skips folders that `--prompts` has already added.
     fn add_agents(
         &self,
         mut library: Library,
-        project: Option<&Path>,
+        project_folder: Option<&Path>,
         trust: Option<Arc<Trust>>,
     ) -> Library {
-        if let Some(project) = project {
+        if let Some(project) = project_folder {
             let home = dirs::home_dir();
             let home = home.as_deref();
-            for (format, name) in Format::agent_folders() {
-                if format.plugin.is_empty() {
-                    library =
-                        library.with(Project::new(project, home, name, format, trust.clone()));
+            for (format, subfolder) in Format::agent_folders() {
+                let contains_plugins = !format.plugin.is_empty();
+                if !contains_plugins {
+                    let prompts = Project::new(project, home, subfolder, format, trust.clone());
+                    library = library.with(prompts);
                 }
             }
         }
-        let named = self.folders.named();
+        let explicit_folders = self.folders.parsed_prompts();
         for (format, path) in agent_names::prompt_folders() {
-            if named.iter().all(|(_, folder)| *folder != path) {
+            if explicit_folders.iter().all(|(_, folder)| *folder != path) {
                 library = library.with_folder(path, format, Layer::AGENT);
             }
         }
         library
     }
 
-    /// Adds the prompts that services render, and those of the team.
+    /// Adds the prompts from OpenAPI services and from the team's server. `--openapi` replaces the
+    /// documents in the settings file.
     #[cfg(feature = "openapi")]
     fn add_services(&self, mut library: Library) -> Library {
         let options = &self.folders.openapi;
@@ -351,8 +353,11 @@ impl PromptSource {
         }
     }
 
-    /// Returns the folder that new prompts are written to, which may be missing.
-    pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
+    /// Returns the folder for new prompts, which may not exist yet.
+    ///
+    /// # Errors
+    /// Fails if the library has no writable folder, or the prompts are in a database.
+    pub(super) fn new_prompts_folder(&self, library: &Library) -> anyhow::Result<PathBuf> {
         let layer = if self.project {
             Layer::PROJECT
         } else {
@@ -371,18 +376,19 @@ impl PromptSource {
         Ok(store?.folder().to_owned())
     }
 
-    /// Returns whether the prompts of agents are read, including those in the project.
+    /// Returns whether the library includes everything that agents read, even in the project.
     pub(super) fn has_agents(&self) -> bool {
         self.project && self.folders.from_agents
     }
 
-    /// Returns the option that a suggested command needs to be about the same prompts.
+    /// Returns ` --project` if it was passed, to be appended to a command that the user is told to
+    /// run.
     pub(super) fn project_option(&self) -> &'static str {
         if self.project { " --project" } else { "" }
     }
 
-    /// Returns how to trust the prompts of the project, if they are read only because of
-    /// --project.
+    /// Returns a hint on how to trust the project, if it has prompts and isn't trusted, regardless
+    /// of `--project`.
     pub(super) fn untrusted_hint(&self) -> Option<String> {
         let trust = self.settings.trust.clone()?;
         let folder = env::current_dir().ok()?;
@@ -391,18 +397,19 @@ impl PromptSource {
         library.view().untrusted_hint()
     }
 
-    /// Returns a note about texts of the trusted repository that the user has not seen. A terminal
-    /// gets it once.
-    pub(super) fn changes_to_note(&self) -> Option<String> {
-        let trust = self.trust_for_project()?;
+    /// Returns a note about texts in the trusted project that changed since the user reviewed them.
+    /// Returns it once per terminal and change.
+    pub(super) fn note_about_changes(&self) -> Option<String> {
+        let trust = self.project_trust()?;
         let changed = self.library().view().changed_in_project()?;
         let is_new = trust.record_announcement(&changed.root, &changed.texts);
         is_new.then(|| changed.hint())
     }
 
-    /// Returns how far links may lead in a path that a command names: anywhere if the path is in a
-    /// folder of the user's own.
+    /// Returns how far symlinks may lead from a path on the command line. In the user's own folders,
+    /// they may lead anywhere.
     pub(super) fn reach_of(&self, path: &Path) -> Reach {
+        // A path with `..` can begin with a folder, and still lead out of it.
         let has_parents = path.components().any(|part| part == Component::ParentDir);
         if !has_parents && self.is_in_own_folder(path) {
             Reach::Unrestricted
@@ -413,16 +420,17 @@ impl PromptSource {
 
     fn is_in_own_folder(&self, path: &Path) -> bool {
         let mut folders: Vec<PathBuf> = user_folders::config().into_iter().collect();
-        folders.extend(self.folders.named().into_iter().map(|(_, folder)| folder));
-        folders.extend(
-            agent_names::prompt_folders()
-                .into_iter()
-                .map(|(_, folder)| folder),
-        );
+        for (_, folder) in self.folders.parsed_prompts() {
+            folders.push(folder);
+        }
+        for (_, folder) in agent_names::prompt_folders() {
+            folders.push(folder);
+        }
         folders.iter().any(|folder| path.starts_with(folder))
     }
 
-    /// Returns the library of one folder that a command names.
+    /// Returns a library that contains only one folder, given on the command line. `format` is
+    /// `None` if the path determines it.
     pub(super) fn library_of(&self, format: Option<&'static Format>, folder: PathBuf) -> Library {
         let reach = self.reach_of(&folder);
         Library::of_folder(format, folder, reach)
@@ -430,10 +438,9 @@ impl PromptSource {
 }
 
 impl LoadedSettings {
-    /// Returns settings that cannot be used, because the database cannot be used. The message says
-    /// what to do.
+    /// Returns unusable settings with an error about the database. `message` includes the fix.
     #[cfg(feature = "store")]
-    fn with_problem_of_store(message: String) -> LoadedSettings {
+    fn with_store_error(message: String) -> LoadedSettings {
         LoadedSettings {
             problems: vec![Diagnostic::error(None, message, "")],
             is_unusable: true,
@@ -442,26 +449,27 @@ impl LoadedSettings {
     }
 }
 
-/// Returns the folder of the copies of packs.
+/// Returns the folder for the local copies of packs; `None` without a home directory.
 pub(super) fn folder_of_packs() -> Option<PathBuf> {
     Some(user_folders::data()?.join("packs"))
 }
 
-/// Returns the format and the absolute path of a folder, as `--prompts` takes it: `claude:DIR`, or
-/// `DIR` without a format.
-pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
+/// Parses a value of `--prompts`, which is `DIR` or `FORMAT:DIR`. Returns the format, if there is
+/// one, and the absolute path.
+pub(super) fn parse_folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
     match option.to_str().map(Format::split_prefix) {
         Some((Some(format), path)) => (Some(format), absolute(Path::new(path))),
         _ => (None, absolute(option)),
     }
 }
 
-/// Returns a path without `..`, so that it can be compared with the paths of folders. It is
-/// unchanged if its folder does not exist.
+/// Resolves `..` in a path, so that it can be compared with the paths of folders. Returns the path
+/// unchanged if its parent doesn't exist.
 pub(super) fn without_parents(path: PathBuf) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return path;
     };
+    // Otherwise, canonicalizing would only replace symlinks.
     if path.components().all(|part| part != Component::ParentDir) {
         return path;
     }

@@ -8,7 +8,7 @@ mod plan;
 use super::config;
 use super::database::StoreOptions;
 use super::diff::print_diff;
-use super::output::{self, Reporter, shown};
+use super::output::{self, Reporter, display_path};
 use super::source_options::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace_if_unchanged};
 use crate::prompt::Diagnostic;
@@ -389,7 +389,7 @@ fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
         return Ok(()); // what the store does not have stays
     };
     let file = folder.join(&*change.path);
-    let changed = format!("{} has just been changed", shown(&file));
+    let changed = format!("{} has just been changed", display_path(&file));
     ensure!(text_at(folder, &change.path)? == change.old, "{changed}");
     let Some(old) = &change.old else {
         return Ok(create_with_folders(&file, text, FileAccess::Shared)?);

@@ -144,7 +144,7 @@ fn test_files(
     }
     let found = view
         .find(&target.to_string_lossy())
-        .map_err(reporter.failure(view, "test"))?;
+        .map_err(reporter.prompt_error(view, "test"))?;
     let Some(tests) = view.test_file(&found) else {
         let name = &found.name;
         bail!(
@@ -384,7 +384,7 @@ impl CaseResult {
     /// Returns a line with the status, and what differs.
     fn text(&self) -> Styled {
         let name = format!("{}: {}", self.prompt, printable(&self.title));
-        let file = output::shown(Path::new(&self.file));
+        let file = output::display_path(Path::new(&self.file));
         let place = format!("({file}:{})", self.line);
         let mut text = match self.status {
             CaseStatus::Passed => styled(ADDED, "ok").plain(format!("    {name}\n")),

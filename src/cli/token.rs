@@ -1,7 +1,7 @@
 //! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
 //! reads them from.
 
-use super::output::{self, Reporter, shown};
+use super::output::{self, Reporter, display_path};
 use crate::library::{Prefix, Role};
 use crate::transport::http::tokens::{self, Date, TokenLine, parse_expiry, parse_name, parse_role};
 use anyhow::Error;
@@ -86,7 +86,10 @@ impl TokenCommand {
             TokenCommand::List { token_file, json } => list(&token_file, json),
             TokenCommand::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
-                reporter.note(&format!("removed `{name}` from {}", shown(&token_file)));
+                reporter.note(&format!(
+                    "removed `{name}` from {}",
+                    display_path(&token_file)
+                ));
                 Ok(())
             }
         }
@@ -107,7 +110,7 @@ impl AddToken {
         }
         let mut lines = format!("{token}\n");
         let place = match &self.token_file {
-            Some(file) => format!("{} has only its hash.", shown(file)),
+            Some(file) => format!("{} has only its hash.", display_path(file)),
             None => {
                 lines += &format!("{entry}\n");
                 "put the second line, which has only its hash, into the file of `serve --token-file`."

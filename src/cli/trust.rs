@@ -1,6 +1,7 @@
-//! `prompt-expander trust`: whose `.prompts` are served without an option.
+//! `prompt-expander trust`: manages the list of trusted repositories, whose `.prompts` are served
+//! without `--project`.
 
-use super::output::{self, Reporter, shown};
+use super::output::{self, Reporter, display_path};
 use super::review::{self, Review, ReviewedText};
 use super::source_options::{PromptSource, absolute};
 use super::{config, path, user_folders};
@@ -37,30 +38,32 @@ pub(super) struct TrustCommand {
     json: bool,
 }
 
-/// What the user may trust: a folder with prompts, or the root of a repository.
+/// The folder that the command is about.
 struct TrustTarget {
+    /// A folder that contains `.prompts`, or the root of a repository.
     root: PathBuf,
-    /// The trusted repository of which it is a linked worktree.
-    main: Option<PathBuf>,
+    /// The main worktree of the repository, if `root` is a linked worktree and the main worktree is
+    /// trusted. Then `root` is trusted, too.
+    trusted_main: Option<PathBuf>,
 }
 
 impl TrustTarget {
-    /// Returns the root under which the shown texts are recorded.
-    fn repository(&self) -> &Path {
-        self.main.as_ref().unwrap_or(&self.root)
+    /// Returns the folder under which the texts that the user has reviewed are recorded.
+    fn record_root(&self) -> &Path {
+        self.trusted_main.as_ref().unwrap_or(&self.root)
     }
 
-    /// Returns the texts that the user was not shown yet, to review them.
+    /// Returns a review of the texts that the user hasn't been shown yet.
     fn review(&self, trust: &sources::Trust, view: &View, texts: &[ProjectText]) -> Review {
-        let shown_texts = trust.shown_texts(self.repository());
+        let shown_texts = trust.shown_texts(self.record_root());
         let mut review = Review::default();
         for text in texts {
             if text.is_in(&shown_texts) {
                 review.unchanged += 1;
                 continue;
             }
-            let before = trust.last_shown_text(self.repository(), &text.path);
-            add_to_review(&mut review, view, text, &before.unwrap_or_default());
+            let old_text = trust.last_shown_text(self.record_root(), &text.path);
+            add_to_review(&mut review, view, text, &old_text.unwrap_or_default());
         }
         review
     }
@@ -70,119 +73,127 @@ impl TrustCommand {
     pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
-        let mut trusted = user_folders::trusted(&settings);
+        let mut trusted_roots = user_folders::trusted(&settings);
         if self.revoke {
-            let success = self.revoke(source, &settings, &mut trusted)?;
-            reporter.note(&success);
+            let success_note = self.revoke(source, &settings, &mut trusted_roots)?;
+            reporter.note(&success_note);
         } else if !self.list {
-            let success = self.grant(source, &settings, &mut trusted, reporter)?;
-            reporter.note(&success);
+            let success_note = self.grant(source, &settings, &mut trusted_roots, reporter)?;
+            reporter.note(&success_note);
         }
         if self.json {
-            return output::print_json(&json!({ "trusted": trusted }));
+            return output::print_json(&json!({ "trusted": trusted_roots }));
         }
         if self.list {
-            for root in &trusted {
+            for root in &trusted_roots {
                 path::print(Path::new(root))?;
             }
         }
         Ok(())
     }
 
-    /// Stops trusting the innermost trusted folder that the folder is in. Returns what to tell the
-    /// user.
+    /// Revokes the trust in the innermost trusted root that contains the folder. Removes it from
+    /// `trusted_roots` and from the settings file. Returns a success message.
     fn revoke(
         &self,
         source: &PromptSource,
         settings: &Path,
-        trusted: &mut Vec<String>,
+        trusted_roots: &mut Vec<String>,
     ) -> anyhow::Result<String> {
-        let named = self.folder();
-        let folder = fs::canonicalize(named).unwrap_or_else(|_| absolute(named)); // it may be gone
-        let innermost = trusted
+        let argument = self.folder();
+        // The folder may have been deleted, so it can't always be canonicalized.
+        let folder = fs::canonicalize(argument).unwrap_or_else(|_| absolute(argument));
+        // Each matching root is an ancestor of the next longer one, so the longest is innermost.
+        let innermost = trusted_roots
             .iter()
             .filter(|root| folder.starts_with(root))
             .max_by_key(|root| root.len());
         let Some(root) = innermost.cloned() else {
             bail!(
                 "{} is not trusted; `prompt-expander trust --list` shows what is",
-                shown(&folder)
+                display_path(&folder)
             );
         };
-        trusted.retain(|known| *known != root);
-        config::set_trusted(settings, trusted)?;
+        trusted_roots.retain(|trusted| *trusted != root);
+        config::set_trusted(settings, trusted_roots)?;
         let root = Path::new(&root);
         if let Some(trust) = &source.settings.trust {
             trust.forget(root);
         }
         Ok(format!(
             "{} is no longer trusted; agents stop using its prompts with the next message",
-            shown(root)
+            display_path(root)
         ))
     }
 
-    /// Shows each text that was not shown yet, asks, and records the texts. Returns what to tell
-    /// the user.
+    /// Trusts the folder after the user has reviewed its new texts, and records these texts as
+    /// reviewed. Adds the folder to `trusted_roots` and to the settings file. Returns the message
+    /// to print.
     fn grant(
         &self,
         source: &mut PromptSource,
         settings: &Path,
-        trusted: &mut Vec<String>,
+        trusted_roots: &mut Vec<String>,
         reporter: &Reporter,
     ) -> anyhow::Result<String> {
-        let target = self.target(trusted)?;
+        let target = self.target(trusted_roots)?;
         let root = &target.root;
-        let root_text = root
+        let root_string = root
             .to_str()
-            .with_context(|| format!("{} is not UTF-8", shown(root)))?;
+            .with_context(|| format!("{} is not UTF-8", display_path(root)))?;
         let trust = source
             .settings
             .trust
             .clone()
             .context("no settings file is used")?;
-        source.project = true;
-        let view = source.library_at(Some(root)).view();
+        source.project = true; // otherwise, untrusted prompts would be left out
+        let view = source.library_at(root).view();
         let mut prompts = view.list().found;
         prompts.retain(|found| found.layer.is_project());
         let texts = project_texts(root, &prompts);
         let review = target.review(&trust, &view, &texts);
-        let is_trusted = target.main.is_some() || trusted.iter().any(|known| known == root_text);
-        let repository = target.repository();
-        if is_trusted && review.is_empty() && trust.shown_texts(repository).was_recorded {
+        let is_listed = trusted_roots.iter().any(|trusted| trusted == root_string);
+        let is_trusted = is_listed || target.trusted_main.is_some();
+        let record_root = target.record_root();
+        // Old versions trusted repositories without keeping a record; those get one now.
+        let has_record = trust.shown_texts(record_root).was_recorded;
+        if is_trusted && review.is_empty() && has_record {
             return Ok(format!(
                 "{} is already trusted, and has no new texts",
-                shown(root)
+                display_path(root)
             ));
         }
-        if !self.is_accepted(&review, root, reporter)? {
+        if !self.prompt_user_to_trust(root, &review, reporter)? {
             return Ok("nothing was changed".to_owned());
         }
-        trust.record_shown(repository, &texts)?;
+        // Record the texts first: if this fails, the root must not become trusted.
+        trust.record_shown(record_root, &texts)?;
         if !is_trusted {
-            trusted.push(root_text.to_owned());
-            config::set_trusted(settings, trusted)?;
+            trusted_roots.push(root_string.to_owned());
+            config::set_trusted(settings, trusted_roots)?;
         }
         Ok(format!(
             "trusted {}; agents use its prompts from the next message on",
-            shown(root)
+            display_path(root)
         ))
     }
 
-    /// Shows the texts to people, and asks unless --yes is given. Returns whether the user agrees.
-    fn is_accepted(
+    /// Shows the new texts, unless `--json` is set, and asks whether to trust `root`. With `--yes`,
+    /// doesn't ask. Returns whether the user agreed.
+    fn prompt_user_to_trust(
         &self,
-        review: &Review,
         root: &Path,
+        review: &Review,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
-        let root = shown(root);
+        let root = display_path(root);
         let question = format!("Trust {root}?");
         let has_texts = !review.is_empty() || review.unchanged > 0;
         if has_texts && !self.json {
             reporter.note(
                 "agents in this repository will follow these texts, and whatever later commits put there",
             );
-            return review.is_accepted(&question, self.yes, "--yes", reporter);
+            return review.prompt_user_to_accept(&question, self.yes, "--yes", reporter);
         }
         if !has_texts {
             reporter.note(&format!("{root} has no prompts yet"));
@@ -190,43 +201,51 @@ impl TrustCommand {
         Ok(self.yes || reporter.confirm(&question, &format!("trust {root}"))?)
     }
 
+    /// Returns the folder on the command line, which defaults to the working directory.
     fn folder(&self) -> &Path {
         self.folder.as_deref().unwrap_or(Path::new("."))
     }
 
-    /// Returns the nearest folder with prompts up to the root of the repository, else that root.
+    /// Finds the folder to trust: the nearest ancestor of [`folder`](TrustCommand::folder) that
+    /// contains `.prompts`, or else the root of the repository.
     ///
     /// # Errors
-    /// The folder does not exist, or is in no git repository.
-    fn target(&self, trusted: &[String]) -> anyhow::Result<TrustTarget> {
-        let named = self.folder();
-        let folder =
-            fs::canonicalize(named).with_context(|| format!("{} cannot be found", shown(named)))?;
+    /// Fails if the folder doesn't exist, or isn't in a git repository.
+    fn target(&self, trusted_roots: &[String]) -> anyhow::Result<TrustTarget> {
+        let argument = self.folder();
+        let folder = fs::canonicalize(argument)
+            .with_context(|| format!("{} cannot be found", display_path(argument)))?;
         let Some(repository) = repository_of(&folder, None) else {
             bail!(
                 "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
-                shown(&folder)
+                display_path(&folder)
             );
         };
-        let with_prompts = folder
+        let folder_with_prompts = folder
             .ancestors()
-            .take_while(|above| above.starts_with(&repository))
-            .find(|above| above.join(PROJECT_FOLDER).exists());
-        let root = with_prompts.unwrap_or(&repository).to_owned();
-        let main = main_repository(&root)
-            .filter(|main| trusted.iter().any(|known| Path::new(known) == main));
-        Ok(TrustTarget { root, main })
+            .take_while(|ancestor| ancestor.starts_with(&repository))
+            .find(|ancestor| ancestor.join(PROJECT_FOLDER).exists());
+        let root = folder_with_prompts.unwrap_or(&repository).to_owned();
+        let mut trusted_main = main_repository(&root);
+        if let Some(main) = &trusted_main
+            && !trusted_roots
+                .iter()
+                .any(|trusted| Path::new(trusted) == main)
+        {
+            trusted_main = None;
+        }
+        Ok(TrustTarget { root, trusted_main })
     }
 }
 
-/// Adds a text with what it is for, and which prompt it replaces.
-fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, before: &str) {
-    let shown_text = match std::str::from_utf8(&text.bytes) {
+/// Adds a text of the project to the review. Its description includes which prompt it replaces.
+fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, old_text: &str) {
+    let new_text = match std::str::from_utf8(&text.bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => format!("(not a text: {} bytes)", text.bytes.len()),
     };
-    let (name, about) = match &text.prompt {
-        Some(prompt) => (prompt.name.as_str(), about_with_replaced(prompt, view)),
+    let (name, description) = match &text.prompt {
+        Some(prompt) => (prompt.name.as_str(), describe_with_replaced(prompt, view)),
         None => (
             text.path.as_str(),
             "a file that prompts include or attach".to_owned(),
@@ -234,20 +253,20 @@ fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, before: &
     };
     review.add(&ReviewedText {
         name,
-        about: &about,
-        before,
-        text: &shown_text,
+        description: &description,
+        old_text,
+        new_text: &new_text,
     });
 }
 
-/// Returns the description of a prompt, after which prompt it replaces, if there is one:
+/// Returns the description of a project's prompt, preceded by which prompt it replaces, if any:
 /// `replaces your prompt; Deploy it`.
-fn about_with_replaced(prompt: &Found, view: &View) -> String {
-    let about = review::about(prompt);
-    let all = view.all(&prompt.name);
-    match all.iter().find(|other| !other.layer.is_project()) {
-        None => about,
-        Some(other) if other.layer == Layer::USER => format!("replaces your prompt; {about}"),
-        Some(other) => format!("replaces the {} prompt; {about}", other.layer.name),
+fn describe_with_replaced(prompt: &Found, view: &View) -> String {
+    let description = review::describe(prompt);
+    let candidates = view.all(&prompt.name);
+    match candidates.iter().find(|other| !other.layer.is_project()) {
+        None => description,
+        Some(other) if other.layer == Layer::USER => format!("replaces your prompt; {description}"),
+        Some(other) => format!("replaces the {} prompt; {description}", other.layer.name),
     }
 }

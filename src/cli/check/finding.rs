@@ -1,7 +1,7 @@
 //! What `check` has found, for a person at a terminal: for each file, its findings, each with the
 //! line of the file that it is about.
 
-use crate::cli::output::{self, FAINT, MARK, NAME, Styled, styled};
+use crate::cli::output::{self, FAINT, HIGHLIGHT, NAME, Styled, styled};
 use crate::library::read_regular;
 use crate::prompt::{Diagnostic, MAX_FILE, Position};
 use crate::wording::printable_text;
@@ -20,7 +20,7 @@ pub(in crate::cli) fn findings(diagnostics: &[Diagnostic]) -> Styled {
     for group in diagnostics.chunk_by(|one, next| one.file == next.file) {
         let mut text = None;
         if let Some(file) = &group[0].file {
-            page = page.with(NAME, output::shown(file)).plain("\n");
+            page = page.with(NAME, output::display_path(file)).plain("\n");
             text = text_of(file);
         }
         for diagnostic in group {
@@ -61,7 +61,7 @@ fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Style
     if !diagnostic.fix.is_empty() {
         finding = finding
             .plain("  ")
-            .with(MARK, "fix:")
+            .with(HIGHLIGHT, "fix:")
             .plain(format!(" {}\n", diagnostic.fix));
     }
     finding.plain("\n")

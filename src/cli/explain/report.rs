@@ -163,7 +163,7 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
 /// Returns `LINE:COLUMN`, and before that the file, if it is an included one.
 fn place(included: Option<&Path>, position: Position) -> String {
     match included {
-        Some(file) => format!("{}:{position}", output::shown(file)),
+        Some(file) => format!("{}:{position}", output::display_path(file)),
         None => position.to_string(),
     }
 }
@@ -257,7 +257,7 @@ fn cut(text: &str) -> String {
 }
 
 fn shown(path: &str) -> String {
-    output::shown(Path::new(path))
+    output::display_path(Path::new(path))
 }
 
 fn row(label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
@@ -268,7 +268,7 @@ fn row(label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
 fn styled_row(style: Style, label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
     LabeledRow {
         label: printable(&label.into()),
-        style,
+        label_style: style,
         texts: vec![(Style::new(), value.into())],
     }
 }

@@ -122,7 +122,7 @@ fn aligned_table(rows: &[AgentRow]) -> Styled {
 
 /// Returns the place of a registration as `FILE:LINE`, or as `FILE` if the line is not known.
 fn place(file: &Path, position: Option<Position>) -> String {
-    let file = output::shown(file);
+    let file = output::display_path(file);
     match position {
         Some(position) => format!("{file}:{}", position.line),
         None => file,

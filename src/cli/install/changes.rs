@@ -281,7 +281,7 @@ fn preview(changes: &ConfigChanges, unchanged: &str, reporter: &Reporter) -> any
 
 /// Returns the copy of the program, and what becomes of it, as two lines.
 fn copied_program(change: &CopyChange) -> Styled {
-    let path = styled(NAME, output::shown(change.copy())).plain("\n");
+    let path = styled(NAME, output::display_path(change.copy())).plain("\n");
     let line = match change {
         CopyChange::Make { .. } => path.with(ADDED, "+ a copy of this program"),
         CopyChange::Remove { .. } => path.with(REMOVED, "- the copy of the program"),
@@ -292,7 +292,7 @@ fn copied_program(change: &CopyChange) -> Styled {
 /// Returns the lines of a file that change, and a few around them, without the passwords in
 /// addresses.
 fn changed_lines(file: &ConfigFile) -> Styled {
-    let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
+    let mut text = styled(NAME, output::display_path(&file.path)).plain("\n");
     let difference = unified_diff(("", file.original_text()), ("", file.edited_text()));
     for line in difference.lines().skip(2) {
         text.append(colored(&output::cut(&without_passwords(line), MAX_LINE)));

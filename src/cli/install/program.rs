@@ -32,7 +32,7 @@ pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
     if !has_our_name {
         bail!(
             "rename `{}` to {}; otherwise, `doctor` and `uninstall` would not recognize it",
-            output::shown(&program),
+            output::display_path(&program),
             in_backticks(&file_name())
         );
     }

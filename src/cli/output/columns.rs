@@ -1,26 +1,27 @@
-//! A list in two columns: labels, and the texts that describe them.
+//! Lays out a list in two columns: labels, and the texts that describe them.
 
 use super::stream::{Styled, styled};
-use super::text::in_lines;
+use super::text::wrap;
 use crate::wording::printable_text;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns before a label, and between it and its texts.
+/// The number of spaces before a label, and between the label and its texts.
 const GAP: usize = 2;
 
-/// If fewer columns than this remain for the texts, they are below the labels.
+/// If fewer columns than this remain for the texts, they go below their labels.
 const MIN_TEXT_WIDTH: usize = 24;
 
-/// A label and its texts. Each text begins a new line.
 pub(crate) struct LabeledRow {
     pub(crate) label: String,
-    pub(crate) style: Style,
+    pub(crate) label_style: Style,
+    /// The descriptions of the label. Each begins on a new line; empty ones are skipped.
     pub(crate) texts: Vec<(Style, String)>,
 }
 
-/// Lays out rows in this many columns: labels at the left, and their texts next to them. Nothing is
-/// cut off. A label that takes a third of the columns or more has a line of its own:
+/// Lays out rows in `columns` columns, with the texts to the right of their labels. Wraps long
+/// texts, and truncates nothing. A label that is at least a third of the columns wide gets a line of
+/// its own:
 ///
 /// ```text
 ///   :review  Reviews a change
@@ -37,14 +38,14 @@ pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
     let mut page = Styled::default();
     for row in rows {
         let label = printable_text(&row.label);
-        let end_of_label = GAP + label.width();
-        let has_text_beside = label.width() <= label_width;
-        page = page.plain(" ".repeat(GAP)).with(row.style, label);
-        let mut lines = row.lines(columns - text_column).into_iter();
-        if has_text_beside && let Some((style, line)) = lines.next() {
+        let label_end = GAP + label.width();
+        let fits_beside_text = label.width() <= label_width;
+        page = page.plain(" ".repeat(GAP)).with(row.label_style, label);
+        let mut lines = row.wrapped_texts(columns - text_column).into_iter();
+        if fits_beside_text && let Some((style, first_line)) = lines.next() {
             page = page
-                .plain(" ".repeat(text_column - end_of_label))
-                .with(style, line);
+                .plain(" ".repeat(text_column - label_end))
+                .with(style, first_line);
         }
         page.push("\n");
         add_indented(&mut page, lines, text_column);
@@ -52,7 +53,7 @@ pub(crate) fn in_columns(rows: &[LabeledRow], columns: usize) -> Styled {
     page
 }
 
-/// Returns the width of the widest label that is narrower than `limit` columns.
+/// Returns the width of the widest label, ignoring those that are `limit` columns or wider.
 fn widest_label(rows: &[LabeledRow], limit: usize) -> usize {
     let mut widest = 0;
     for row in rows {
@@ -64,22 +65,21 @@ fn widest_label(rows: &[LabeledRow], limit: usize) -> usize {
     widest
 }
 
-/// Lays out rows on a narrow terminal, with the texts below their labels and indented further.
+/// Lays out rows for a narrow terminal, with the texts below their labels.
 fn below_labels(rows: &[LabeledRow], columns: usize) -> Styled {
     let indent = 2 * GAP;
     let mut page = Styled::default();
     for row in rows {
         page = page
             .plain(" ".repeat(GAP))
-            .with(row.style, printable_text(&row.label))
+            .with(row.label_style, printable_text(&row.label))
             .plain("\n");
-        let lines = row.lines(columns.saturating_sub(indent)).into_iter();
-        add_indented(&mut page, lines, indent);
+        let lines = row.wrapped_texts(columns.saturating_sub(indent));
+        add_indented(&mut page, lines.into_iter(), indent);
     }
     page
 }
 
-/// Adds lines with `indent` spaces before each of them.
 fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>, indent: usize) {
     for (style, line) in lines {
         page.push(" ".repeat(indent));
@@ -88,15 +88,14 @@ fn add_indented(page: &mut Styled, lines: impl Iterator<Item = (Style, String)>,
 }
 
 impl LabeledRow {
-    /// Returns the texts that are not empty in lines of at most this many columns, each with its
-    /// style.
-    fn lines(&self, columns: usize) -> Vec<(Style, String)> {
+    /// Returns the lines of all texts, wrapped to `columns` columns.
+    fn wrapped_texts(&self, columns: usize) -> Vec<(Style, String)> {
         let mut lines = Vec::new();
         for (style, text) in &self.texts {
             if text.is_empty() {
                 continue;
             }
-            for line in in_lines(&printable_text(text), columns) {
+            for line in wrap(&printable_text(text), columns) {
                 lines.push((*style, line));
             }
         }

@@ -1,7 +1,8 @@
-//! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
+//! Prints errors, warnings and notes to standard error: as lines for people, or as one JSON object
+//! for scripts.
 
 use super::stream::{print_help, print_json_message, print_message, styled, unwrapped};
-use super::text::{ERROR, FAINT, NAME, WARNING, width_if, without_usage, wrapped_lines};
+use super::text::{ERROR, FAINT, NAME, WARNING, terminal_width_if, without_usage, wrap_each_line};
 use crate::library::View;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{without_password, without_passwords};
@@ -12,17 +13,18 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
-/// Reports what a command has to say besides its result, on standard error.
+/// Reports errors, warnings, hints and notes on standard error.
 ///
-/// For people, each message is printed at once, in a line with a label. For scripts, which pass
-/// `--json`, errors and warnings are collected, and [`finish`](Reporter::finish) prints them as one
-/// JSON object; notes are left out.
+/// For people, prints each message immediately, after a label such as `warning:`. For scripts, which
+/// pass `--json`, collects errors and warnings until [`finish`](Reporter::finish) prints them as one
+/// JSON object. Scripts don't get hints and notes.
 #[derive(Debug)]
 pub(crate) struct Reporter {
-    /// `None` for people.
+    /// The messages for a script so far; `None` if the reporter prints for people.
     collected: Option<RefCell<CollectedMessages>>,
 }
 
+/// The JSON object for a script.
 #[derive(Debug, Default, Serialize)]
 struct CollectedMessages {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +48,7 @@ impl Reporter {
         self.collected.is_none()
     }
 
-    /// Reports why the command failed. For scripts, several errors become one: `first; second`.
+    /// Reports why the command failed. Scripts get several errors as one string: `first; second`.
     pub(crate) fn error(&self, message: &str) {
         let Some(collected) = &self.collected else {
             return print_labelled(ERROR, "error:", message);
@@ -59,7 +61,7 @@ impl Reporter {
         };
     }
 
-    /// Reports a problem in spite of which the command goes on.
+    /// Reports a problem that doesn't stop the command.
     pub(crate) fn warn(&self, message: &str) {
         let Some(collected) = &self.collected else {
             return print_warning(message);
@@ -68,14 +70,14 @@ impl Reporter {
         collected.borrow_mut().warnings.push(message);
     }
 
-    /// Reports each of these problems as a warning.
+    /// Reports several warnings.
     pub(crate) fn warn_all(&self, messages: impl IntoIterator<Item: ToString>) {
         for message in messages {
             self.warn(&message.to_string());
         }
     }
 
-    /// Tells a person what to do next.
+    /// Suggests to a person what to do next.
     pub(crate) fn hint(&self, message: &str) {
         if self.is_for_people() {
             print_labelled(NAME, "hint:", message);
@@ -89,14 +91,15 @@ impl Reporter {
         }
     }
 
-    /// Prints a note, if there is one.
+    /// Same as [`note`](Reporter::note); does nothing for `None`.
     pub(crate) fn note_if_any(&self, message: Option<String>) {
         if let Some(message) = message {
             self.note(&message);
         }
     }
 
-    /// Prints the messages that were collected, if there are any.
+    /// Prints the errors and warnings for a script, if there are any. Must be called before the
+    /// program exits.
     pub(crate) fn finish(self) {
         let Some(collected) = self.collected else {
             return;
@@ -106,30 +109,32 @@ impl Reporter {
             return;
         }
         if let Ok(json) = serde_json::to_string(&messages) {
-            let _ = print_json_message(&json); // if that fails, an error cannot be printed either
+            let _ = print_json_message(&json); // standard error is closed: nowhere to report it
         }
     }
 
-    /// Returns a function that makes the error of a command from the reason why a prompt cannot be
-    /// found or used. The function adds a hint, and warns of folders that cannot be read, because
-    /// the prompt may be in one of them.
-    pub(crate) fn failure(
+    /// Returns a closure for `map_err` that turns a diagnostic about a prompt into the error of
+    /// `command`, e.g. `show`.
+    ///
+    /// The closure adds a hint to the message. It also warns about unreadable folders, because the
+    /// prompt could be in one of them.
+    pub(crate) fn prompt_error(
         &self,
         view: &View,
         command: &str,
     ) -> impl Fn(Diagnostic) -> anyhow::Error {
         move |diagnostic| {
             self.warn_all(view.unreadable());
-            let hint = hint(&diagnostic, command);
-            anyhow!("{diagnostic}{hint}")
+            let suffix = hint_suffix(&diagnostic, command);
+            anyhow!("{diagnostic}{suffix}")
         }
     }
 
-    /// Asks a question that is answered with yes or no, and returns whether the answer was yes.
-    /// `action` is what --yes would do, such as `remove standup.md`, for the errors.
+    /// Asks a yes/no question, and returns whether the answer was yes. The default is no.
     ///
     /// # Errors
-    /// Standard input is not a terminal, or the command runs for a script.
+    /// Fails if standard input isn't a terminal, or the reporter is for scripts. The error suggests
+    /// to pass `--yes`; `action` completes "add --yes to …", e.g. `remove standup.md`.
     pub(crate) fn confirm(&self, question: &str, action: &str) -> anyhow::Result<bool> {
         if !self.is_for_people() {
             bail!("--json asks nothing; add --yes to {action}");
@@ -139,46 +144,50 @@ impl Reporter {
                 "cannot ask for confirmation, because standard input is not a terminal; add --yes to {action}"
             );
         }
-        // In one write, so that the answer is typed after it.
+        // No newline: the answer goes on the same line.
         print_message(&format!("{question} [y/N] ").into(), unwrapped)
             .context("the question cannot be asked")?;
         let mut answer = String::new();
-        let length = io::stdin()
+        let byte_count = io::stdin()
             .read_line(&mut answer)
             .context("the answer cannot be read")?;
-        if length == 0 {
-            print_unlabelled(""); // Ctrl-D does not end the line of the question
+        if byte_count == 0 {
+            print_unlabelled(""); // Ctrl-D was pressed, which doesn't echo a newline
         }
         let answer = answer.trim().to_lowercase();
         Ok(answer == "y" || answer == "yes")
     }
 
-    /// Prints help, or reports what is wrong with a command line. The passwords in its words are
-    /// not repeated.
-    pub(crate) fn usage(&self, error: &clap::Error, words: &[OsString]) {
+    /// Reports clap's error about the command line, or prints the help if it was asked for. Masks
+    /// the passwords in the error, which may quote `arguments`.
+    pub(crate) fn clap_error(&self, error: &clap::Error, arguments: &[OsString]) {
         if is_help(error) {
             return print_help(&error.render(), error.use_stderr());
         }
         let mut text = error.render().ansi().to_string();
-        for word in words {
-            let word = word.to_string_lossy();
-            let hidden = without_password(&word);
-            if hidden != word {
-                text = text.replace(&*word, &hidden);
+        for argument in arguments {
+            let argument = argument.to_string_lossy();
+            let masked = without_password(&argument);
+            if masked != argument {
+                text = text.replace(&*argument, &masked);
             }
         }
         if !self.is_for_people() {
             return self.error(&without_usage(&text));
         }
+        // Replaces clap's label with the one of all other errors.
         let message = text.strip_prefix("error:").unwrap_or(&text);
         let _ = print_message(&styled(ERROR, "error:").plain(message), unwrapped);
     }
 }
 
-/// Returns what a person may do after a command did not find a prompt, or got a name and a text as
-/// one word: ` (`prompt-expander list` shows all prompts)`. Empty if the diagnostic itself says it.
-fn hint(diagnostic: &Diagnostic, command: &str) -> String {
+/// Returns a hint to append to the error message of `command`; empty if there is none.
+///
+/// There is one if the prompt wasn't found, or if the name and the input were passed as a single
+/// argument, as in `expand "review my code"`.
+fn hint_suffix(diagnostic: &Diagnostic, command: &str) -> String {
     match &diagnostic.kind {
+        // If the diagnostic is about a file, e.g. one that includes a prompt, a list doesn't help.
         Kind::NoSuchPrompt { .. } | Kind::NotACommand if diagnostic.file.is_none() => {
             " (`prompt-expander list` shows all prompts)".to_owned()
         }
@@ -190,32 +199,32 @@ fn hint(diagnostic: &Diagnostic, command: &str) -> String {
     }
 }
 
-/// Prints a warning at once.
+/// Prints a warning immediately, where no [`Reporter`] is available.
 pub(crate) fn print_warning(message: &str) {
     print_labelled(WARNING, "warning:", message);
 }
 
-/// Prints a note at once.
+/// Prints a note immediately, where no [`Reporter`] is available.
 pub(crate) fn print_note(message: &str) {
     print_labelled(FAINT, "note:", message);
 }
 
-/// Prints a message after a label, such as `error:`, in lines that fit the terminal. The line breaks
-/// of the message stay, because it may have a command to copy.
+/// Prints a label, such as `error:`, and a message, wrapped to the width of the terminal. Keeps the
+/// message's own line breaks, because it may contain a command to copy.
 fn print_labelled(style: Style, label: &str, message: &str) {
     let message = without_passwords(message);
-    let columns = width_if(io::stderr().is_terminal());
+    let columns = terminal_width_if(io::stderr().is_terminal());
     let line = styled(style, label).plain(format!(" {message}"));
-    // If standard error is closed, nobody can be told.
-    let _ = print_message(&line, |text| wrapped_lines(&text, columns));
+    // If standard error is closed, there is nowhere to report that.
+    let _ = print_message(&line, |text| wrap_each_line(&text, columns));
 }
 
-/// Prints lines for a person without a label.
+/// Prints lines to standard error as they are, without a label.
 pub(crate) fn print_unlabelled(lines: &str) {
     let _ = print_message(&format!("{lines}\n").into(), unwrapped);
 }
 
-/// Returns whether an error only says that help, or the version, was asked for.
+/// Returns whether clap's "error" is a request for the help or the version.
 pub(crate) fn is_help(error: &clap::Error) -> bool {
     use clap::error::ErrorKind;
     matches!(

@@ -1,8 +1,9 @@
-//! The one door to a terminal: only this file writes to standard output and standard error, and
-//! only it turns styles into escape sequences. On a terminal, texts are made [visible]: no text can
-//! bring escape sequences of its own, or hide a part of itself. In a pipe, they are unchanged.
+//! Writes to standard output and standard error. No other file does, so that no untrusted text can
+//! reach a terminal unescaped.
 //!
-//! `pick/terminal.rs`, which draws on the terminal itself, takes its lines from [`for_terminal`].
+//! On a terminal, text is made [visible]: it can't contain escape sequences of its own, or hide a
+//! part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the terminal itself, but
+//! gets its lines from [`for_terminal`].
 
 use crate::wording::{printable_json, printable_text, without_passwords};
 use anstream::{AutoStream, ColorChoice};
@@ -13,28 +14,28 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// A text for people, in parts that each have a style.
+/// A styled text for people.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Styled(Vec<(Style, String)>);
 
-/// Returns a text in one style, to which more can be added.
+/// Returns a text in one style. [`Styled::plain`] and [`Styled::with`] extend it.
 pub(crate) fn styled(style: Style, text: impl Into<String>) -> Styled {
     Styled(vec![(style, text.into())])
 }
 
 impl Styled {
-    /// Adds a text without a style.
+    /// Returns this text, followed by an unstyled one.
     pub(crate) fn plain(self, text: impl Into<String>) -> Styled {
         self.with(Style::new(), text)
     }
 
-    /// Adds a text in a style.
+    /// Returns this text, followed by a styled one.
     pub(crate) fn with(mut self, style: Style, text: impl Into<String>) -> Styled {
         self.0.push((style, text.into()));
         self
     }
 
-    /// Adds a text without a style to this text.
+    /// Appends an unstyled text in place.
     pub(crate) fn push(&mut self, text: impl Into<String>) {
         self.0.push((Style::new(), text.into()));
     }
@@ -43,8 +44,8 @@ impl Styled {
         self.0.extend(other.0);
     }
 
-    /// Returns whether nothing, or a line break, is at the end.
-    pub(super) fn ends_line(&self) -> bool {
+    /// Returns whether the text is empty or ends with a line break.
+    pub(super) fn ends_with_newline(&self) -> bool {
         let last_part = self.0.iter().rev().find(|(_, text)| !text.is_empty());
         last_part.is_none_or(|(_, text)| text.ends_with('\n'))
     }
@@ -53,7 +54,7 @@ impl Styled {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// Returns the text with escape sequences for its styles, and no others.
+    /// See [`for_terminal`].
     pub(crate) fn for_terminal(&self) -> String {
         for_terminal(&self.0)
     }
@@ -83,8 +84,8 @@ impl FromIterator<Styled> for Styled {
     }
 }
 
-/// Returns parts of a text as a terminal may get them: printable_text, with escape sequences for their
-/// styles only.
+/// Renders styled parts for a terminal. The only escape sequences in the result are those for the
+/// styles; all others are made [visible].
 pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
     let mut line = String::new();
     for (style, text) in parts {
@@ -95,25 +96,25 @@ pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
     line
 }
 
-/// Writes text for people to standard output.
+/// Prints a text for people to standard output, without wrapping its lines.
 pub(crate) fn print(text: &Styled) -> anyhow::Result<()> {
     print_laid_out(text, unwrapped)
 }
 
-/// Leaves the lines of a text as they are, for [`print_laid_out`] and [`print_message`].
+/// A `lay_out` function for [`print_laid_out`] and [`print_message`] that doesn't wrap the lines.
 pub(super) fn unwrapped(text: String) -> String {
     text
 }
 
-/// Writes text for people to standard output. On a terminal, the text has colors, and `lay_out`
-/// breaks its lines; in a pipe, it has neither.
+/// Prints a text for people to standard output. On a terminal, it is colored, and `lay_out` wraps
+/// its lines. In a pipe, it is neither colored nor wrapped.
 pub(super) fn print_laid_out(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
 ) -> anyhow::Result<()> {
     let stdout = io::stdout();
     let color_choice = AutoStream::choice(&stdout);
-    // A variable may ask for colors in a pipe, for example to a pager.
+    // An environment variable such as CLICOLOR_FORCE can enable colors even in a pipe.
     if stdout.is_terminal() || color_choice != ColorChoice::Never {
         let terminal_text = lay_out(text.for_terminal());
         return write(
@@ -124,8 +125,8 @@ pub(super) fn print_laid_out(
     write(stdout, text.without_styles().as_bytes())
 }
 
-/// Writes a text for scripts, or the text of a prompt, to standard output. In a pipe, no byte is
-/// changed.
+/// Prints the text of a prompt, or a text for scripts, to standard output. In a pipe, it is
+/// unchanged byte for byte.
 pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
@@ -134,12 +135,12 @@ pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
     write(stdout.lock(), text)
 }
 
-/// Writes one line of JSON for scripts to standard output.
+/// Serializes a value for scripts, and prints it to standard output as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_json_line(&printable_json(&serde_json::to_string(value)?))
 }
 
-/// Writes a text that is JSON to standard output as one line. In a pipe, no byte of it is changed.
+/// Prints a line of JSON to standard output. In a pipe, it is unchanged byte for byte.
 pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
     let line = line.trim_end_matches('\n');
     let stdout = io::stdout();
@@ -151,8 +152,8 @@ pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
     write(stdout.lock(), format!("{line}\n").as_bytes())
 }
 
-/// Writes a message to standard error, without passwords. Its characters are made visible even if
-/// standard error is a file. `lay_out` breaks its lines.
+/// Prints a message to standard error, with passwords masked and its lines wrapped by `lay_out`.
+/// Even in a pipe or a file, its characters are made [visible].
 pub(super) fn print_message(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
@@ -164,48 +165,49 @@ pub(super) fn print_message(
     stderr.flush()
 }
 
-/// Writes messages to standard error as one line of JSON.
+/// Prints a line of JSON to standard error.
 pub(super) fn print_json_message(line: &str) -> io::Result<()> {
     io::stderr().write_all(format!("{}\n", printable_json(line)).as_bytes())
 }
 
-/// Writes the help that clap makes, with its styles, to standard output or standard error.
-pub(super) fn print_help(help: &clap::builder::StyledStr, is_error: bool) {
+/// Prints help that clap generated to standard error or standard output.
+pub(super) fn print_help(help: &clap::builder::StyledStr, use_stderr: bool) {
     let help = help.ansi().to_string();
-    // A reader that has closed its pipe, such as `head`, has seen enough.
-    let _ = if is_error {
+    // Writing fails if the reader has closed the pipe, as `head` does. That isn't an error.
+    let _ = if use_stderr {
         AutoStream::auto(io::stderr()).write_all(help.as_bytes())
     } else {
         AutoStream::auto(io::stdout()).write_all(help.as_bytes())
     };
 }
 
-/// Asks the terminal of standard error to copy a text to the clipboard of the machine that it runs
-/// on, with the escape sequence OSC 52. Standard output may be a file.
+/// Asks the terminal to copy a text to its clipboard, even over SSH. Writes to standard error,
+/// because standard output may be redirected.
 pub(crate) fn ask_terminal_to_copy(text: &str) -> io::Result<()> {
     io::stderr().write_all(clipboard_sequence(text).as_bytes())
 }
 
-/// Returns the escape sequence that asks a terminal to copy a text.
+/// Returns the escape sequence OSC 52, which asks a terminal to copy a text to its clipboard.
 pub(crate) fn clipboard_sequence(text: &str) -> String {
     format!("\x1b]52;c;{}\x07", BASE64.encode(text))
 }
 
-/// How the control characters of a text for programs are escaped on a terminal.
+/// How to escape control characters on a terminal.
 #[derive(Clone, Copy)]
 pub(crate) enum Escaping {
     Text,
+    /// The result is still the same JSON value.
     Json,
 }
 
-/// A stream for texts of other code, such as the log. On a terminal, the texts are made printable_text;
-/// elsewhere, they are unchanged.
+/// A writer for the output of other code, such as log lines. On a terminal, escapes the control
+/// characters in it; otherwise, passes it through unchanged.
 pub(crate) struct Guarded<W> {
     stream: W,
     escaping: Escaping,
 }
 
-/// Returns standard error for a log.
+/// Returns a writer to standard error for log lines.
 pub(crate) fn log_stream(escaping: Escaping) -> Guarded<io::Stderr> {
     Guarded {
         stream: io::stderr(),
@@ -213,8 +215,10 @@ pub(crate) fn log_stream(escaping: Escaping) -> Guarded<io::Stderr> {
     }
 }
 
-/// Returns standard output for the messages of the protocol. In a pipe, it has no buffer: the one of
-/// the standard library ends at each line break, so that a message could be written in two pieces.
+/// Returns a writer to standard output for protocol messages.
+///
+/// In a pipe, it is unbuffered. The standard library's buffer flushes at line breaks, which could
+/// split a message into two writes.
 pub(crate) fn protocol_stream() -> io::Result<Box<dyn Write + Send>> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
@@ -238,7 +242,7 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
             Escaping::Json => printable_json(&String::from_utf8_lossy(bytes)),
         };
         self.stream.write_all(text.as_bytes())?;
-        Ok(bytes.len()) // a caller counts its own bytes, not those that were written
+        Ok(bytes.len()) // `Write` counts the caller's bytes, not the escaped ones
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -246,7 +250,7 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
     }
 }
 
-/// Returns bytes as a visible text. A byte that is not UTF-8 is written as `\x9b`.
+/// Makes bytes [visible] as text. Bytes that aren't UTF-8 become escapes such as `\x9b`.
 fn visible_bytes(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -256,7 +260,7 @@ fn visible_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// Writes a text to standard output at once.
+/// Writes to standard output, and flushes it.
 fn write(mut stream: impl Write, text: &[u8]) -> anyhow::Result<()> {
     stream
         .write_all(text)

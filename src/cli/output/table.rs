@@ -1,15 +1,15 @@
-//! Tables: columns with a header for people, and lines with tabs for scripts.
+//! Prints tables: aligned columns with a header for people, and tab-separated values for scripts.
 
 use super::stream::{Styled, print, styled};
 use super::text::{FAINT, NAME, terminal_width};
 use crate::wording::printable_text;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns between two fields of a row.
+/// The minimum number of spaces between two fields of a row.
 const GAP: usize = 2;
 
-/// Prints rows: on a terminal as aligned columns below a header, elsewhere as lines with tabs
-/// between the fields, and without the header. Without rows, prints nothing.
+/// Prints a table: on a terminal, as aligned columns with a header, and otherwise as tab-separated
+/// values without a header. Prints nothing if there are no rows.
 pub(crate) fn print_table<const COLUMNS: usize>(
     header: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -28,8 +28,8 @@ pub(crate) fn print_table<const COLUMNS: usize>(
     print(&lines.into())
 }
 
-/// Returns a table with a faint header, whose columns are as wide as their widest fields. The first
-/// column has the names, which have a color:
+/// Lays out a table for a terminal. Each column is as wide as its widest field. The first column
+/// contains the names, which are colored:
 ///
 /// ```text
 /// NAME  REF   TEXTS
@@ -42,21 +42,23 @@ fn aligned<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUM
             *width = printable_text(field).width().max(*width);
         }
     }
-    let mut table = styled(FAINT, line(&header, &widths)).plain("\n");
+    let mut table = styled(FAINT, aligned_line(&header, &widths)).plain("\n");
     for row in rows {
         let fields = row.each_ref().map(|field| printable_text(field));
         let name = &fields[0];
-        let gap = " ".repeat(widths[0] - name.width() + GAP);
-        let other_fields = format!("{gap}{}", line(&fields[1..], &widths[1..]));
+        let padding = " ".repeat(widths[0] - name.width() + GAP);
+        let other_fields = format!("{padding}{}", aligned_line(&fields[1..], &widths[1..]));
         let row = styled(NAME, name.as_ref()).plain(other_fields.trim_end());
         table.append(row.plain("\n"));
     }
     table
 }
 
-/// Returns a line with fields in columns of these widths, without spaces at the end. No field may be
-/// wider than its column.
-fn line(fields: &[impl AsRef<str>], widths: &[usize]) -> String {
+/// Joins fields, each padded to the width of its column. Trims the end of the line.
+///
+/// # Panics
+/// Panics if a field is wider than its column.
+fn aligned_line(fields: &[impl AsRef<str>], widths: &[usize]) -> String {
     let mut line = String::new();
     for (field, width) in fields.iter().zip(widths) {
         let field = field.as_ref();

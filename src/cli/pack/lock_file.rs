@@ -1,6 +1,6 @@
-//! The `packs.lock` of the user or of a project, while a command uses it.
+//! The open `packs.lock` file of the user or of a project.
 
-use crate::cli::output::{Reporter, shown};
+use crate::cli::output::{Reporter, display_path};
 use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
 use crate::sources::pack::Copies;
@@ -14,34 +14,34 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What a command does with the lock and the copies.
+/// What a command does with the lock file and the local copies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockAccess {
     Read,
-    /// No other process may write at the same time.
+    /// Excludes other writing processes.
     Write,
 }
 
-/// A lock, with its packs and their copies.
+/// An open `packs.lock`: its packs, and their local copies.
 pub(super) struct LockFile<'r> {
     pub(super) reporter: &'r Reporter,
     pub(super) path: PathBuf,
     pub(super) packs: Vec<Pack>,
     pub(super) copies: Copies,
-    /// The text of the file as it was last read or written; `None` if there is no file.
-    text: Option<String>,
-    /// The file of the texts that this user has accepted. A line has a hash and the name of a pack
-    /// with the path of the file.
+    /// The contents of the file when it was last read or written; `None` if it doesn't exist.
+    contents: Option<String>,
+    /// The file that records which texts the user has accepted, one [`accepted_line`] each.
     accepted_file: PathBuf,
-    /// Keeps other processes from writing until it is dropped.
+    /// Locked with [`LockAccess::Write`]. Other processes can't write until it is dropped.
     _process_lock: Option<File>,
 }
 
 impl<'r> LockFile<'r> {
-    /// Reads the lock of the user or, with --project, that of the project.
+    /// Opens the user's lock file or, with `--project`, the project's.
     ///
     /// # Errors
-    /// The lock is broken, there is no folder for the copies, or another process writes to it.
+    /// Fails if the lock file is invalid, there is no folder for the copies, or another process is
+    /// writing.
     pub(super) fn open(
         source: &PromptSource,
         reporter: &'r Reporter,
@@ -53,7 +53,7 @@ impl<'r> LockFile<'r> {
             .clone()
             .context("packs.lock is beside the settings file; leave out --no-config")?;
         let path = if source.project {
-            source.folder_of_new(&source.library())?.join(LOCK)
+            source.new_prompts_folder(&source.library())?.join(LOCK)
         } else {
             user_lock
         };
@@ -64,7 +64,11 @@ impl<'r> LockFile<'r> {
             LockAccess::Read => None,
             LockAccess::Write => Some(exclude_other_processes(&data, &state)?),
         };
-        let PackLock { packs, text } = PackLock::read(&path)?;
+        // Read the file only after other processes are excluded: they could still change it.
+        let PackLock {
+            packs,
+            text: contents,
+        } = PackLock::read(&path)?;
         let copies = Copies::of_lock(&data, &path);
         if access == LockAccess::Write {
             copies.remove_leftovers();
@@ -74,7 +78,7 @@ impl<'r> LockFile<'r> {
             path,
             packs,
             copies,
-            text,
+            contents,
             accepted_file: state.join("accepted-texts"),
             _process_lock: process_lock,
         })
@@ -83,46 +87,38 @@ impl<'r> LockFile<'r> {
     /// Returns the pack with this name.
     ///
     /// # Errors
-    /// The lock has no such pack.
+    /// Fails if there is no such pack.
     pub(super) fn named(&self, name: &str) -> anyhow::Result<Pack> {
         let pack = self.packs.iter().find(|pack| pack.name == name);
         pack.cloned().with_context(|| {
             format!(
                 "there is no pack {} in {}",
                 in_backticks(name),
-                shown(&self.path)
+                display_path(&self.path)
             )
         })
     }
 
-    /// Fetches the texts of a pack at a commit, a branch or a tag, and sets the pack's commit and
-    /// hashes to what is there.
+    /// Fetches the texts of a pack at `version`: a commit, a branch or a tag. Updates the pack's
+    /// commit and hashes accordingly.
     pub(super) fn fetch(&self, pack: &mut Pack, version: &str) -> anyhow::Result<FetchedFiles> {
         let folder = self.copies.create_temporary_folder()?;
         Ok(git::fetch_pack(folder.path(), pack, version)?)
     }
 
-    /// Returns the file of the accepted texts, or an empty text if there is none.
-    pub(super) fn accepted_texts(&self) -> String {
+    /// Returns the record of accepted texts, one [`accepted_line`] each; empty if it doesn't exist.
+    pub(super) fn accepted_lines(&self) -> String {
         whole_file::read_text(&self.accepted_file).unwrap_or_default()
     }
 
-    /// Serves a pack with its new copies from now on, in the place of a pack of the same name, and
-    /// remembers that the user has accepted its texts.
-    pub(super) fn put(&mut self, pack: &Pack, new_copies: TempDir) -> anyhow::Result<()> {
+    /// Installs a pack whose texts the user has accepted. Replaces the pack of the same name, if
+    /// there is one.
+    pub(super) fn install(&mut self, pack: &Pack, new_copies: TempDir) -> anyhow::Result<()> {
+        // The copies come first, so that the lock file never lists files that don't exist.
         self.copies.install(pack, new_copies)?;
-        let mut accepted = self.accepted_texts();
-        for file in pack.files.keys() {
-            accepted += &accepted_line(pack, file);
-        }
-        PendingFile::write(
-            &self.accepted_file,
-            accepted.as_bytes(),
-            FileAccess::Private,
-        )?
-        .replace()?;
+        self.record_accepted(pack)?;
         if self.packs.contains(pack) {
-            self.copies.remove_unused(&self.packs);
+            self.copies.remove_unused(&self.packs); // the lock file itself stays the same
             return Ok(());
         }
         self.packs.retain(|other| other.name != pack.name);
@@ -130,25 +126,36 @@ impl<'r> LockFile<'r> {
         self.save()
     }
 
-    /// Writes the lock, and deletes the copies that no pack needs any more.
+    fn record_accepted(&self, pack: &Pack) -> anyhow::Result<()> {
+        let mut lines = self.accepted_lines();
+        for file in pack.files.keys() {
+            lines += &accepted_line(pack, file);
+        }
+        let pending =
+            PendingFile::write(&self.accepted_file, lines.as_bytes(), FileAccess::Private)?;
+        Ok(pending.replace()?)
+    }
+
+    /// Writes the lock file, and deletes the local copies that no pack uses anymore.
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
-        let text = pack_lock::save(&self.path, self.text.as_deref(), &mut self.packs)?;
-        self.text = Some(text);
+        let contents = pack_lock::save(&self.path, self.contents.as_deref(), &mut self.packs)?;
+        self.contents = Some(contents);
         self.copies.remove_unused(&self.packs);
         Ok(())
     }
 }
 
-/// Returns the line that says that the user has accepted the text of a file.
+/// Returns the line that records that the user has accepted a file of a pack, in its current
+/// version: `2cf24d… acme/review.md`.
 pub(super) fn accepted_line(pack: &Pack, file: &str) -> String {
     format!("{} {}/{file}\n", pack.files[file], pack.name)
 }
 
-/// Creates the folders that a command writes to, and keeps other processes from writing there until
-/// the returned file is closed.
+/// Creates the folders for data and state, and locks out other `pack` commands that write until the
+/// returned file is dropped.
 ///
 /// # Errors
-/// Another process writes at this moment, or the folders cannot be created.
+/// Fails if another process holds the lock, or a folder can't be created.
 fn exclude_other_processes(data: &Path, state: &Path) -> io::Result<File> {
     fs::create_dir_all(data)?;
     fs::create_dir_all(state)?;

@@ -1,4 +1,4 @@
-//! The texts of a pack that the user may take: shows what is new in them, asks, and takes them.
+//! Lets the user review the texts of a pack, and installs them if the user accepts.
 
 use super::lock_file::{LockFile, accepted_line};
 use crate::cli::review::{self, Review, ReviewedText};
@@ -10,27 +10,31 @@ use crate::wording::{count, in_backticks};
 use anyhow::ensure;
 use std::path::Path;
 
-/// A pack at a commit, with its texts.
+/// A fetched version of a pack, for the user to accept or reject.
 pub(super) struct Offer {
     pub(super) pack: Pack,
     pub(super) texts: FetchedFiles,
-    /// The pack as it is in the lock. Its texts are not shown again.
-    pub(super) old: Option<Pack>,
-    /// Lines of further texts that are not shown again, as [`accepted_line`] writes them.
-    pub(super) accepted: String,
+    /// The pack's entry in the lock file; `None` for a new pack. Texts that are unchanged since
+    /// then aren't shown again.
+    pub(super) locked: Option<Pack>,
+    /// Lines as [`accepted_line`] writes them. The texts that they identify aren't shown again
+    /// either.
+    pub(super) accepted_lines: String,
 }
 
 impl Offer {
-    /// Shows what is new in the texts, and takes them if the user agrees. Returns whether they
-    /// were taken. `options` take the texts without a question.
+    /// Shows the new texts, and installs the pack if the user accepts. With `assume_yes`, doesn't
+    /// ask. Returns whether the pack was installed.
     ///
     /// # Errors
-    /// There are no texts, they cannot be shown, or a file cannot be written.
-    pub(super) fn take(
+    /// Fails if the pack is empty, its texts can't be shown, or a file can't be written. If there
+    /// is no terminal to show the texts on, the error recommends `yes_options`, the options that
+    /// accept them without asking.
+    pub(super) fn install_if_accepted(
         &self,
         packs: &mut LockFile<'_>,
-        yes: bool,
-        options: &str,
+        assume_yes: bool,
+        yes_options: &str,
     ) -> anyhow::Result<bool> {
         for file in &self.texts.skipped {
             packs.reporter.warn(&format!("left out: {file}"));
@@ -43,46 +47,54 @@ impl Offer {
         let NewCopies { temporary, prompts } = packs.copies.write(&self.pack, &self.texts.files)?;
         let version = self.pack.version();
         let review = self.review(packs, temporary.path(), &prompts);
-        let question = format!("Take {version}?");
-        if !review.is_empty() && !review.is_accepted(&question, yes, options, packs.reporter)? {
+        let is_accepted = review.is_empty() // nothing that the user hasn't accepted before
+            || review.prompt_user_to_accept(
+                &format!("Take {version}?"),
+                assume_yes,
+                yes_options,
+                packs.reporter,
+            )?;
+        if !is_accepted {
             packs.reporter.note("nothing was changed");
             return Ok(false);
         }
-        let first = prompts.list().found.into_iter().next();
-        packs.put(&self.pack, temporary)?;
-        let number = count(self.pack.files.len(), "text");
-        match first {
-            Some(first) => packs.reporter.note(&format!(
-                "took {number} of {version}, such as `:{}`",
-                first.name
+        // `prompts` reads the temporary folder, which `install` moves away.
+        let example = prompts.list().found.into_iter().next();
+        packs.install(&self.pack, temporary)?;
+        let texts = count(self.pack.files.len(), "text");
+        match example {
+            Some(example) => packs.reporter.note(&format!(
+                "took {texts} of {version}, such as `:{}`",
+                example.name
             )),
-            None => packs.reporter.note(&format!("took {number} of {version}")),
+            None => packs.reporter.note(&format!("took {texts} of {version}")),
         }
         Ok(true)
     }
 
-    /// Returns what the user has to see. `folder` has the new texts, which are also `prompts`.
-    fn review(&self, packs: &LockFile<'_>, folder: &Path, prompts: &Folder) -> Review {
+    /// Returns a review of the texts that the user hasn't accepted yet. `new_folder` contains the
+    /// fetched texts, and `new_prompts` reads them from there.
+    fn review(&self, packs: &LockFile<'_>, new_folder: &Path, new_prompts: &Folder) -> Review {
         let mut review = Review::default();
-        for (file, text) in &self.texts.files {
-            let before = self.old_text(packs, file);
-            if before.as_ref() == Some(text) || self.is_accepted(file) {
+        for (file, new_text) in &self.texts.files {
+            let old_text = self.old_text(packs, file);
+            if old_text.as_ref() == Some(new_text) || self.was_accepted(file) {
                 review.unchanged += 1;
                 continue;
             }
-            let about = match prompts.find_by_path(&folder.join(file)) {
-                Some(Ok(found)) => review::about(&found),
+            let description = match new_prompts.find_by_path(&new_folder.join(file)) {
+                Some(Ok(found)) => review::describe(&found),
                 _ => "to be included in others".to_owned(),
             };
             review.add(&ReviewedText {
                 name: &typed_name(&self.pack, file),
-                about: &about,
-                before: before.as_deref().unwrap_or_default(),
-                text,
+                description: &description,
+                old_text: old_text.as_deref().unwrap_or_default(),
+                new_text,
             });
         }
-        if let Some(old) = &self.old {
-            for file in old.files.keys() {
+        if let Some(locked) = &self.locked {
+            for file in locked.files.keys() {
                 if !self.texts.files.contains_key(file) {
                     review.add_removed(&typed_name(&self.pack, file));
                 }
@@ -91,19 +103,21 @@ impl Offer {
         review
     }
 
-    /// Returns the text that a file has had so far.
+    /// Returns the installed text of a file. `None` if the file is new, or its local copy is missing
+    /// or was modified.
     fn old_text(&self, packs: &LockFile<'_>, file: &str) -> Option<String> {
-        let old = self.old.as_ref()?;
-        read_unchanged(old, &packs.copies.folder_of(old), file)
+        let locked = self.locked.as_ref()?;
+        read_unchanged(locked, &packs.copies.folder_of(locked), file)
     }
 
-    fn is_accepted(&self, file: &str) -> bool {
-        self.accepted.contains(&accepted_line(&self.pack, file))
+    fn was_accepted(&self, file: &str) -> bool {
+        self.accepted_lines
+            .contains(&accepted_line(&self.pack, file))
     }
 }
 
-/// Returns what a user types for the prompt in a file, such as `acme/review`, or the path of a file
-/// that is not a prompt: `acme/_part.md`.
+/// Returns what a user types for the prompt in `file`, e.g. `acme/review`. For a file that isn't a
+/// prompt, returns its path in the pack: `acme/_part.md`.
 fn typed_name(pack: &Pack, file: &str) -> String {
     match pack.format().split_path(file) {
         Some((stem, _)) => format!("{}/{stem}", pack.name),

@@ -5,7 +5,7 @@ use super::form::{Form, FormField};
 use super::keys::TypedText;
 use super::state::{Chosen, State, Step};
 use crate::cli::list::without_name;
-use crate::cli::output::{ERROR, FAINT, MARK, NAME, WARNING, one_line};
+use crate::cli::output::{ERROR, FAINT, HIGHLIGHT, NAME, WARNING, one_line};
 use crate::library::Found;
 use crate::wording::{printable_text, thousands};
 use anstyle::Style;
@@ -278,7 +278,7 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let mut end_of_last = 0;
     for placeholder in template.placeholders() {
         wrapped_body.push(&body[end_of_last..placeholder.range.start], PLAIN);
-        wrapped_body.push(&body[placeholder.range.clone()], MARK);
+        wrapped_body.push(&body[placeholder.range.clone()], HIGHLIGHT);
         end_of_last = placeholder.range.end;
     }
     wrapped_body.push(&body[end_of_last..], PLAIN);

@@ -1,6 +1,6 @@
 //! Finds earlier versions of a folder's files in its git repository, which may be a clone.
 
-use crate::cli::output::{Reporter, shown};
+use crate::cli::output::{Reporter, display_path};
 use crate::prompt::{Diagnostic, Kind};
 use crate::sources::pack::git_limits::{GIT_LIMITS, GitLimits, GitTask, GitWatchdog, git_io_error};
 use crate::sources::pack::run::run_git;
@@ -62,7 +62,7 @@ pub(super) fn committed_paths(
                 reporter.warn(&format!(
                     "the earlier versions of the files in {} cannot be listed with git within {} s, {} of output and {} of \
                      memory. A file that is one of them may be shown as a conflict",
-                    shown(folder),
+                    display_path(folder),
                     LOG_LIMITS.total_timeout.as_secs(),
                     format_size(LOG_LIMITS.disk_bytes as usize),
                     format_size(LOG_LIMITS.memory_bytes as usize)
