@@ -1,47 +1,46 @@
-//! Reads and writes files as a whole. Every file that the program creates or replaces is written
-//! here.
+//! Reads and writes whole files. Every file that the program creates or replaces is written here.
 //!
-//! | what | what holds |
+//! | subject | guarantee |
 //! |---|---|
-//! | a reader | sees the old file or the complete new one |
-//! | a new secret (a config, its backup, a token, a key, a cache, a record) | has the mode 0600 from its first moment, even under its temporary name |
-//! | another new file (a prompt, its tests, `packs.lock`) | has the mode 0666 less the umask |
-//! | a file that is replaced | keeps its owner, its mode and its access control list; the temporary file has them before its first byte |
-//! | after a crash of the system | an acknowledged file is there: it was synced, renamed, and its folder synced |
-//! | after the program was killed | the next write in the folder removes the temporary file |
-//! | a symlink | [`follow_symlinks`] follows it; one that leads to nothing is an error |
+//! | readers | see either the old file or the complete new one |
+//! | a new private file (a config, a backup, a token, a key, a cache, a record) | has mode 0600 from the start, even under its temporary name |
+//! | another new file (a prompt, a test file, `packs.lock`) | has mode 0666 minus the umask |
+//! | a replaced file | keeps its owner, mode and access control list; the temporary file gets them before its first byte is written |
+//! | a system crash | doesn't lose a file once its write has returned: the file is synced and renamed, and then its folder is synced |
+//! | a killed process | may leave a temporary file, which the next write in the folder deletes |
+//! | symlinks | are resolved by [`follow_symlinks`], which rejects broken ones |
 //!
-//! A temporary file is locked while its writer runs. One that nobody has locked is a leftover.
+//! A process keeps its temporary files locked, so that an unlocked one is known to be a leftover.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempPath};
 
-/// What the name of a temporary file begins and ends with. It is hidden.
-const PREFIX: &str = ".prompt-expander-";
-const SUFFIX: &str = ".tmp";
+/// The beginning of the name of a temporary file, which is hidden.
+const TEMPORARY_PREFIX: &str = ".prompt-expander-";
+/// The end of the name of a temporary file.
+const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// The attribute of a file that has its access control list.
+/// The extended attribute that contains a file's access control list.
 #[cfg(target_os = "linux")]
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// Who may read and change a file.
+/// Who may read and write a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FileAccess<'f> {
     /// Only its owner.
     Private,
     /// Everyone whom the umask allows.
     Shared,
-    /// The same as `Shared`, and the file is executable.
+    /// Like `Shared`, but executable.
     Program,
-    /// Its owner and mode are those of this file.
+    /// The file has the owner and the mode of this one.
     SameAs(&'f Metadata),
 }
 
 impl<'f> FileAccess<'f> {
-    /// Returns the access for a file that replaces the one with this metadata. Without such a file,
-    /// the new one is shared.
+    /// Returns the access of the `replaced` file, or shared access if there is no such file.
     pub(crate) fn same_as(replaced: Option<&'f Metadata>) -> FileAccess<'f> {
         match replaced {
             Some(metadata) => FileAccess::SameAs(metadata),
@@ -49,11 +48,11 @@ impl<'f> FileAccess<'f> {
         }
     }
 
-    /// Returns the mode with which the temporary file is created, before the umask. Until it gets
-    /// the mode of another file, only its owner may read it.
+    /// Returns the mode for creating the temporary file, before the umask is applied.
     #[cfg(unix)]
-    fn first_mode(self) -> u32 {
+    fn initial_mode(self) -> u32 {
         match self {
+            // `copy_access` sets the final mode of a file that is the same as another one.
             FileAccess::Private | FileAccess::SameAs(_) => 0o600,
             FileAccess::Shared => 0o666,
             FileAccess::Program => 0o777,
@@ -61,21 +60,21 @@ impl<'f> FileAccess<'f> {
     }
 }
 
-/// A complete and synced file with a temporary name. It is deleted when it is dropped.
+/// A complete and synced temporary file, ready to be renamed to its target. Deleted on drop.
 #[derive(Debug)]
 pub(crate) struct PendingFile {
     path: TempPath,
     target: PathBuf,
-    /// The same file, open and locked, so that no other process takes it for a leftover.
+    /// The file itself. It is locked, so that no other process takes it for a leftover.
     locked: File,
 }
 
 impl PendingFile {
-    /// Writes a temporary file next to `target`, and creates missing folders. Also removes the
-    /// temporary files that killed processes have left there.
+    /// Writes a temporary file next to `target`. Creates missing folders, and deletes temporary
+    /// files that killed processes left there.
     ///
     /// # Errors
-    /// The file cannot be written, and does not exist.
+    /// Fails if the file cannot be written. No temporary file is left then.
     pub(crate) fn write(
         target: &Path,
         bytes: &[u8],
@@ -84,10 +83,13 @@ impl PendingFile {
         let folder = folder_of(target);
         create_folders(folder)?;
         remove_leftovers(folder);
-        let mut file = create_locked(folder, access)?;
+        let mut file = create_temporary(folder, access)?;
+        // The owner and the mode must be right before the file contains anything.
         match access {
             FileAccess::SameAs(other) => copy_access(file.as_file(), other, target)?,
-            _ => give_to_owner_of(folder, file.as_file()),
+            FileAccess::Private | FileAccess::Shared | FileAccess::Program => {
+                give_to_folder_owner(file.as_file(), folder);
+            }
         }
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
@@ -99,48 +101,46 @@ impl PendingFile {
         })
     }
 
-    /// Renames the file to the target, and replaces a file with this name.
+    /// Renames the file to the target, replacing any existing file.
     ///
     /// # Errors
-    /// The file cannot be renamed, and the target is unchanged; or the target is replaced, but its
-    /// folder cannot be synced, which the message says.
+    /// Fails if the file cannot be renamed; then the target is unchanged. Also fails if the target
+    /// was replaced but its folder cannot be synced, which the message says.
     pub(crate) fn replace(self) -> io::Result<()> {
         self.path
             .persist(&self.target)
             .map_err(|error| error.error)?;
-        sync_folder_of_new(folder_of(&self.target))
+        sync_renamed(folder_of(&self.target))
     }
 
     /// Renames the file to the target, which must not exist.
     ///
     /// # Errors
-    /// A file or a broken symlink has the name of the target (`AlreadyExists`); or those of
-    /// [`PendingFile::replace`].
+    /// Returns `AlreadyExists` if the target exists, even as a broken symlink. Otherwise, fails
+    /// like [`PendingFile::replace`].
     pub(crate) fn create(self) -> io::Result<()> {
         self.create_locked()?;
         Ok(())
     }
 
-    /// Renames the file as [`PendingFile::create`] does, and returns it. It stays locked until it
-    /// is closed.
+    /// Like [`PendingFile::create`], but keeps the file locked until the returned handle is dropped.
     pub(crate) fn create_locked(self) -> io::Result<File> {
-        rename_to_new(&self.path, &self.target)?;
-        // No file has the temporary name any more, so there is nothing to delete.
+        rename_without_replacing(&self.path, &self.target)?;
+        // Nothing has the temporary name anymore, so there is nothing to delete on drop.
         _ = self.path.keep();
-        sync_folder_of_new(folder_of(&self.target))?;
+        sync_renamed(folder_of(&self.target))?;
         Ok(self.locked)
     }
 }
 
-/// Returns the path of a file with all symlinks followed. If there is no file at `path`, returns
-/// `path` itself.
+/// Resolves all symlinks in a path. Returns the path unchanged if it doesn't exist.
 ///
 /// # Errors
-/// `path` is a symlink that leads to no file, or cannot be followed.
+/// Fails if the path is a broken symlink, or if its symlinks cannot be followed.
 pub(crate) fn follow_symlinks(path: &Path) -> io::Result<PathBuf> {
     let result = fs::canonicalize(path);
     match result {
-        // Nothing has this name, not even a broken symlink.
+        // Nothing is at the path, not even a broken symlink.
         Err(_) if fs::symlink_metadata(path).is_err() => Ok(path.to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(io::Error::new(ErrorKind::NotFound, "the link is broken"))
@@ -149,16 +149,16 @@ pub(crate) fn follow_symlinks(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Renames a file, and syncs its folder, so that the new name survives a crash.
+/// Renames a file, and syncs its folder so that the new name survives a crash.
 ///
 /// # Errors
-/// A file has the new name already (`AlreadyExists`), or the file cannot be renamed.
+/// Returns `AlreadyExists` if the new path exists, or another error if the file cannot be renamed.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    rename_to_new(from, to)?;
-    sync_folder_of_new(folder_of(to))
+    rename_without_replacing(from, to)?;
+    sync_renamed(folder_of(to))
 }
 
-/// Creates a folder and the missing ones above it, so that they survive a crash.
+/// Creates a folder and its missing parents so that they survive a crash.
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder
         .ancestors()
@@ -171,8 +171,8 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the names in a folder are stored, so that they survive a crash. Does nothing on a
-/// system or a file system that cannot sync folders, or does not permit it.
+/// Syncs a folder to disk so that the names of its files survive a crash. Does nothing if the
+/// system or the file system doesn't support or permit it.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -184,14 +184,14 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
             return Err(error);
         }
     }
-    _ = folder; // it is unused on other systems
+    _ = folder; // unused on other systems
     Ok(())
 }
 
-/// Opens a regular file for reading. Anything else, such as a FIFO, is an error and never blocks.
+/// Opens a regular file for reading. Rejects anything else, such as a FIFO, without blocking.
 ///
 /// # Errors
-/// It cannot be opened, or is not a regular file (`InvalidInput`).
+/// Returns `InvalidInput` if it isn't a regular file, or another error if it cannot be opened.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = open_without_blocking(path)?;
     if file.metadata()?.is_file() {
@@ -202,26 +202,26 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns the bytes of a regular file.
+/// Reads a regular file as bytes.
 ///
 /// # Errors
-/// Those of [`open_regular`], or the file cannot be read.
+/// Fails like [`open_regular`], or if the file cannot be read.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Returns the text of a regular file.
+/// Reads a regular file as a string.
 ///
 /// # Errors
-/// Those of [`read`], or the file is not UTF-8 (`InvalidData`).
+/// Returns `InvalidData` if the file isn't UTF-8. Otherwise, fails like [`read`].
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     io::read_to_string(open_regular(path)?)
 }
 
-/// Opens a file for reading. On Unix, opening or reading a file that would block, such as a FIFO or
-/// a file of `/proc` that waits for data, fails instead.
+/// Opens a file for reading. On Unix, opening a FIFO, or reading a file in `/proc` that has no data
+/// yet, fails instead of blocking.
 pub(crate) fn open_without_blocking(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -232,8 +232,7 @@ pub(crate) fn open_without_blocking(path: &Path) -> io::Result<File> {
     options.read(true).open(path)
 }
 
-/// Returns the folder that a file is in. A relative path without a folder is in the working
-/// directory.
+/// Returns the folder that contains a file. For a bare file name, that is the working directory.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -241,9 +240,9 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Syncs a folder as [`sync_folder`] does, after a file in it was renamed. The error says that the
-/// file may have its new text in spite of the error.
-fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
+/// Syncs a folder after a file in it was renamed. If that fails, the error says that the file may
+/// have been written nevertheless.
+fn sync_renamed(folder: &Path) -> io::Result<()> {
     sync_folder(folder).map_err(|error| {
         let message =
             format!("the text may have been written, but its folder cannot be synced: {error}");
@@ -251,20 +250,20 @@ fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Creates an empty temporary file, and locks it. If another process removes it as a leftover
-/// before it is locked, creates another one.
-fn create_locked(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempFile> {
+/// Creates and locks an empty temporary file.
+fn create_temporary(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempFile> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, access.first_mode());
-    _ = access; // it is unused on other systems
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, access.initial_mode());
+    _ = access; // unused on other systems
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX);
+    builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
     loop {
         // Unlike `tempfile_in`, `make_in` adds no temporary name to the system's error.
         let file = builder.make_in(folder, |path| options.open(path))?;
-        // On a file system without locks, nobody can lock a leftover either, and none is removed.
+        // Between its creation and this lock, another process may delete the file as a leftover.
+        // Then try again. If the file system doesn't support locks, nobody can delete leftovers.
         let lock = file.as_file().try_lock();
         let is_locked_by_other = matches!(lock, Err(TryLockError::WouldBlock));
         if !is_locked_by_other && file.path().exists() {
@@ -273,19 +272,20 @@ fn create_locked(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempF
     }
 }
 
-/// Removes the temporary files that killed processes have left in a folder. Those that cannot be
-/// removed stay for the next write.
+/// Deletes the temporary files that killed processes left in a folder. Errors are ignored, because
+/// leftovers are hidden and do no harm.
 fn remove_leftovers(folder: &Path) {
-    // Errors do no harm: a leftover is hidden, and nobody reads it.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
-        let is_temporary = name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes());
+        let is_temporary = name.starts_with(TEMPORARY_PREFIX.as_bytes())
+            && name.ends_with(TEMPORARY_SUFFIX.as_bytes());
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if !is_temporary || !is_file {
             continue;
         }
-        // The lock is held until the file is removed.
+        // The process that writes the file holds its lock. If there is none, this lock is held
+        // until the file is deleted, so that no two processes delete it.
         if let Ok(leftover) = open_regular(&entry.path())
             && leftover.try_lock().is_ok()
         {
@@ -294,21 +294,23 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Gives an empty file the owner and the mode of the file with the metadata `other`, and the access
-/// control list of the file `target`, as far as the system permits it.
+/// Copies the owner and mode in `metadata`, and the access control list of the file at `path`, to
+/// an empty file, as far as the system permits.
 ///
-/// If the group or the list cannot be copied, the group of the new file may do only what everyone
-/// may do.
-fn copy_access(file: &File, other: &Metadata, target: &Path) -> io::Result<()> {
+/// If the group or the list cannot be copied, the group gets only the permissions that everyone
+/// has.
+fn copy_access(file: &File, metadata: &Metadata, path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-        // Most users may change neither. The group is compared below.
-        _ = fchown(file, None, Some(other.gid()));
-        _ = fchown(file, Some(other.uid()), None);
-        let mut mode = other.mode() & 0o777;
-        let has_list = copy_access_list(file, target);
-        if !has_list || file.metadata()?.gid() != other.gid() {
+        // Most users may not change the owner, and only some groups. So errors are ignored, and the
+        // resulting group is compared below.
+        _ = fchown(file, None, Some(metadata.gid()));
+        _ = fchown(file, Some(metadata.uid()), None);
+        let mut mode = metadata.mode() & 0o777;
+        let is_list_same = copy_access_list(file, path);
+        let is_group_same = file.metadata()?.gid() == metadata.gid();
+        if !is_list_same || !is_group_same {
             let everyone = mode & 0o007;
             mode = (mode & 0o707) | (everyone << 3);
         }
@@ -316,70 +318,73 @@ fn copy_access(file: &File, other: &Metadata, target: &Path) -> io::Result<()> {
     }
     #[cfg(not(unix))]
     {
-        _ = target;
-        file.set_permissions(other.permissions())
+        _ = path;
+        file.set_permissions(metadata.permissions())
     }
 }
 
-/// Gives a file the access control list of another one. Returns whether both files have equal lists
-/// afterwards, or no list.
+/// Copies the access control list of the file at `path`, if it has one. Returns whether `file` has
+/// the same list afterwards, or neither file has one.
 ///
-/// If a file has a list, its mode does not say what its group may do, but what any entry of the
-/// list permits.
+/// For a file with a list, the group bits of the mode are the maximum of what any entry of the list
+/// permits, so without the list they would give the group too many permissions.
 #[cfg(unix)]
-fn copy_access_list(file: &File, other: &Path) -> bool {
+fn copy_access_list(file: &File, path: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{XattrFlags, fsetxattr, getxattr};
         let mut list = [0; 4096];
-        match getxattr(other, ACCESS_LIST, &mut list[..]) {
+        match getxattr(path, ACCESS_LIST, &mut list[..]) {
             Ok(length) => {
                 fsetxattr(file, ACCESS_LIST, &list[..length], XattrFlags::empty()).is_ok()
             }
-            // The list is longer than the buffer. Any other error means that there is none.
-            Err(error) => error != rustix::io::Errno::RANGE,
+            // The list is longer than the buffer.
+            Err(rustix::io::Errno::RANGE) => false,
+            // There is no list.
+            Err(_) => true,
         }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        _ = (file, other);
+        _ = (file, path);
         true
     }
 }
 
-/// Gives a new file to the owner of its folder, if root writes it for another user.
-fn give_to_owner_of(folder: &Path, file: &File) {
+/// When root creates a file in another user's folder, makes that user the owner of the file.
+fn give_to_folder_owner(file: &File, folder: &Path) {
     #[cfg(unix)]
     if let (Ok(folder), Ok(metadata)) = (fs::metadata(folder), file.metadata()) {
         use std::os::unix::fs::{MetadataExt, fchown};
         if folder.uid() != metadata.uid() {
-            // Only root may do this. For others, the file stays their own.
+            // This fails for anyone but root, and then the file keeps its owner.
             _ = fchown(file, Some(folder.uid()), Some(folder.gid()));
         }
     }
-    _ = (folder, file); // they are unused on other systems
+    _ = (folder, file); // unused on other systems
 }
 
-/// Renames a file, and fails if there is one at the new path.
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+/// Atomically renames a file, unless the new path exists.
+fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
         use rustix::io::Errno;
         match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {} // some network file systems
+            // Some network file systems don't support this flag.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             renamed => return renamed.map_err(io::Error::from),
         }
     }
-    rename_over_empty(from, to)
+    rename_over_placeholder(from, to)
 }
 
-/// Renames a file in two steps, and fails if there is one at the new path: creates an empty file,
-/// and replaces it. This is for systems that cannot do both at once.
-fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
+/// Renames a file, unless the new path exists. For systems that cannot check this atomically, it
+/// reserves the path with an empty file and then replaces that file.
+fn rename_over_placeholder(from: &Path, to: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(to)?;
     fs::rename(from, to).inspect_err(|_| {
-        // The error of the rename counts, not that of the cleanup.
+        // Report the error of the rename, not one of this cleanup.
         _ = fs::remove_file(to);
     })
 }
@@ -392,7 +397,7 @@ mod tests {
     fn a_renamed_file_never_replaces_another() {
         let folder = tempfile::tempdir().unwrap();
         let [a, b, c] = ["a", "b", "c"].map(|file| folder.path().join(file));
-        for rename in [rename_to_new, rename_over_empty] {
+        for rename in [rename_without_replacing, rename_over_placeholder] {
             fs::write(&a, "A").unwrap();
             fs::write(&b, "B").unwrap();
             assert_eq!(rename(&a, &b).unwrap_err().kind(), ErrorKind::AlreadyExists);
