@@ -1,18 +1,20 @@
-//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its
-//! repository; and in the same way the nearest folder of an agent, such as `.claude/commands`.
+//! The prompts of a project.
 //!
-//! It is looked for once for each message that needs it, since it may come and go. Without a
-//! repository, only the folder itself is searched. Never searched are the folders above the user's
-//! home directory, the root of the file system, and a sticky folder that everybody may write to
-//! (such as `/tmp`) with those above it: others could put a `.prompts` there, or turn it into a
-//! repository.
+//! They are in the nearest `.prompts` folder, searched for upwards from the working directory to
+//! the root of its repository. The prompts of an agent, e.g. in `.claude/commands`, are found in
+//! the same way. Outside of a repository, only the working directory itself is searched. The search
+//! is repeated for every message, because the folder may be created or deleted at any time.
 //!
-//! A cloned repository is not trusted like the user's own folders. What it holds is read, and
-//! nothing more: `.prompts` may be a symlink to elsewhere in the repository, and no symlink in it
-//! may point outside it (`root.rs`).
+//! Some folders are never searched, because another user could put a `.prompts` there or turn them
+//! into a repository: the parents of the user's home directory, the root of the file system, and a
+//! sticky folder that everyone can write to (e.g. `/tmp`) together with its parents.
+//!
+//! A cloned repository is less trusted than the user's own folders. Its prompts can only read files
+//! of the repository: `.prompts` may be a symlink to another folder in it, and no symlink may point
+//! outside (see `root.rs`).
 
-use super::shown::{Worktree, path_below};
-use super::trust::{Trust, Trusted};
+use super::shown::{ShownTextsGuard, path_in_record};
+use super::trust::{Trust, TrustLevel};
 use crate::library::{
     About, BROKEN_LINK, ChangedTexts, Folder, Found, Layer, Listing, PROJECT_FOLDER,
     ProjectPrompts, ProjectText, REPOSITORY, Reach, Root, Source, Store, TextGuard, Watched,
@@ -25,41 +27,41 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Where the prompts of a project may be.
+/// The source of a project's prompts.
 #[derive(Debug)]
 pub(crate) struct Project {
     about: About,
-    /// The folder in which the search begins.
-    from: PathBuf,
-    /// The folders that are searched: `from`, and those above it.
+    /// The folder where the search starts.
+    start: PathBuf,
+    /// The folders that may be searched: `start` and its parents, in this order.
     candidates: Vec<Candidate>,
-    /// `None`: the user asked for this project's prompts.
+    /// What the user trusts, or `None` if `--project` was passed, which trusts this project.
     trust: Option<Arc<Trust>>,
 }
 
-/// A folder that may have the folder of prompts of a project.
+/// A folder that may contain a folder of prompts.
 #[derive(Debug)]
 struct Candidate {
     folder: PathBuf,
-    /// The path of its `.git`, which exists if it is the root of a repository.
-    repository: PathBuf,
-    /// The path of its folder of prompts, which may be missing.
-    path: PathBuf,
-    /// The folder of prompts, once all of it was served.
-    prompts: OnceLock<Arc<Folder>>,
-    /// The folder of prompts, once it was served as that of a linked worktree: only what was shown.
-    shown: OnceLock<Arc<Folder>>,
-    /// Whether its folder of prompts counts.
-    has_prompts: bool,
+    /// Its `.git`, which exists only in the root of a repository.
+    git: PathBuf,
+    /// Its folder of prompts, which may not exist.
+    prompts: PathBuf,
+    /// Whether `prompts` would belong to the project, and not to the user.
+    is_of_project: bool,
+    /// `prompts`, opened to serve all texts.
+    unguarded: OnceLock<Arc<Folder>>,
+    /// `prompts`, opened to serve only texts that the user was shown.
+    guarded: OnceLock<Arc<Folder>>,
 }
 
-/// The prompts of a project that are served at this moment.
+/// The folder of prompts that is served at present.
 struct ServedPrompts<'p> {
     folder: &'p Arc<Folder>,
-    /// The folder that has the folder of prompts.
+    /// The parent of the folder of prompts: `/repo` for `/repo/.prompts`.
     root: &'p Path,
-    /// Whether this is a linked worktree, of which only the texts are served that the user was
-    /// shown.
+    /// Whether only texts that the user was shown are served, because this is a linked worktree of
+    /// a trusted repository.
     is_worktree: bool,
 }
 
@@ -68,9 +70,9 @@ impl Source for Project {
         &self.about
     }
 
-    /// Returns the prompt of this name, unless its text must be shown to the user first.
+    /// Returns the prompt with this name, unless the user must be shown its text first.
     fn find(&self, name: &Name) -> Option<Found> {
-        let served = self.prompts()?.ok()?;
+        let served = self.served_prompts()?.ok()?;
         let found = served.folder.find(name)?;
         if served.is_withheld(&found) {
             None
@@ -79,10 +81,8 @@ impl Source for Project {
         }
     }
 
-    /// Returns the prompts that are served. If the folder of prompts is a symlink that is not
-    /// followed, the list has this problem instead.
     fn list(&self) -> Listing {
-        match self.prompts() {
+        match self.served_prompts() {
             Some(Ok(served)) => {
                 let mut listing = served.folder.list();
                 listing.found.retain(|found| !served.is_withheld(found));
@@ -97,89 +97,86 @@ impl Source for Project {
     }
 
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.prompts()?.ok()?.folder.find_by_path(path)
+        self.served_prompts()?.ok()?.folder.find_by_path(path)
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        match self.prompts() {
+        match self.served_prompts() {
             Some(Ok(served)) => served.folder.problems(),
             Some(Err(problem)) => vec![problem],
             None => Vec::new(),
         }
     }
 
-    /// Adds the folder of prompts that is served, and all paths at which the search looks for one
-    /// or for the root of the repository.
+    /// Watches the served folder of prompts, and every path that the search looks at.
     fn watch(&self, watched: &mut Watched) {
         if !self.may_be_trusted() {
             return;
         }
-        // What is created or deleted at these paths may make another folder the project's.
+        // If one of these paths is created or deleted, another folder may become the project's.
         for candidate in &self.candidates {
-            watched.add_path(&candidate.path);
-            watched.add_path(&candidate.repository);
+            watched.add_path(&candidate.prompts);
+            watched.add_path(&candidate.git);
         }
-        if let Some(Ok(served)) = self.prompts() {
+        if let Some(Ok(served)) = self.served_prompts() {
             served.folder.watch(watched);
         }
     }
 
-    /// Returns the store to which new prompts of the project are written. If the project has no
-    /// folder of prompts yet, it is created at the root of the repository or, outside of a
-    /// repository, in the working directory.
+    /// Returns the store for new prompts, but only if `--project` was passed. A missing `.prompts`
+    /// will be created in the root of the repository or, outside of one, in the working directory.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         if self.about.format != Format::OWN || self.trust.is_some() {
             return None;
         }
-        match self.prompts() {
+        match self.served_prompts() {
             Some(Ok(served)) => return served.folder.store(),
             Some(Err(problem)) => return Some(Err(problem)),
             None => {}
         }
-        let Some(root) = self.root().or(self.candidates.first()) else {
+        let Some(root) = self.repository_root().or(self.candidates.first()) else {
             return Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, "")));
         };
-        self.served(root, &root.folder, Trusted::Everything)
-            .folder
-            .store()
+        let new = self.open(root, &root.folder, TrustLevel::Everything);
+        new.folder.store()
     }
 }
 
 impl Project {
-    /// Returns the project that the folder `from` belongs to, whose prompts in the format `format`
-    /// are in its folder `name`.
+    /// Returns the source of the project that contains the folder `start`. Its prompts have the
+    /// given format and are in folders named `prompts_folder`, e.g. `.prompts`.
     ///
-    /// `home` is the home directory of the user. With `trust`, only prompts of trusted repositories
-    /// are served.
+    /// `home` is the user's home directory. If `trust` is `None`, the project is trusted.
     pub(crate) fn new(
-        from: &Path,
+        start: &Path,
         home: Option<&Path>,
-        name: &str,
+        prompts_folder: &str,
         format: &'static Format,
         trust: Option<Arc<Trust>>,
     ) -> Project {
-        let is_own = format == Format::OWN;
-        let from = without_symlinks(from);
-        let home = home
+        let is_own_format = format == Format::OWN;
+        let start = without_symlinks(start);
+        let home_above_start = home
             .map(without_symlinks)
-            .filter(|home| from.starts_with(home));
+            .filter(|home| start.starts_with(home));
         let mut candidates = Vec::new();
-        for folder in from.ancestors() {
-            if !is_searched(folder, &from, home.as_deref()) {
+        for folder in start.ancestors() {
+            if !is_searched(folder, &start, home_above_start.as_deref()) {
                 break;
             }
-            // Prompts of another program in the home directory are the user's, not a project's.
-            let is_of_user = !is_own && home.as_deref() == Some(folder);
+            // `~/.claude/commands` has the user's own prompts, although `.claude/commands` in any
+            // other folder has those of a project.
+            let is_home = home_above_start.as_deref() == Some(folder);
             candidates.push(Candidate {
                 folder: folder.to_owned(),
-                repository: folder.join(REPOSITORY),
-                path: folder.join(name),
-                prompts: OnceLock::new(),
-                shown: OnceLock::new(),
-                has_prompts: !is_of_user,
+                git: folder.join(REPOSITORY),
+                prompts: folder.join(prompts_folder),
+                is_of_project: is_own_format || !is_home,
+                unguarded: OnceLock::new(),
+                guarded: OnceLock::new(),
             });
         }
-        let layer = if is_own {
+        let layer = if is_own_format {
             Layer::PROJECT
         } else {
             Layer::PROJECT_AGENT
@@ -187,25 +184,27 @@ impl Project {
         Project {
             about: About::new(layer, format, None),
             candidates,
-            from,
+            start,
             trust,
         }
     }
 
-    /// Returns the nearest folder with prompts that are not served, because it is not trusted.
-    fn untrusted(&self) -> Option<&Path> {
-        let candidates = self.in_repository();
-        let nearest = candidates.iter().find(|candidate| candidate.exists())?;
-        if self.trusted(&nearest.folder) == Trusted::Nothing {
+    /// Returns the parent of the nearest folder of prompts, if the user doesn't trust it.
+    fn nearest_untrusted(&self) -> Option<&Path> {
+        let candidates = self.candidates_in_repository();
+        let nearest = candidates
+            .iter()
+            .find(|candidate| candidate.has_prompts())?;
+        if self.trust_level(&nearest.folder) == TrustLevel::Nothing {
             Some(&nearest.folder)
         } else {
             None
         }
     }
 
-    /// Returns the prompts of a linked worktree, if those are the prompts of the project.
-    fn worktree(&self) -> Option<ServedPrompts<'_>> {
-        let served = self.prompts()?.ok()?;
+    /// Returns the served prompts if they are those of a linked worktree.
+    fn served_worktree(&self) -> Option<ServedPrompts<'_>> {
+        let served = self.served_prompts()?.ok()?;
         if served.is_worktree {
             Some(served)
         } else {
@@ -213,9 +212,9 @@ impl Project {
         }
     }
 
-    /// Returns whether, judging by paths alone, the folder can be in a trusted repository or in a
-    /// linked worktree of one. Most folders cannot, and then nothing is searched. Always true if no
-    /// trust is needed.
+    /// Returns `false` if the paths alone show that nothing here is trusted, which spares the
+    /// search in most folders: `start` is neither in a trusted repository nor in any linked
+    /// worktree.
     fn may_be_trusted(&self) -> bool {
         let Some(trust) = &self.trust else {
             return true;
@@ -224,81 +223,85 @@ impl Project {
         if roots.is_empty() {
             return false;
         }
-        if roots.iter().any(|root| self.from.starts_with(root)) {
+        if roots.iter().any(|root| self.start.starts_with(root)) {
             return true;
         }
         // In a linked worktree, `.git` is a file.
-        self.root().is_some_and(|root| root.repository.is_file())
+        self.repository_root()
+            .is_some_and(|root| root.git.is_file())
     }
 
-    /// Returns what the user trusts of a folder; everything if the user asked for its prompts.
-    fn trusted(&self, folder: &Path) -> Trusted {
+    fn trust_level(&self, folder: &Path) -> TrustLevel {
         match &self.trust {
-            Some(trust) => trust.of(folder),
-            None => Trusted::Everything,
+            Some(trust) => trust.level(folder),
+            None => TrustLevel::Everything,
         }
     }
 
-    /// Returns the candidate that is the root of the repository; `None` outside of a repository.
-    fn root(&self) -> Option<&Candidate> {
-        self.candidates.iter().find(|candidate| candidate.is_root())
+    /// Returns the root of the innermost repository, or `None` outside of a repository.
+    fn repository_root(&self) -> Option<&Candidate> {
+        let mut candidates = self.candidates.iter();
+        candidates.find(|candidate| candidate.is_repository_root())
     }
 
-    /// Returns the candidates up to the root of the repository, which is the last one. Outside of a
-    /// repository, it is only the first candidate, if there is one.
-    fn in_repository(&self) -> &[Candidate] {
-        let root = self.candidates.iter().position(Candidate::is_root);
-        let last = root.unwrap_or(0);
-        self.candidates.get(..=last).unwrap_or_default()
+    /// Returns the candidates up to and including the root of the repository. Outside of a
+    /// repository, returns only the first candidate, if there is one.
+    fn candidates_in_repository(&self) -> &[Candidate] {
+        let mut candidates = self.candidates.iter();
+        let root_index = candidates.position(Candidate::is_repository_root);
+        let last_index = root_index.unwrap_or(0);
+        self.candidates.get(..=last_index).unwrap_or_default()
     }
 
-    /// Returns the prompts that are served from the nearest folder of prompts that is trusted;
-    /// `None` if there is no such folder.
+    /// Returns the nearest trusted folder of prompts, or `None` if there is none.
     ///
     /// # Errors
-    /// The folder is a symlink that points outside of the repository.
-    fn prompts(&self) -> Option<Result<ServedPrompts<'_>, Diagnostic>> {
+    /// Fails if that folder is a broken symlink, or one that points outside of the repository.
+    fn served_prompts(&self) -> Option<Result<ServedPrompts<'_>, Diagnostic>> {
         if !self.may_be_trusted() {
             return None;
         }
-        let candidates = self.in_repository();
+        let candidates = self.candidates_in_repository();
         let root = &candidates.last()?.folder;
-        for candidate in candidates.iter().filter(|candidate| candidate.exists()) {
-            let trusted = self.trusted(&candidate.folder);
-            if trusted == Trusted::Nothing {
-                continue; // an unpacked archive in a trusted repository, for example
+        for candidate in candidates {
+            if !candidate.has_prompts() {
+                continue;
             }
-            return Some(match candidate.problem_with_symlink(root) {
+            let level = self.trust_level(&candidate.folder);
+            if level == TrustLevel::Nothing {
+                continue; // e.g. an unpacked archive in a trusted repository
+            }
+            return Some(match candidate.symlink_problem(root) {
                 Some(problem) => Err(problem),
-                None => Ok(self.served(candidate, root, trusted)),
+                None => Ok(self.open(candidate, root, level)),
             });
         }
         None
     }
 
-    /// Opens the folder of prompts of a candidate. Its symlinks may lead only to the folder itself
-    /// or the repository.
-    fn served<'c>(
+    /// Opens the folder of prompts of a candidate, confined to the repository.
+    fn open<'c>(
         &self,
         candidate: &'c Candidate,
         repository: &Path,
-        trusted: Trusted,
+        level: TrustLevel,
     ) -> ServedPrompts<'c> {
-        let guard = self.guard(candidate, trusted);
+        let guard = self.worktree_guard(candidate, level);
         let is_worktree = guard.is_some();
+        // A candidate can turn from a repository into a worktree, so it keeps both folders.
         let opened = if is_worktree {
-            &candidate.shown
+            &candidate.guarded
         } else {
-            &candidate.prompts
+            &candidate.unguarded
         };
         let folder = opened.get_or_init(|| {
-            let path = candidate.path.clone();
+            let path = candidate.prompts.clone();
             let reach = Reach::Confined {
                 folder: path.clone(),
                 repository: repository.to_owned(),
             };
             let mut root = Root::new(path, self.about.format, reach);
-            root.guard = guard.map(|worktree| Arc::new(worktree) as Arc<dyn TextGuard>);
+            root.guard = guard.map(|guard| Arc::new(guard) as Arc<dyn TextGuard>);
             Arc::new(Folder::new(root, self.about.layer))
         });
         ServedPrompts {
@@ -308,68 +311,65 @@ impl Project {
         }
     }
 
-    /// Returns the guard that decides which texts of a candidate are served; `None` if all of them
-    /// are.
-    fn guard(&self, candidate: &Candidate, trusted: Trusted) -> Option<Worktree> {
-        let Trusted::ShownOf(main) = trusted else {
+    /// Returns a guard that lets only texts through that the user was shown, or `None` if all texts
+    /// of the candidate are served.
+    fn worktree_guard(&self, candidate: &Candidate, level: TrustLevel) -> Option<ShownTextsGuard> {
+        let TrustLevel::ShownTexts { repository } = level else {
             return None;
         };
         let trust = self.trust.as_ref()?;
-        Some(Worktree {
+        Some(ShownTextsGuard {
             records: Arc::clone(&trust.records),
-            main,
-            root: candidate.folder.clone(),
+            repository,
+            worktree: candidate.folder.clone(),
         })
     }
 }
 
 impl ProjectPrompts for Project {
     fn folder(&self) -> Option<PathBuf> {
-        Some(self.prompts()?.ok()?.folder.files.root.path.clone())
+        let served = self.served_prompts()?.ok()?;
+        Some(served.folder.files.root.path.clone())
     }
 
-    /// Returns why there are no prompts of a project that the user asked for, that is, without
-    /// `trust`.
     fn absence(&self) -> Option<String> {
-        if self.trust.is_some() || self.prompts().is_some() {
+        let is_asked_for = self.trust.is_none(); // with `--project`
+        if !is_asked_for || self.served_prompts().is_some() {
             return None;
         }
-        let from = full_path(&self.from);
+        let start = full_path(&self.start);
         Some(if self.candidates.is_empty() {
             format!(
-                "no project prompts: everyone can write to {from}; change to a folder of your own"
+                "no project prompts: everyone can write to {start}; change to a folder of your own"
             )
         } else {
             format!(
-                "no project prompts: there is no folder {PROJECT_FOLDER} in {from}, or above it in its repository"
+                "no project prompts: there is no folder {PROJECT_FOLDER} in {start}, or above it in its repository"
             )
         })
     }
 
-    /// Returns a hint if the project has prompts that are not served, because the user does not
-    /// trust them, or was not shown the texts of this worktree.
     fn untrusted_hint(&self) -> Option<String> {
-        let Some(root) = self.untrusted() else {
-            return self.worktree()?.withheld_hint();
+        let Some(root) = self.nearest_untrusted() else {
+            return self.served_worktree()?.withheld_hint();
         };
-        let repair = if repository_of(root, None).is_some() {
+        let fix = if repository_of(root, None).is_some() {
             format!("To use them: {}", trust_command(root))
         } else {
+            // Only repositories can be trusted.
             format!(
                 "To use them, run `git init` there, and then {}",
                 trust_command(root)
             )
         };
         Some(format!(
-            "the prompts in {PROJECT_FOLDER} of {} are not used yet. {repair}",
+            "the prompts in {PROJECT_FOLDER} of {} are not used yet. {fix}",
             full_path(root)
         ))
     }
 
-    /// Returns a hint if the prompt exists and is withheld, because the user was not shown its
-    /// text.
     fn withheld_hint(&self, name: &Name) -> Option<String> {
-        let worktree = self.worktree()?;
+        let worktree = self.served_worktree()?;
         let found = worktree.folder.find(name)?;
         if !worktree.is_withheld(&found) {
             return None;
@@ -381,16 +381,14 @@ impl ProjectPrompts for Project {
         ))
     }
 
-    /// Returns the texts of the trusted repository that differ from those that the user was shown
-    /// last.
     fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
         let trust = self.trust.as_ref()?;
         if !self.may_be_trusted() {
             return None;
         }
-        let mut candidates = self.in_repository().iter();
-        let trusted =
-            candidates.find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
+        let mut candidates = self.candidates_in_repository().iter();
+        let trusted = candidates
+            .find(|candidate| trust.level(&candidate.folder) == TrustLevel::Everything)?;
         let root = &trusted.folder;
         let shown = trust.shown_texts(root);
         let mut texts = project_texts(root, &list());
@@ -407,8 +405,8 @@ impl ProjectPrompts for Project {
 }
 
 impl ServedPrompts<'_> {
-    /// Returns whether a prompt of a linked worktree is withheld because its text, or that of a
-    /// file that it includes, was never shown to the user.
+    /// Returns whether a prompt of a linked worktree is withheld, because the user was never shown
+    /// its text, or the text of a file that it includes.
     fn is_withheld(&self, found: &Found) -> bool {
         if !self.is_worktree {
             return false;
@@ -419,7 +417,7 @@ impl ServedPrompts<'_> {
         }
     }
 
-    /// Returns a line that counts the prompts that were not shown, if there are any.
+    /// Returns a hint with the number of withheld prompts, if there are any.
     fn withheld_hint(&self) -> Option<String> {
         let mut prompts = self.folder.list().found;
         prompts.retain(|found| self.is_withheld(found));
@@ -434,29 +432,27 @@ impl ServedPrompts<'_> {
     }
 }
 
-/// Returns whether the search for prompts, which goes up from the folder `from`, looks into a
-/// folder.
+/// Returns whether `folder`, which is `start` or one of its parents, is searched for prompts. If it
+/// isn't, neither are its parents.
 ///
-/// It looks into `from`, and into the folders above it up to the home directory if `from` is in
-/// that, else up to the root of the file system, which is left out. It ends below a folder such as
-/// `/tmp`, in which everybody may create files.
-fn is_searched(folder: &Path, from: &Path, home: Option<&Path>) -> bool {
+/// `home` is the user's home directory if `start` is in it, and then nothing above it is searched.
+fn is_searched(folder: &Path, start: &Path, home: Option<&Path>) -> bool {
     if is_for_everybody(folder) {
-        return false;
+        return false; // e.g. `/tmp`
     }
-    if folder == from {
+    if folder == start {
         return true;
     }
     match home {
         Some(home) => folder.starts_with(home),
-        None => folder.parent().is_some(),
+        None => folder.parent().is_some(), // anything but the root of the file system
     }
 }
 
-/// Returns the texts that an agent may get of the prompts of a project with this root: their files,
-/// and those that they include and attach. Sorted by path.
+/// Returns the texts that agents may get from the given prompts of the project at `root`: their
+/// files, and the files that they include or attach. Sorted by path.
 pub(crate) fn project_texts(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
-    let mut texts = BTreeMap::new();
+    let mut texts_by_path = BTreeMap::new();
     for found in prompts {
         let Some(file) = found.location().file else {
             continue;
@@ -464,63 +460,66 @@ pub(crate) fn project_texts(root: &Path, prompts: &[Found]) -> Vec<ProjectText> 
         let Ok(text) = found.text() else {
             continue;
         };
-        for part in parts_of(root, found) {
-            texts.entry(part.path.clone()).or_insert(part);
+        for used in used_texts(root, found) {
+            texts_by_path.entry(used.path.clone()).or_insert(used);
         }
-        let path = path_below(root, &file);
+        let path = path_in_record(root, &file);
         let text = ProjectText {
             path: path.clone(),
             bytes: text.into_bytes(),
             prompt: Some(found.clone()),
         };
-        texts.insert(path, text);
+        // Replaces the text if another prompt includes this one, because this one has `prompt` set.
+        texts_by_path.insert(path, text);
     }
-    texts.into_values().collect()
+    texts_by_path.into_values().collect()
 }
 
-/// Returns the files of the project at `root` that a prompt includes or attaches.
-fn parts_of(root: &Path, found: &Found) -> Vec<ProjectText> {
+/// Returns the texts of the files that a prompt includes or attaches.
+fn used_texts(root: &Path, found: &Found) -> Vec<ProjectText> {
     let Ok(prompt) = found.prompt() else {
         return Vec::new();
     };
-    let mut parts = Vec::new();
+    let mut texts = Vec::new();
     for included in prompt.included() {
-        // Included files outside of the project are built-in prompts.
+        // A project can only include its own files and built-in prompts, which need no trust.
         if included.file.path.starts_with(root) {
-            parts.push(ProjectText {
-                path: path_below(root, &included.file.path),
+            texts.push(ProjectText {
+                path: path_in_record(root, &included.file.path),
                 bytes: included.text.as_bytes().to_vec(),
                 prompt: None,
             });
         }
     }
     for (path, bytes) in found.attached_files(&prompt) {
-        parts.push(ProjectText {
-            path: path_below(root, &path),
+        texts.push(ProjectText {
+            path: path_in_record(root, &path),
             bytes,
             prompt: None,
         });
     }
-    parts
+    texts
 }
 
 impl Candidate {
     /// Returns whether this folder is the root of a repository.
-    fn is_root(&self) -> bool {
-        fs::symlink_metadata(&self.repository).is_ok()
+    fn is_repository_root(&self) -> bool {
+        fs::symlink_metadata(&self.git).is_ok()
     }
 
-    /// Returns whether this folder has a folder of prompts that counts, or a symlink in its place.
-    fn exists(&self) -> bool {
-        self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
+    /// Returns whether this folder contains a project's folder of prompts, or a symlink in its
+    /// place, even a broken one.
+    fn has_prompts(&self) -> bool {
+        self.is_of_project && fs::symlink_metadata(&self.prompts).is_ok()
     }
 
-    /// Returns an error if the path of the folder of prompts has a symlink below this folder, and
-    /// the symlink is broken or leads out of the project at `root`.
-    fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
-        let path = &self.path;
-        let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
-        if !steps.any(Path::is_symlink) {
+    /// Returns an error if the folder of prompts is, or is in, a symlink that is broken or points
+    /// outside of the repository at `root`.
+    fn symlink_problem(&self, root: &Path) -> Option<Diagnostic> {
+        let path = &self.prompts;
+        // For `.claude/commands`, either of the two folders may be a symlink.
+        let mut parts = path.ancestors().take_while(|part| **part != *self.folder);
+        if !parts.any(Path::is_symlink) {
             return None;
         }
         let Ok(target) = fs::canonicalize(path) else {
@@ -539,10 +538,11 @@ impl Candidate {
     }
 }
 
-/// Returns the path of a folder with all symlinks resolved, as the system reports the working
-/// directory.
+/// Resolves the symlinks in a path, like the working directory that the system reports. Returns the
+/// path unchanged if it doesn't exist.
 fn without_symlinks(path: &Path) -> PathBuf {
     let resolved = if cfg!(windows) {
+        // `canonicalize` would return a verbatim path there, such as `\\?\C:\repo`.
         std::path::absolute(path)
     } else {
         fs::canonicalize(path)

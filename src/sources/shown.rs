@@ -1,4 +1,4 @@
-//! The texts that the user was shown of the repositories that they trust.
+//! Records of the texts that the user was shown before trusting a repository.
 
 use crate::library::{Cache, MIN_STAMP_AGE, TextGuard, relative_path};
 use crate::prompt::{Diagnostic, Kind, sha256};
@@ -8,58 +8,63 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file with the list of what was shown: in each line a hash and a path below the root.
-pub(super) const SHOWN: &str = "shown";
+/// The file that lists the texts that the user was shown of one repository. Each line contains the
+/// SHA-256 of a text and its path: `2cf24d… .prompts/deploy.md`.
+pub(super) const SHOWN_LIST: &str = "shown";
 
-/// How many digits of a SHA-256 the name of a folder has.
-const HASH_IN_NAME: usize = 16;
+/// The number of hex digits in the name of a repository's record, which is a hash of its root.
+const RECORD_NAME_LEN: usize = 16;
 
-/// The texts that were shown, for each repository.
+/// The maximum number of repositories whose lists are cached.
+const MAX_CACHED_LISTS: usize = 16;
+
+/// The records of all repositories that the user trusts.
 #[derive(Debug)]
 pub(super) struct ShownRecords {
-    /// The folder with a folder for each repository; `None` if the data folder is unknown.
+    /// Contains a folder for each repository. `None` if the data folder is unknown; then nothing is
+    /// recorded.
     folder: Option<PathBuf>,
-    /// The texts by the paths of their lists.
-    texts: Cache<Arc<ShownTexts>>,
+    /// The parsed lists, by their paths.
+    lists: Cache<Arc<ShownTexts>>,
 }
 
-/// The texts of one repository that were shown.
+/// The texts of one repository that the user was shown.
 #[derive(Debug, Default)]
 pub(crate) struct ShownTexts {
     /// The lines of the list.
     lines: HashSet<String>,
-    /// The hash of the text that was last shown with each path.
-    pub(super) last: BTreeMap<String, String>,
-    /// Whether anything was ever kept: older versions kept nothing.
+    /// The hash of the last text that the user was shown, by path.
+    pub(super) last_hashes: BTreeMap<String, String>,
+    /// Whether the repository has a list. Older versions of this program didn't write one.
     pub(crate) was_recorded: bool,
 }
 
-/// A linked worktree, which serves only the texts that were shown.
+/// Lets only texts of a linked worktree through that the user was shown.
 #[derive(Debug)]
-pub(super) struct Worktree {
+pub(super) struct ShownTextsGuard {
     pub(super) records: Arc<ShownRecords>,
-    /// The root of the repository whose texts were shown.
-    pub(super) main: PathBuf,
+    /// The root of the trusted repository that the worktree belongs to.
+    pub(super) repository: PathBuf,
     /// The root of the worktree.
-    pub(super) root: PathBuf,
+    pub(super) worktree: PathBuf,
 }
 
 impl ShownRecords {
-    /// Returns the records in a folder, which may be missing.
+    /// Returns the records in a folder, which may not exist yet.
     pub(super) fn new(folder: Option<PathBuf>) -> ShownRecords {
         ShownRecords {
             folder,
-            texts: Cache::new(16, MIN_STAMP_AGE),
+            lists: Cache::new(MAX_CACHED_LISTS, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns what was shown of the repository with this root.
-    pub(super) fn of(&self, root: &Path) -> Arc<ShownTexts> {
-        let Some(record) = self.record(root) else {
+    /// Returns the texts that the user was shown of the repository at `root`.
+    pub(super) fn shown_texts(&self, root: &Path) -> Arc<ShownTexts> {
+        let Some(record) = self.folder_for(root) else {
             return Arc::default();
         };
-        let list = record.join(SHOWN);
-        self.texts.get(&list, |trace| {
+        let list = record.join(SHOWN_LIST);
+        self.lists.get(&list, |trace| {
             trace.record(&list);
             match fs::read_to_string(&list) {
                 Ok(text) => Arc::new(ShownTexts::parse(&text)),
@@ -68,47 +73,46 @@ impl ShownRecords {
         })
     }
 
-    /// Returns the folder with what was shown of the repository with this root.
-    pub(super) fn record(&self, root: &Path) -> Option<PathBuf> {
+    /// Returns the folder for the record of the repository at `root`, or `None` if nothing is
+    /// recorded.
+    pub(super) fn folder_for(&self, root: &Path) -> Option<PathBuf> {
         let hash = sha256(root.as_os_str().as_encoded_bytes());
-        Some(self.folder.as_ref()?.join(&hash[..HASH_IN_NAME]))
+        Some(self.folder.as_ref()?.join(&hash[..RECORD_NAME_LEN]))
     }
 }
 
 impl ShownTexts {
-    /// Parses the list of the texts that were shown. A line is the SHA-256 of a text and its path:
-    /// `2cf24d… .prompts/deploy.md`.
+    /// Parses a list of shown texts.
     ///
-    /// A path has a line for each of its texts that was shown. All of them count as shown, and the
-    /// last one is the version with which a new text is compared.
-    pub(super) fn parse(text: &str) -> ShownTexts {
+    /// A path has one line for each text that the user was shown there. The last one is the version
+    /// that changes are compared with.
+    pub(super) fn parse(list: &str) -> ShownTexts {
         let mut shown = ShownTexts {
             was_recorded: true,
             ..ShownTexts::default()
         };
-        for line in text.lines() {
+        for line in list.lines() {
             if let Some((hash, path)) = line.split_once(' ') {
-                shown.last.insert(path.to_owned(), hash.to_owned());
+                // Replaces the hash of an earlier line.
+                shown.last_hashes.insert(path.to_owned(), hash.to_owned());
             }
             shown.lines.insert(line.to_owned());
         }
         shown
     }
 
-    /// Returns whether the list has a line, which [`shown_line`] has made.
-    pub(super) fn has(&self, line: &str) -> bool {
+    /// Returns whether the list contains a line, as made by [`list_line`].
+    pub(super) fn contains(&self, line: &str) -> bool {
         self.lines.contains(line)
     }
 }
 
-impl TextGuard for Worktree {
-    /// Refuses a file of a linked worktree with a text that the user was not shown.
-    ///
-    /// A linked worktree is not trusted itself: it serves only texts that were shown of the main
-    /// repository, by the same path.
+impl TextGuard for ShownTextsGuard {
+    /// Rejects a file unless the user was shown the same text at the same path of the trusted
+    /// repository.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        let line = shown_line(bytes, &path_below(&self.root, path));
-        if self.records.of(&self.main).has(&line) {
+        let line = list_line(bytes, &path_in_record(&self.worktree, path));
+        if self.records.shown_texts(&self.repository).contains(&line) {
             return Ok(());
         }
         let message = "you were not shown its text in this worktree, so it is not served";
@@ -117,12 +121,13 @@ impl TextGuard for Worktree {
     }
 }
 
-/// Returns the line of a text in the list of what was shown.
-pub(super) fn shown_line(bytes: &[u8], path: &str) -> String {
+/// Returns the line for a text in the list of shown texts.
+pub(super) fn list_line(bytes: &[u8], path: &str) -> String {
     format!("{} {path}", sha256(bytes))
 }
 
-/// Returns a path below a folder, `/`-separated, in one line.
-pub(super) fn path_below(root: &Path, path: &Path) -> String {
+/// Returns the path of a file as records contain it: relative to the root, `/`-separated, and
+/// without line breaks, because a list has one path per line.
+pub(super) fn path_in_record(root: &Path, path: &Path) -> String {
     printable(&relative_path(root, path))
 }

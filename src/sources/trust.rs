@@ -1,11 +1,12 @@
-//! Which repositories the user trusts, and which of their texts the user was shown.
+//! The repositories that the user trusts.
 //!
-//! `trust` writes the root of a repository into the settings file. In the data folder it keeps, for
-//! each root, the texts that it showed and a list of their hashes and paths. The prompts of a
-//! trusted root are all served, and what has changed since is counted. A linked worktree of it has
-//! the files of another branch: of these, the texts that were shown are served.
+//! The command `trust` shows the texts of a repository to the user, and then adds its root to the
+//! settings file. In the data folder, it records which texts the user was shown. All prompts of a
+//! trusted repository are served, and the user is told how many have changed since. A linked
+//! worktree of it has the files of another branch, of which only texts that the user was shown are
+//! served.
 
-use super::shown::{SHOWN, ShownRecords, ShownTexts, shown_line};
+use super::shown::{SHOWN_LIST, ShownRecords, ShownTexts, list_line};
 use crate::library::{Cache, MIN_STAMP_AGE, ProjectText, REPOSITORY, file_error, read_regular};
 use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
@@ -15,17 +16,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file with the changes that a terminal was last told of.
-const NOTED: &str = "noted";
+/// The file with the hash of the changes that were last announced in a terminal.
+const ANNOUNCED: &str = "noted";
 
-/// How many texts are remembered that `trust` showed, and that the repository no longer had when it
-/// last showed its texts. Worktrees may have them.
-const MAX_EARLIER: usize = 10_000;
+/// The maximum number of lines kept for texts that the user was shown earlier, and that are no
+/// longer in the repository. A worktree may still have them.
+const MAX_EARLIER_LINES: usize = 10_000;
 
-/// The longest file of git that is read, in bytes.
+/// The maximum size of a file of git that is read, in bytes.
 const MAX_GIT_FILE: usize = 64 * 1024;
 
-/// Which repositories the user trusts, as a file of theirs says.
+/// The repositories that the user trusts, as listed in the settings file.
 #[derive(Debug)]
 pub struct Trust {
     /// The path of the settings file.
@@ -36,31 +37,33 @@ pub struct Trust {
     pub(super) records: Arc<ShownRecords>,
 }
 
-/// What the user trusts of a folder that has prompts.
+/// Which prompts of a folder the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trusted {
+pub(super) enum TrustLevel {
     Nothing,
-    /// The texts that were shown of the repository with this root.
-    ShownOf(PathBuf),
+    /// Only texts that the user was shown, because the folder is a linked worktree of this trusted
+    /// repository.
+    ShownTexts {
+        repository: PathBuf,
+    },
     Everything,
 }
 
 impl ProjectText {
-    /// Returns whether the text was shown with its path.
+    /// Returns whether the user was shown this text at this path.
     pub(crate) fn is_in(&self, shown: &ShownTexts) -> bool {
-        shown.has(&self.line())
+        shown.contains(&self.list_line())
     }
 
-    /// Returns the line of the text in the list of what was shown.
-    fn line(&self) -> String {
-        shown_line(&self.bytes, &self.path)
+    fn list_line(&self) -> String {
+        list_line(&self.bytes, &self.path)
     }
 }
 
 impl Trust {
-    /// Returns the trust of the user. `read_roots` reads the roots of the trusted repositories from
-    /// the file `settings`. Records of the texts that the user was shown are kept in `data`, if
-    /// there is such a folder.
+    /// Creates the trust settings. `read_roots` parses the roots of the trusted repositories from
+    /// the `settings` file. The texts that the user was shown are recorded in the `data` folder;
+    /// if it is `None`, nothing is recorded.
     pub(crate) fn new(
         settings: PathBuf,
         read_roots: fn(&Path) -> Vec<String>,
@@ -74,7 +77,8 @@ impl Trust {
         })
     }
 
-    /// Returns the roots of the trusted repositories. Each message asks for them.
+    /// Returns the roots of the trusted repositories. They are cached until the settings file
+    /// changes, because every message needs them.
     pub(super) fn roots(&self) -> Arc<[PathBuf]> {
         self.roots.get("", |trace| {
             trace.record(&self.settings);
@@ -83,92 +87,97 @@ impl Trust {
         })
     }
 
-    /// Returns what the user trusts of a folder, which is the root of a repository or below one.
-    pub(super) fn of(&self, folder: &Path) -> Trusted {
+    /// Returns how far the user trusts the prompts in a folder. Only the root of a trusted
+    /// repository, or of a linked worktree, is trusted, and not its subfolders.
+    pub(super) fn level(&self, folder: &Path) -> TrustLevel {
         let roots = self.roots();
         if roots.iter().any(|root| root == folder) {
-            return Trusted::Everything;
+            return TrustLevel::Everything;
         }
         match main_repository(folder) {
-            Some(main) if roots.contains(&main) => Trusted::ShownOf(main),
-            _ => Trusted::Nothing,
+            Some(repository) if roots.contains(&repository) => {
+                TrustLevel::ShownTexts { repository }
+            }
+            _ => TrustLevel::Nothing,
         }
     }
 
-    /// Returns what was shown of the repository with this root.
+    /// Returns the texts of the repository at `root` that the user was shown.
     pub(crate) fn shown_texts(&self, root: &Path) -> Arc<ShownTexts> {
-        self.records.of(root)
+        self.records.shown_texts(root)
     }
 
-    /// Returns the text that was last shown with this path.
+    /// Returns the text that the user was last shown at a path of the repository at `root`.
     pub(crate) fn last_shown_text(&self, root: &Path, path: &str) -> Option<String> {
         let shown = self.shown_texts(root);
-        let copy = self.records.record(root)?.join(shown.last.get(path)?);
+        let hash = shown.last_hashes.get(path)?;
+        let copy = self.records.folder_for(root)?.join(hash);
         fs::read_to_string(copy).ok()
     }
 
     /// Records texts that the user was shown and has accepted.
     ///
-    /// The list keeps the newest [`MAX_EARLIER`] of the texts that were shown earlier. Of each
-    /// path, only the text that was shown last is kept in full.
+    /// For each path, only the latest text is stored as a copy. Of earlier texts, just the newest
+    /// [`MAX_EARLIER_LINES`] hashes are kept.
     ///
     /// # Errors
-    /// The records cannot be written.
+    /// Fails if the record cannot be written.
     pub(crate) fn record_shown(
         &self,
         root: &Path,
         texts: &[ProjectText],
     ) -> Result<(), Diagnostic> {
-        let Some(record) = self.records.record(root) else {
+        let Some(record) = self.records.folder_for(root) else {
             return Ok(());
         };
-        let list = record.join(SHOWN);
+        let list = record.join(SHOWN_LIST);
         let old_lines = fs::read_to_string(&list).unwrap_or_default();
+        // The copies come first, so that each new line in the list has one.
         for text in texts {
             let copy = record.join(sha256(&text.bytes));
             if !copy.exists() {
-                write(&copy, &text.bytes)?;
+                write_private(&copy, &text.bytes)?;
             }
         }
-        let lines = shown_lines(&old_lines, texts);
-        write(&list, lines.as_bytes())?;
-        remove_old_copies(&record, &ShownTexts::parse(&lines));
+        let lines = updated_list(&old_lines, texts);
+        write_private(&list, lines.as_bytes())?;
+        remove_outdated_copies(&record, &ShownTexts::parse(&lines));
         Ok(())
     }
 
-    /// Forgets what was shown of a repository.
+    /// Deletes the record of the texts that the user was shown of the repository at `root`.
     pub(crate) fn forget(&self, root: &Path) {
-        if let Some(record) = self.records.record(root) {
+        if let Some(record) = self.records.folder_for(root) {
             _ = fs::remove_dir_all(record);
         }
     }
 
-    /// Records that a terminal is told about these changed texts. Returns `false` if it was told
-    /// before.
+    /// Records that a terminal is told about these changed texts. Returns `false` if it was already
+    /// told, or if that cannot be recorded: otherwise, every command would repeat it.
     pub(crate) fn record_announcement(&self, root: &Path, changed: &[ProjectText]) -> bool {
-        let Some(record) = self.records.record(root) else {
+        let Some(record) = self.records.folder_for(root) else {
             return false;
         };
-        let lines: Vec<String> = changed.iter().map(ProjectText::line).collect();
+        let lines: Vec<String> = changed.iter().map(ProjectText::list_line).collect();
         let hash = sha256(lines.join("\n").as_bytes());
-        let noted = record.join(NOTED);
-        if fs::read_to_string(&noted).is_ok_and(|known| known == hash) {
+        let path = record.join(ANNOUNCED);
+        if fs::read_to_string(&path).is_ok_and(|announced_hash| announced_hash == hash) {
             return false;
         }
-        write(&noted, hash.as_bytes()).is_ok()
+        write_private(&path, hash.as_bytes()).is_ok()
     }
 }
 
-/// Returns the list of shown texts with these texts added: the newest earlier lines that they do
-/// not repeat, and then the new ones.
-fn shown_lines(old_lines: &str, texts: &[ProjectText]) -> String {
-    let new_lines: Vec<String> = texts.iter().map(ProjectText::line).collect();
-    let known: HashSet<&str> = new_lines.iter().map(String::as_str).collect();
-    let mut earlier: Vec<&str> = old_lines.lines().collect();
-    earlier.retain(|line| !known.contains(line));
-    let forgotten = earlier.len().saturating_sub(MAX_EARLIER);
+/// Returns the contents of the list of shown texts after adding `texts`: the newest of the old
+/// lines, without those that are added again, and then the new ones.
+fn updated_list(old_lines: &str, texts: &[ProjectText]) -> String {
+    let new_lines: Vec<String> = texts.iter().map(ProjectText::list_line).collect();
+    let new_set: HashSet<&str> = new_lines.iter().map(String::as_str).collect();
+    let mut earlier_lines: Vec<&str> = old_lines.lines().collect();
+    earlier_lines.retain(|line| !new_set.contains(line));
+    let dropped_count = earlier_lines.len().saturating_sub(MAX_EARLIER_LINES);
     let mut list = String::new();
-    for line in &earlier[forgotten..] {
+    for line in &earlier_lines[dropped_count..] {
         list += &format!("{line}\n");
     }
     for line in &new_lines {
@@ -177,51 +186,54 @@ fn shown_lines(old_lines: &str, texts: &[ProjectText]) -> String {
     list
 }
 
-/// Deletes outdated copies of texts that were shown, and keeps the latest copy for each path.
-fn remove_old_copies(record: &Path, shown: &ShownTexts) {
-    let last: HashSet<&str> = shown.last.values().map(String::as_str).collect();
+/// Deletes the copies of texts that are no longer the last shown text of any path.
+fn remove_outdated_copies(record: &Path, shown: &ShownTexts) {
+    let current: HashSet<&str> = shown.last_hashes.values().map(String::as_str).collect();
     for entry in fs::read_dir(record).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else {
+        let file_name = entry.file_name();
+        let Some(file_name) = file_name.to_str() else {
             continue;
         };
-        if is_hex(name, 64) && !last.contains(name) {
+        // A copy is named by the SHA-256 of its text.
+        if is_hex(file_name, 64) && !current.contains(file_name) {
             _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Replaces a file that only the user can read.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+/// Creates or replaces a file that only the user can read.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     PendingFile::write(path, bytes, FileAccess::Private)
         .and_then(PendingFile::replace)
         .map_err(|error| file_error(path, &error))
 }
 
-/// Returns the root of the repository that a linked worktree belongs to.
+/// Returns the root of the repository that a linked worktree belongs to, or `None` if the folder
+/// isn't a linked worktree.
 ///
-/// The file `.git` of the worktree names the folder `.git/worktrees/NAME` of that repository, whose
-/// file `gitdir` names the worktree (gitrepository-layout(5)). Both must agree, because a clone can
-/// contain a false `.git`, but cannot change the other repository.
+/// The worktree's file `.git` contains the path of a folder `REPOSITORY/.git/worktrees/NAME`, and
+/// the file `gitdir` in that folder points back to the worktree (see gitrepository-layout(5)). Both
+/// are checked: a malicious clone may contain a forged `.git` file, but cannot change the other
+/// repository.
 pub(crate) fn main_repository(worktree: &Path) -> Option<PathBuf> {
-    let link = worktree.join(REPOSITORY);
-    let link_text = read_git_file(&link)?;
-    let administration = worktree.join(link_text.strip_prefix("gitdir: ")?);
-    let administration = fs::canonicalize(administration).ok()?;
-    let way_back = administration.join(read_git_file(&administration.join("gitdir"))?);
-    if fs::canonicalize(way_back).ok()? != fs::canonicalize(link).ok()? {
+    let git_file = worktree.join(REPOSITORY);
+    let git_file_text = read_git_file(&git_file)?;
+    let git_folder = worktree.join(git_file_text.strip_prefix("gitdir: ")?);
+    let git_folder = fs::canonicalize(git_folder).ok()?;
+    let back_link = git_folder.join(read_git_file(&git_folder.join("gitdir"))?);
+    if fs::canonicalize(back_link).ok()? != fs::canonicalize(git_file).ok()? {
         return None;
     }
-    let worktrees = administration.parent()?;
-    let repository = worktrees.parent()?;
-    if worktrees.ends_with("worktrees") && repository.ends_with(REPOSITORY) {
-        repository.parent().map(Path::to_owned)
+    let worktrees = git_folder.parent()?;
+    let repository_git = worktrees.parent()?;
+    if worktrees.ends_with("worktrees") && repository_git.ends_with(REPOSITORY) {
+        repository_git.parent().map(Path::to_owned)
     } else {
         None
     }
 }
 
-/// Reads a file of git that has a single line.
+/// Reads a single-line file of git, without its line break.
 fn read_git_file(path: &Path) -> Option<String> {
     let bytes = read_regular(path, MAX_GIT_FILE).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -245,19 +257,19 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let root = Path::new("/repository");
         let trust = Trust::new(PathBuf::new(), |_| Vec::new(), Some(data.path().to_owned()));
-        let record = trust.records.record(root).unwrap();
-        let earlier = "0 x.md\n".to_owned() + &"1 x.md\n".repeat(MAX_EARLIER - 1);
-        write(&record.join(SHOWN), earlier.as_bytes()).unwrap();
+        let record = trust.records.folder_for(root).unwrap();
+        let earlier = "0 x.md\n".to_owned() + &"1 x.md\n".repeat(MAX_EARLIER_LINES - 1);
+        write_private(&record.join(SHOWN_LIST), earlier.as_bytes()).unwrap();
         for last in ["One", "Two", "One"] {
             let texts = [text("a.md", last), text("b.md", "B")];
             trust.record_shown(root, &texts).unwrap();
             assert_eq!(trust.last_shown_text(root, "a.md").as_deref(), Some(last));
         }
-        let list = fs::read_to_string(record.join(SHOWN)).unwrap();
-        // The first line has made room for "Two", which a worktree may have.
-        assert_eq!(list.lines().count(), MAX_EARLIER + 2);
+        let list = fs::read_to_string(record.join(SHOWN_LIST)).unwrap();
+        // The first line was dropped to make room for "Two", which a worktree may have.
+        assert_eq!(list.lines().count(), MAX_EARLIER_LINES + 2);
         let shown = trust.shown_texts(root);
-        assert!(!shown.has("0 x.md") && text("a.md", "Two").is_in(&shown));
+        assert!(!shown.contains("0 x.md") && text("a.md", "Two").is_in(&shown));
         // The list, and a copy of each text.
         assert_eq!(fs::read_dir(&record).unwrap().count(), 3);
     }
