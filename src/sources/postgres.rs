@@ -27,7 +27,9 @@ use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Name, Severity};
 use crate::wording::too_long;
 pub use connect::Address;
-use connect::{Connection, STATEMENT, SqlParameter, ask, no_answer, within};
+use connect::{
+    Connection, STATEMENT_TIMEOUT, SqlParameter, query, unavailable_error, with_timeout,
+};
 use follow::{FollowState, foreign_tables, read_format};
 use std::io;
 use std::sync::Arc;
@@ -94,7 +96,7 @@ impl Postgres {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| no_answer(&error.to_string()))?;
+            .map_err(|error| unavailable_error(&error.to_string()))?;
         runtime.block_on(create_tables(address))
     }
 
@@ -107,7 +109,7 @@ impl Postgres {
         self.runtime.block_on(async {
             let mut writer = self.shared.writer.lock().await;
             let client = self.shared.connected(&mut writer).await?;
-            let rows = ask(client, statement, parameters).await;
+            let rows = query(client, statement, parameters).await;
             if rows.is_err() {
                 *writer = None; // the state of the connection is unknown
             }
@@ -119,7 +121,7 @@ impl Postgres {
 /// Creates the tables. Returns `false` if they exist already, and have a format that is known.
 async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
-    match within(STATEMENT, client.batch_execute(TABLES)).await {
+    match with_timeout(STATEMENT_TIMEOUT, client.batch_execute(TABLES)).await {
         Ok(()) => Ok(true),
         Err(error) if error.kind == Kind::NameCollision => {
             let format = read_format(&client).await.map_err(|_| foreign_tables())?;

@@ -1,4 +1,4 @@
-//! Connections to PostgreSQL: the address, TLS, and how long anything may take.
+//! Connections to PostgreSQL: the address, TLS, timeouts and errors.
 
 use super::without_tls::without_tls;
 use crate::prompt::{Diagnostic, Kind};
@@ -23,32 +23,36 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How long connecting to one host may take.
-const CONNECT: Duration = Duration::from_secs(2);
+/// The time to connect to one host.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a statement may take.
-pub(super) const STATEMENT: Duration = Duration::from_secs(3);
+/// The time to wait for the result of a statement.
+pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whether the host takes writes; and the same limit for the server, which also ends a transaction
-/// that is idle for so long, because it may hold the lock of all writers. All statements use the
-/// tables of the schema that is given, or else of the one that the address names.
-const SESSION: &str =
+/// Prepares a session, and returns whether it is read-only.
+///
+/// The server also applies [`STATEMENT_TIMEOUT`], and to idle transactions, too, because they may
+/// hold the lock of all writers. `$1` is the schema to use; null for the one in the address.
+const PREPARE_SESSION: &str =
     "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
     set_config('idle_in_transaction_session_timeout', '3s', false),
     set_config('search_path', coalesce($1, current_setting('search_path')), false)";
 
-/// The schema of the tables, if the address names none. By default, PostgreSQL would look first in
-/// one with the name of the role, which others may have made.
-const SCHEMA: &str = "public";
+/// The schema of the tables, unless the address sets another one.
+///
+/// PostgreSQL's own default would first search a schema with the name of the role, which somebody
+/// else may have created.
+const DEFAULT_SCHEMA: &str = "public";
 
 /// The message `SSLRequest` of PostgreSQL's protocol.
-const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
 /// A parameter of a statement, and its type.
 pub(super) type SqlParameter<'p> = (&'p (dyn ToSql + Sync), Type);
 
-/// Where a database is, and who connects to it: for each of its hosts. `Config` never shows the
-/// password.
+/// The address of a database, with the login. It has one [`Config`] for each host.
+///
+/// The `Debug` output of `Config` doesn't contain the password.
 #[derive(Debug, Clone)]
 pub struct Address(Vec<Config>);
 
@@ -64,7 +68,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Returns the host of a configuration with one host, or the folder of its Unix socket.
+/// Returns the host name, or the folder of the Unix socket.
 fn host(config: &Config) -> String {
     match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
@@ -74,20 +78,20 @@ fn host(config: &Config) -> String {
     }
 }
 
-/// Returns the port of a config that has one host.
 fn port(config: &Config) -> u16 {
     config.get_ports().first().copied().unwrap_or(5432)
 }
 
-/// Returns the name of the database. By default, it is that of the user.
+/// Returns the name of the database, which defaults to the name of the user.
 fn database(config: &Config) -> &str {
     let name = config.get_dbname().or(config.get_user());
     name.unwrap_or_default()
 }
 
-/// Splits the address of a database with several hosts into a configuration for each host; `None`
-/// if the address is invalid. `postgres://ana@a,b:5433/prompts` → those of
-/// `postgres://ana@a/prompts` and `postgres://ana@b:5433/prompts`.
+/// Parses an address into a configuration for each host, or returns `None` if it is invalid.
+///
+/// E.g., `postgres://ana@a,b:5433/prompts` has the configurations of `postgres://ana@a/prompts` and
+/// `postgres://ana@b:5433/prompts`.
 fn parse_configs(address: &str) -> Option<Vec<Config>> {
     let (scheme, after_scheme) = address.split_once("://")?;
     let login_end = after_scheme.find('@').map_or(0, |at| at + 1);
@@ -95,14 +99,15 @@ fn parse_configs(address: &str) -> Option<Vec<Config>> {
     let hosts_end = after_login.find(['/', '?']).unwrap_or(after_login.len());
     let (hosts, after_hosts) = after_login.split_at(hosts_end);
     if hosts.contains('@') {
-        return None; // it is the end of a password, which must be written as `%40`
+        return None; // the password contains an `@` that isn't escaped as `%40`
     }
-    // Whoever asks for TLS gets a certificate checked in full.
+    // `Config` doesn't know `verify-full`. It is the same as `require`, because this program always
+    // verifies the certificate.
     let after_hosts = after_hosts.replace("sslmode=verify-full", "sslmode=require");
     let mut configs = Vec::new();
     for host in hosts.split(',') {
-        let address_of_host = format!("{scheme}://{login}{host}{after_hosts}");
-        let config: Config = address_of_host.parse().ok()?;
+        let host_address = format!("{scheme}://{login}{host}{after_hosts}");
+        let config: Config = host_address.parse().ok()?;
         if config.get_hosts().is_empty() {
             return None;
         }
@@ -111,9 +116,9 @@ fn parse_configs(address: &str) -> Option<Vec<Config>> {
     Some(configs)
 }
 
-/// Returns the password in a line such as `HOST:PORT:DATABASE:USER:PASSWORD`, if the line is for
-/// this config.
-fn password_in_line(line: &str, config: &Config) -> Option<String> {
+/// Parses a line `HOST:PORT:DATABASE:USER:PASSWORD` of a password file. Returns the password if the
+/// other fields match `config`.
+fn find_password_in_line(line: &str, config: &Config) -> Option<String> {
     let port = port(config).to_string();
     let user = config.get_user().unwrap_or_default();
     let mut unread = line;
@@ -129,10 +134,11 @@ fn password_in_line(line: &str, config: &Config) -> Option<String> {
 }
 
 impl Address {
-    /// Parses `postgres://USER@HOST:PORT,HOST2:PORT/DATABASE?sslmode=require`.
+    /// Parses an address such as `postgres://USER@HOST:PORT,HOST2:PORT/DATABASE?sslmode=require`.
     ///
     /// # Errors
-    /// It is invalid. The reason is a clause that repeats nothing of it: it may have a password.
+    /// Returns the reason why the address is invalid, as a clause. It doesn't quote the address,
+    /// which may contain a password.
     pub fn parse(text: &str) -> Result<Address, String> {
         match parse_configs(text.trim()) {
             Some(configs) => Ok(Address(configs)),
@@ -140,42 +146,41 @@ impl Address {
         }
     }
 
-    /// Returns what distinguishes the store from others: the hosts, the database, and the options,
-    /// which may name a schema.
+    /// Returns a string that identifies the store: its hosts, its database, and its options, which
+    /// may set a schema.
     pub(crate) fn without_login(&self) -> String {
         let options = self.0.first().and_then(Config::get_options);
         format!("{self} {}", options.unwrap_or_default())
     }
 
-    /// Returns whether the address has a password.
+    /// Returns whether the address contains a password.
     pub fn has_password(&self) -> bool {
         self.0.iter().any(|config| config.get_password().is_some())
     }
 
-    /// Returns the address with passwords from the text of a file, in the form of PostgreSQL's own
-    /// programs: lines of `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\`
-    /// stands before a `:` or `\` of the password.
+    /// Adds the passwords in `password_file`, which is the contents of a `.pgpass` file.
+    ///
+    /// Each line is `HOST:PORT:DATABASE:USER:PASSWORD`. A `*` matches anything, the first matching
+    /// line wins, and `\` escapes a `:` or `\` in the password.
     #[must_use]
-    pub fn with_passwords(mut self, file: &str) -> Address {
+    pub fn with_passwords(mut self, password_file: &str) -> Address {
         for config in &mut self.0 {
             if config.get_password().is_some() {
                 continue;
             }
-            let mut passwords = file
-                .lines()
-                .filter_map(|line| password_in_line(line, config));
-            if let Some(password) = passwords.next() {
+            let mut lines = password_file.lines();
+            if let Some(password) = lines.find_map(|line| find_password_in_line(line, config)) {
                 config.password(password);
             }
         }
         self
     }
 
-    /// Connects to the first host that takes writes.
+    /// Connects to the first host that accepts writes.
     pub(super) async fn connect(&self) -> Result<Connection, Diagnostic> {
-        let mut last_error = timed_out();
+        let mut last_error = timeout_error();
         for config in &self.0 {
-            match timeout(CONNECT, connect(config)).await {
+            match timeout(CONNECT_TIMEOUT, connect_to_host(config)).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => last_error = error,
                 Err(_) => last_error = unreachable_host(config, &ErrorKind::TimedOut.into()),
@@ -185,31 +190,35 @@ impl Address {
     }
 }
 
-/// A connection to a host that takes writes.
+/// A connection to a host that accepts writes.
 pub(super) struct Connection {
     pub(super) client: Client,
-    /// Gets something for each notification, and ends with the connection.
+    /// Receives an item for each notification. Closed when the connection is lost.
     pub(super) notifications: UnboundedReceiver<()>,
 }
 
-/// Anything that bytes come from and go to.
+/// A byte stream to the database: TCP, TLS, or a Unix socket.
 trait DatabaseStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> DatabaseStream for S {}
 
-/// Connects to a host, and checks that it accepts writes, unlike a read-only replica.
-async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
+/// Connects to a host and prepares the session.
+///
+/// # Errors
+/// The host is unreachable, refuses the login, or is a read-only replica.
+async fn connect_to_host(config: &Config) -> Result<Connection, Diagnostic> {
     let stream = open_stream(config)
         .await
         .map_err(|error| unreachable_host(config, &error))?;
     let mut config = config.clone();
-    // `open_stream` has set up TLS already, if it is needed.
+    // `open_stream` has set up TLS already, if necessary.
     config
         .ssl_mode(SslMode::Disable)
         .application_name("prompt-expander");
-    let (client, mut connection) = within(CONNECT, config.connect_raw(stream, NoTls)).await?;
+    let connecting = config.connect_raw(stream, NoTls);
+    let (client, mut connection) = with_timeout(CONNECT_TIMEOUT, connecting).await?;
     let (sender, notifications) = unbounded_channel();
-    // Drives the connection, and passes on that something was notified.
+    // The client works only while this task polls the connection.
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if matches!(message, AsyncMessage::Notification(_)) {
@@ -217,40 +226,39 @@ async fn connect(config: &Config) -> Result<Connection, Diagnostic> {
             }
         }
     });
-    if !prepare_session(&client, &config).await? {
-        return Err(no_answer("it takes no writes"));
-    }
+    prepare_session(&client, &config).await?;
     Ok(Connection {
         client,
         notifications,
     })
 }
 
-/// Sets the time limits of the session and, unless the address names a schema, our search path.
-/// Returns whether the host accepts writes.
-async fn prepare_session(client: &Client, config: &Config) -> Result<bool, Diagnostic> {
-    let schema = if names_schema(config) {
+/// Sets the time limits and the search path of a session. Fails if the host is read-only.
+async fn prepare_session(client: &Client, config: &Config) -> Result<(), Diagnostic> {
+    let schema = if sets_search_path(config) {
         None
     } else {
-        Some(SCHEMA)
+        Some(DEFAULT_SCHEMA)
     };
-    let rows = ask(client, SESSION, &[(&schema, Type::TEXT)]).await?;
-    let Some(row) = rows.first() else {
-        return Ok(false);
-    };
-    let is_read_only: &str = row.get(0);
-    Ok(is_read_only == "off")
+    let rows = query(client, PREPARE_SESSION, &[(&schema, Type::TEXT)]).await?;
+    let read_only_setting: Option<&str> = rows.first().map(|row| row.get(0));
+    if read_only_setting == Some("off") {
+        Ok(())
+    } else {
+        Err(unavailable_error("it is read-only"))
+    }
 }
 
-/// Returns whether the address sets `search_path` in its options.
-fn names_schema(config: &Config) -> bool {
+/// Returns whether the options in the address set `search_path`. PostgreSQL ignores the letter case
+/// of a setting, and accepts `-` for `_`.
+fn sets_search_path(config: &Config) -> bool {
     let options = config.get_options().unwrap_or_default();
     let options = options.to_lowercase().replace('-', "_");
     options.contains("search_path")
 }
 
-/// Returns whether a server at this address must offer TLS. If the address of the store says
-/// nothing about it, the server must, unless it is on this machine.
+/// Returns whether to reject a server that doesn't offer TLS. Without `sslmode` in the address, TLS
+/// is required unless the server is on this machine.
 fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
     match mode {
         SslMode::Disable => false,
@@ -259,7 +267,8 @@ fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
     }
 }
 
-/// Opens a connection, over TLS if the host offers it, unless the address says `sslmode=disable`.
+/// Opens a stream to the host. Uses TLS if the server offers it, unless the address has
+/// `sslmode=disable`.
 async fn open_stream(config: &Config) -> io::Result<Box<dyn DatabaseStream>> {
     let host = host(config);
     let port = port(config);
@@ -273,7 +282,7 @@ async fn open_stream(config: &Config) -> io::Result<Box<dyn DatabaseStream>> {
     if config.get_ssl_mode() == SslMode::Disable {
         return Ok(Box::new(without_tls(stream)));
     }
-    stream.write_all(&ASK_FOR_TLS).await?;
+    stream.write_all(&SSL_REQUEST).await?;
     let offers_tls = stream.read_u8().await? == b'S';
     if offers_tls {
         return Ok(Box::new(with_tls(stream, host).await?));
@@ -287,7 +296,7 @@ async fn open_stream(config: &Config) -> io::Result<Box<dyn DatabaseStream>> {
     Ok(Box::new(without_tls(stream)))
 }
 
-/// Begins TLS on a connection to a host, whose certificate is checked as the system does it.
+/// Starts TLS on a stream, and verifies the certificate of `host` with the system's verifier.
 async fn with_tls(stream: TcpStream, host: String) -> io::Result<TlsStream<TcpStream>> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -305,34 +314,35 @@ async fn with_tls(stream: TcpStream, host: String) -> io::Result<TlsStream<TcpSt
     })
 }
 
-/// Waits for an answer of the database, for at most this time.
-pub(super) async fn within<T>(
+/// Waits for a result of the database, and converts its error. Fails after `time`.
+pub(super) async fn with_timeout<T>(
     time: Duration,
-    answer: impl Future<Output = Result<T, Error>>,
+    result: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Diagnostic> {
-    match timeout(time, answer).await {
+    match timeout(time, result).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(database_error(&error)),
-        Err(_) => Err(timed_out()),
+        Err(_) => Err(timeout_error()),
     }
 }
 
-/// Returns the error for a store that is too slow.
-fn timed_out() -> Diagnostic {
-    no_answer("it has not answered in time")
-}
-
-/// Runs a statement with these parameters, and returns the rows that it gives.
-pub(super) async fn ask(
+/// Runs a statement, and returns its rows.
+pub(super) async fn query(
     client: &impl GenericClient,
     statement: &str,
     parameters: &[SqlParameter<'_>],
 ) -> Result<Vec<Row>, Diagnostic> {
-    within(STATEMENT, client.query_typed(statement, parameters)).await
+    let result = client.query_typed(statement, parameters);
+    with_timeout(STATEMENT_TIMEOUT, result).await
 }
 
-/// Returns the error for a store that cannot be asked now.
-pub(super) fn no_answer(reason: &str) -> Diagnostic {
+/// Returns the error for a store that didn't answer in time.
+fn timeout_error() -> Diagnostic {
+    unavailable_error("it has not answered in time")
+}
+
+/// Returns the error for a store that cannot be used at the moment, because of `reason`.
+pub(super) fn unavailable_error(reason: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::Busy,
         format!("the store does not answer: {reason}"),
@@ -340,7 +350,7 @@ pub(super) fn no_answer(reason: &str) -> Diagnostic {
     )
 }
 
-/// Returns the error for a host that cannot be connected to.
+/// Returns the error for a host that could not be connected to.
 fn unreachable_host(config: &Config, error: &io::Error) -> Diagnostic {
     let message = format!(
         "the store at {}:{} does not answer: {error}",
@@ -348,19 +358,19 @@ fn unreachable_host(config: &Config, error: &io::Error) -> Diagnostic {
         port(config)
     );
     let fix = match error.kind() {
-        ErrorKind::Other => "", // an error about TLS, which says what to do
+        ErrorKind::Other => "", // an error about TLS, whose message contains the fix
         _ => "is PostgreSQL running there?",
     };
     Diagnostic::new(Kind::Busy, message, fix)
 }
 
-/// Returns the error for a statement that the database refused, or did not get.
+/// Converts an error of the database, or of the connection to it.
 fn database_error(error: &Error) -> Diagnostic {
-    let Some(refusal) = error.as_db_error() else {
-        return no_answer(&first_cause(error).to_string());
+    let Some(db_error) = error.as_db_error() else {
+        return unavailable_error(&root_cause(error).to_string());
     };
-    // Appendix A of PostgreSQL's documentation has the codes.
-    let (kind, fix) = match refusal.code().code() {
+    // The codes are listed in appendix A of PostgreSQL's documentation.
+    let (kind, fix) = match db_error.code().code() {
         "42P01" | "42703" => (
             Kind::NotFound,
             "prepare the database with `prompt-expander store init`",
@@ -378,17 +388,18 @@ fn database_error(error: &Error) -> Diagnostic {
             Kind::Unreadable,
             "correct the address or the password of the store",
         ),
-        _ => (Kind::Busy, "try again"), // it restarts, is full, waits for a lock or the like
+        // E.g., the database is restarting, is out of space, or timed out waiting for a lock.
+        _ => (Kind::Busy, "try again"),
     };
-    let message = format!("the database says: {}", printable(refusal.message()));
+    let message = format!("the database says: {}", printable(db_error.message()));
     Diagnostic::new(kind, message, fix)
 }
 
-/// Returns the root cause of an error: the last one in its chain of sources.
-fn first_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> &'e dyn std::error::Error {
+/// Returns the last error in the chain of sources.
+fn root_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> &'e dyn std::error::Error {
     let mut cause = error;
-    while let Some(earlier) = cause.source() {
-        cause = earlier;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
     cause
 }

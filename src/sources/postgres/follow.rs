@@ -1,6 +1,8 @@
 //! Follows a database: what others write is soon in memory, and listeners are notified of it.
 
-use super::connect::{Address, Connection, STATEMENT, ask, no_answer, within};
+use super::connect::{
+    Address, Connection, STATEMENT_TIMEOUT, query, unavailable_error, with_timeout,
+};
 use crate::library::{Change, Changes, Folder, MemoryFile, MemoryFiles};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
@@ -97,7 +99,7 @@ fn random_factor() -> f64 {
 
 /// Returns the format of the tables.
 pub(super) async fn read_format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
-    let rows = ask(client, "select format from store", &[]).await?;
+    let rows = query(client, "select format from store", &[]).await?;
     let Some(row) = rows.first() else {
         return Err(foreign_tables());
     };
@@ -136,7 +138,11 @@ impl FollowState {
             mut client,
             mut notifications,
         } = self.address.connect().await?;
-        within(STATEMENT, client.batch_execute("listen prompt_expander")).await?;
+        with_timeout(
+            STATEMENT_TIMEOUT,
+            client.batch_execute("listen prompt_expander"),
+        )
+        .await?;
         {
             let _nobody_writes = self.writer.lock().await;
             self.load(&mut client).await?;
@@ -144,7 +150,7 @@ impl FollowState {
         *wait = FIRST_WAIT;
         self.tried.send_replace(true);
         loop {
-            let rows = ask(
+            let rows = query(
                 &client,
                 FRESH,
                 &[(&self.rows.last_write_number(), Type::INT8)],
@@ -153,7 +159,7 @@ impl FollowState {
             self.apply(writes(&rows));
             self.record_answer();
             if let Ok(None) = timeout(ASK, notifications.recv()).await {
-                return Err(no_answer("the connection was closed"));
+                return Err(unavailable_error("the connection was closed"));
             }
             while notifications.try_recv().is_ok() {}
         }
@@ -167,7 +173,9 @@ impl FollowState {
         if writer.as_ref().is_none_or(Client::is_closed) {
             *writer = Some(self.address.connect().await?.client);
         }
-        writer.as_mut().ok_or_else(|| no_answer("not connected"))
+        writer
+            .as_mut()
+            .ok_or_else(|| unavailable_error("not connected"))
     }
 
     /// Records that the database answers at this moment.
@@ -205,15 +213,19 @@ impl FollowState {
             .build_transaction()
             .isolation_level(IsolationLevel::RepeatableRead)
             .read_only(true);
-        let transaction = within(STATEMENT, transaction.start()).await?;
+        let transaction = with_timeout(STATEMENT_TIMEOUT, transaction.start()).await?;
         let last = "select coalesce(max(seq), 0) from history";
-        let last: i64 = within(STATEMENT, transaction.query_one(last, &[]))
+        let last: i64 = with_timeout(STATEMENT_TIMEOUT, transaction.query_one(last, &[]))
             .await?
             .get(0);
-        let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
+        let all = with_timeout(STATEMENT_TIMEOUT, transaction.bind(ALL, &[])).await?;
         let mut files = BTreeMap::new();
         loop {
-            let rows = within(STATEMENT, transaction.query_portal(&all, ROWS_AT_ONCE)).await?;
+            let rows = with_timeout(
+                STATEMENT_TIMEOUT,
+                transaction.query_portal(&all, ROWS_AT_ONCE),
+            )
+            .await?;
             for (path, _, file) in writes(&rows) {
                 if let Some(file) = file {
                     files.insert(path, file);
@@ -223,7 +235,7 @@ impl FollowState {
                 break;
             }
         }
-        within(STATEMENT, transaction.commit()).await?;
+        with_timeout(STATEMENT_TIMEOUT, transaction.commit()).await?;
         self.rows.replace(files, last);
         self.record_answer();
         lock(&self.changes).tell(&Change::anything());

@@ -1,6 +1,6 @@
 //! Changes of files in the database, in one transaction under the lock of all writers.
 
-use super::connect::{STATEMENT, SqlParameter, ask, within};
+use super::connect::{STATEMENT_TIMEOUT, SqlParameter, query, with_timeout};
 use super::follow::{FRESH, WrittenRow, read_format, writes};
 use super::{Postgres, check_format, folded};
 use crate::library::Authorship;
@@ -108,8 +108,8 @@ impl Postgres {
         by: &Authorship,
         decide: impl FnOnce(&PresentTexts) -> Result<Vec<FileChange>, Diagnostic>,
     ) -> Result<Committed, Diagnostic> {
-        let transaction = within(STATEMENT, client.transaction()).await?;
-        within(STATEMENT, transaction.batch_execute(LOCK)).await?;
+        let transaction = with_timeout(STATEMENT_TIMEOUT, client.transaction()).await?;
+        with_timeout(STATEMENT_TIMEOUT, transaction.batch_execute(LOCK)).await?;
         check_format(read_format(&transaction).await?)?;
         let changes = decide(&read_texts(&transaction, paths).await?);
         if let Ok(changes) = &changes {
@@ -118,10 +118,10 @@ impl Postgres {
             }
         }
         let last_in_memory = self.shared.rows.last_write_number();
-        let fresh = ask(&transaction, FRESH, &[(&last_in_memory, Type::INT8)]).await?;
+        let fresh = query(&transaction, FRESH, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
-        within(STATEMENT, notify).await?;
-        within(STATEMENT, transaction.commit())
+        with_timeout(STATEMENT_TIMEOUT, notify).await?;
+        with_timeout(STATEMENT_TIMEOUT, transaction.commit())
             .await
             .map_err(commit_error)?;
         Ok(Committed {
@@ -137,7 +137,7 @@ async fn read_texts(
     paths: &[String],
 ) -> Result<PresentTexts, Diagnostic> {
     let statement = "select path, text from file where path = any($1)";
-    let rows = ask(transaction, statement, &[(&paths, Type::TEXT_ARRAY)]).await?;
+    let rows = query(transaction, statement, &[(&paths, Type::TEXT_ARRAY)]).await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
@@ -166,7 +166,7 @@ async fn write_files(
         (&by.author.as_deref(), Type::TEXT),
         (&by.note, Type::TEXT),
     ];
-    ask(transaction, WRITE, &parameters).await?;
+    query(transaction, WRITE, &parameters).await?;
     Ok(())
 }
 
