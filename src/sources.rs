@@ -20,7 +20,7 @@ pub use openapi::OpenApiOptions;
 #[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
 #[cfg(feature = "store")]
-pub(crate) use postgres::push::{FolderTexts, StoredTexts, text_at};
+pub(crate) use postgres::push::{FolderTexts, StoredTexts, read_local_text};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
 pub(crate) use project::{Project, project_texts};

@@ -390,7 +390,7 @@ fn load_or_fail<'s>(
     #[cfg(feature = "store")]
     if let Some(store) = &source.opened_store {
         store
-            .wait()
+            .wait_for_first_load()
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
     }
     Ok(source)

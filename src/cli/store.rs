@@ -12,7 +12,7 @@ use super::output::{self, Reporter, display_path};
 use super::source_options::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace_if_unchanged};
 use crate::prompt::Diagnostic;
-use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, text_at};
+use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, read_local_text};
 use crate::whole_file::FileAccess;
 use crate::wording::{count, path_in_backticks, printable, thousands};
 use agreed::AgreedTexts;
@@ -125,7 +125,7 @@ impl Push {
             path_in_backticks(folder)
         );
         let reach = source.reach_of(&absolute(folder));
-        let FolderTexts { files, problems } = Postgres::files_below(folder, &reach);
+        let FolderTexts { files, problems } = Postgres::read_storable_files(folder, &reach);
         options.check(&problems, reporter)?;
         let address = options.store.required()?;
         let store = open(&address)?;
@@ -184,7 +184,7 @@ impl PullTexts {
     fn read(store: &Postgres, folder: &Path) -> PullTexts {
         let mut texts = PullTexts::default();
         for (path, text) in store.files() {
-            match text_at(folder, &path) {
+            match read_local_text(folder, &path) {
                 Ok(file_text) => {
                     if let Some(file_text) = file_text {
                         texts.files.insert(Arc::clone(&path), file_text);
@@ -236,7 +236,8 @@ impl SyncOptions {
 
     /// Prints the files of the folder that the store does not have.
     fn print_kept_files(&self, stored: &StoredTexts) -> anyhow::Result<()> {
-        let FolderTexts { files, .. } = Postgres::files_below(&self.folder, &Reach::Unrestricted);
+        let FolderTexts { files, .. } =
+            Postgres::read_storable_files(&self.folder, &Reach::Unrestricted);
         for path in files.keys() {
             if !stored.contains_key(path) {
                 output::print_lines(&format!("keep {}\n", printable(path)).into())?;
@@ -339,7 +340,7 @@ impl SyncOptions {
 /// Opens a store, and waits until it has been read.
 fn open(address: &Address) -> anyhow::Result<Postgres> {
     let store = Postgres::open(address.clone())?;
-    store.wait()?;
+    store.wait_for_first_load()?;
     Ok(store)
 }
 

@@ -1,19 +1,19 @@
-//! Prompts in PostgreSQL: what `--store` serves. The library is in memory, as files of a folder,
-//! and follows the database.
+//! Prompts in PostgreSQL, which `--store` serves. The files are in memory, and are kept up to date
+//! with the database.
 //!
 //! | table | |
 //! |---|---|
 //! | `file(path primary key, folded unique, text, seq)` | each file; `folded` is the path in lower case and NFC, so that the files can be pulled to any file system |
-//! | `history(seq primary key, path, text, author, note, at)` | each write, in order; without a text, a deletion |
+//! | `history(seq primary key, path, text, author, note, at)` | each write, in order; the text is null for a deletion |
 //! | `store(format)` | the [format](FORMAT) of these tables |
 //!
-//! **A write** is one transaction under a lock, so that `seq` has no gaps and becomes visible in
-//! order. If the text is already what is to be written, nothing changes, so that a write may be
-//! repeated whose answer was lost.
+//! **Writing:** each write is one transaction under a lock, so that the values of `seq` have no gaps
+//! and become visible in order. Writing the current text again changes nothing, so a client may
+//! retry a write whose response was lost.
 //!
-//! **Following** ([`follow`]): one connection waits for notifications, and asks each second anyway.
-//! After it was lost, everything is read again. A write is in the memory of its own process before
-//! it is answered.
+//! **Following** ([`follow`]): one connection waits for notifications, and polls every second as
+//! well. After the connection was lost, all files are loaded again. A process applies its own
+//! writes to its memory before it responds to the client.
 
 mod connect;
 mod follow;
@@ -27,24 +27,22 @@ use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Name, Severity};
 use crate::wording::too_long;
 pub use connect::Address;
-use connect::{
-    Connection, STATEMENT_TIMEOUT, SqlParameter, query, unavailable_error, with_timeout,
-};
-use follow::{FollowState, foreign_tables, read_format};
+use connect::{Connection, STATEMENT_TIMEOUT, SqlParameter, unavailable_error, with_timeout};
+use follow::{FollowState, foreign_tables_error, read_format};
 use std::io;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 use unicode_normalization::UnicodeNormalization;
 
-/// The format of the tables that this version writes. Those of a later format are only read.
+/// The version of the table format. Tables with a newer format are read-only.
 const FORMAT: i32 = 1;
 
-/// The longest file, in bytes: 256 KiB.
+/// The maximum size of a stored file, in bytes.
 pub(super) const MAX_FILE: usize = 256 * 1024;
 
-/// Tables of the [`FORMAT`].
-const TABLES: &str = "create table store (format integer not null);
+/// Creates the tables in the current [`FORMAT`].
+const CREATE_TABLES: &str = "create table store (format integer not null);
     create table file (path text collate \"C\" primary key, folded text collate \"C\" not null unique, text text not null, seq bigint not null);
     create table history (seq bigint primary key, path text collate \"C\" not null, text text, author text, note text, at timestamptz not null default now());
     create index history_path on history (path, seq); insert into store values (1)";
@@ -52,17 +50,17 @@ const TABLES: &str = "create table store (format integer not null);
 /// A store of prompts in PostgreSQL.
 #[derive(Debug)]
 pub struct Postgres {
-    /// What the thread that follows the database knows, too.
+    /// Shared with the task that follows the database.
     shared: Arc<FollowState>,
-    /// Runs that thread, and each statement.
+    /// Runs that task, and the statements of writers.
     runtime: Runtime,
 }
 
 impl Postgres {
-    /// Starts a thread that keeps the files of a database in memory up to date.
+    /// Starts to follow a database in the background.
     ///
     /// # Errors
-    /// The thread cannot be started.
+    /// The background thread cannot be started.
     pub fn open(address: Address) -> io::Result<Postgres> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -74,24 +72,24 @@ impl Postgres {
         Ok(Postgres { shared, runtime })
     }
 
-    /// Waits until the first attempt to read the store has ended.
+    /// Waits until the first attempt to load the files has finished.
     ///
     /// # Errors
-    /// The store does not exist. Other failures are no errors here, because reading is tried again
-    /// in the background.
-    pub fn wait(&self) -> Result<(), Diagnostic> {
-        let mut tried = self.shared.tried.subscribe();
-        _ = self.runtime.block_on(tried.wait_for(|tried| *tried));
+    /// The files could not be loaded. The background task keeps trying.
+    pub fn wait_for_first_load(&self) -> Result<(), Diagnostic> {
+        let mut finished = self.shared.first_load_finished.subscribe();
+        let waiting = finished.wait_for(|is_finished| *is_finished);
+        _ = self.runtime.block_on(waiting);
         match lock(&self.shared.failure).clone() {
             Some(error) if error.kind == Kind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Creates the tables if they are missing. Returns whether it has created them.
+    /// Creates the tables. Returns `false` if they exist already.
     ///
     /// # Errors
-    /// Other tables have these names, or the tables cannot be created.
+    /// The tables cannot be created, or another program uses their names.
     pub fn init(address: &Address) -> Result<bool, Diagnostic> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -100,7 +98,7 @@ impl Postgres {
         runtime.block_on(create_tables(address))
     }
 
-    /// Returns the rows of a statement with these parameters.
+    /// Runs a statement on the writer's connection, and returns its rows.
     fn query(
         &self,
         statement: &str,
@@ -109,22 +107,24 @@ impl Postgres {
         self.runtime.block_on(async {
             let mut writer = self.shared.writer.lock().await;
             let client = self.shared.connected(&mut writer).await?;
-            let rows = query(client, statement, parameters).await;
+            let rows = connect::query(client, statement, parameters).await;
             if rows.is_err() {
-                *writer = None; // the state of the connection is unknown
+                *writer = None; // reconnect, because the connection may be in a bad state
             }
             rows
         })
     }
 }
 
-/// Creates the tables. Returns `false` if they exist already, and have a format that is known.
+/// See [`Postgres::init`].
 async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
-    match with_timeout(STATEMENT_TIMEOUT, client.batch_execute(TABLES)).await {
+    match with_timeout(STATEMENT_TIMEOUT, client.batch_execute(CREATE_TABLES)).await {
         Ok(()) => Ok(true),
         Err(error) if error.kind == Kind::NameCollision => {
-            let format = read_format(&client).await.map_err(|_| foreign_tables())?;
+            let format = read_format(&client)
+                .await
+                .map_err(|_| foreign_tables_error())?;
             check_format(format)?;
             Ok(false)
         }
@@ -132,14 +132,14 @@ async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     }
 }
 
-/// Checks that this version may write tables of a format.
+/// Fails if the tables have a newer format than this version can write.
 fn check_format(format: i32) -> Result<(), Diagnostic> {
     if format <= FORMAT {
         return Ok(());
     }
     let message = format!(
-        "the store has the format {format} of a newer version, and is only read: this one writes \
-         format {FORMAT}"
+        "the store has the format {format} of a newer version, and is read-only: this version \
+         writes format {FORMAT}"
     );
     Err(Diagnostic::new(
         Kind::NotWritable,
@@ -148,32 +148,32 @@ fn check_format(format: i32) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns a text that is the same for all paths that are one path on some file systems, because
-/// they differ only in letter case or in how accents are composed.
-fn folded(path: &str) -> String {
+/// Returns the lower-case NFC form of a path. Paths with the same form are the same file on a file
+/// system that ignores letter case or normalizes accents.
+fn fold_path(path: &str) -> String {
     let composed: String = path.nfc().collect();
     composed.to_lowercase().nfc().collect()
 }
 
-/// Checks that the store takes a text.
+/// Fails if the text is too long for the store, or contains a NUL, which PostgreSQL cannot store.
 fn check_text(text: &str) -> Result<(), Diagnostic> {
     if text.len() > MAX_FILE {
         let message = format!("the file is {} in a store", too_long(text.len(), MAX_FILE));
         return Err(Diagnostic::new(Kind::TooLong, message, "make it smaller"));
     }
     if text.contains('\0') {
-        let message = "the file has a NUL character, which a store does not take";
+        let message = "the file has a NUL character, which cannot be stored";
         return Err(Diagnostic::new(Kind::Invalid, message, "remove it"));
     }
     Ok(())
 }
 
 impl Library {
-    /// Adds the prompts of a database, which tells the watchers of this library what changes.
+    /// Adds the prompts of a database. Listeners of this library are notified of its changes.
     #[must_use]
     pub fn with_store(mut self, store: Arc<Postgres>) -> Library {
         *lock(&store.shared.changes) = Arc::clone(&self.changes);
-        self.answered = Some(Arc::clone(&store.shared.answered));
+        self.answered = Some(Arc::clone(&store.shared.last_answer));
         self.with(store)
     }
 }
@@ -187,11 +187,11 @@ impl Source for Arc<Postgres> {
         self.shared.folder.find(name)
     }
 
-    /// Returns the prompts in memory, and an error if the database was never read.
+    /// Lists the prompts in memory. Also reports the error if they were never loaded.
     fn list(&self) -> Listing {
         let mut listing = self.shared.folder.list();
         for problem in self.problems() {
-            // The hint that an old state is served does not belong into a list.
+            // Leave out the hint that outdated prompts are served.
             if problem.severity() == Severity::Error {
                 listing.problems.push(problem);
             }

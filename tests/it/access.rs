@@ -365,7 +365,7 @@ fn library(home: &Client) -> Library {
     #[cfg(feature = "store")]
     if let Some(url) = store_of(home) {
         let store = Postgres::open(Address::parse(&url).unwrap()).unwrap();
-        store.wait().unwrap();
+        store.wait_for_first_load().unwrap();
         return Library::default().with_store(Arc::new(store));
     }
     Library::named([home.prompts()])

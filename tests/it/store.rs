@@ -348,7 +348,7 @@ fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
     client.words("show a").printed(&prompt("A\n"));
     client.run(["new", "b"], "B").says(
         1,
-        &["the store has the format 2 of a newer version, and is only read"],
+        &["the store has the format 2 of a newer version, and is read-only"],
     );
     init().says(1, &["update prompt-expander"]);
     sql(

@@ -115,7 +115,7 @@ fn what_the_store_cannot_take_is_listed_and_nothing_is_written_without_skip() {
         (
             "image.png",
             b"x",
-            "in/image.png: only Markdown and test files are taken",
+            "in/image.png: only Markdown and test files can be stored",
         ),
         ("latin.md", b"gr\xfc\xdfe", "in/latin.md:1:3: "),
         (
@@ -413,7 +413,7 @@ fn a_write_of_somebody_else_while_a_push_waits_is_not_replaced() {
     writeln!(colleague, "commit;").unwrap();
     let pushed = push.wait_with_output().unwrap();
     let stderr = String::from_utf8(pushed.stderr).unwrap();
-    assert_contains(&stderr, "`a.md` has just been changed; nothing is written");
+    assert_contains(&stderr, "`a.md` has just been changed; nothing was written");
     assert_eq!(text_of(&client, "a.md").unwrap(), "Theirs.");
     drop(colleague);
     psql.wait().unwrap();
@@ -520,8 +520,8 @@ fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
     store(&client, "pull out --yes --overwrite-all").says(
         1,
         &[
-            "out/.git/config: only Markdown and test files are taken",
-            "out/link/in.md: the path has a symlink",
+            "out/.git/config: only Markdown and test files can be stored",
+            "out/link/in.md: the path contains a symlink",
             "15 files cannot be taken, so nothing was written",
         ],
     );

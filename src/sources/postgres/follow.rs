@@ -1,4 +1,4 @@
-//! Follows a database: what others write is soon in memory, and listeners are notified of it.
+//! Keeps the files in memory up to date with the database, and notifies listeners of changes.
 
 use super::connect::{
     Address, Connection, STATEMENT_TIMEOUT, query, unavailable_error, with_timeout,
@@ -17,51 +17,52 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, IsolationLevel};
 
-/// Selects the writes after the last one that is known.
-pub(super) const FRESH: &str =
+/// Selects the writes after the write number `$1`.
+pub(super) const NEW_WRITES: &str =
     "select seq, path, text, at from history where seq > $1 order by seq";
 
-/// Selects all files, each as the write that made it.
-const ALL: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') \
+/// Selects all files, with the same columns as [`NEW_WRITES`].
+const ALL_FILES: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') \
     from file left join history using (seq)";
 
-/// How long to wait before the second attempt to connect. Each further wait is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The delay before the second attempt to connect. It doubles after each further attempt.
+const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
-/// The longest wait between two attempts to connect.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The maximum delay between two attempts to connect.
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
-/// How often to ask without a notification.
-const ASK: Duration = Duration::from_secs(1);
+/// How often to look for new writes if no notification arrives.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many files are read at once.
-const ROWS_AT_ONCE: i32 = 500;
+/// The number of rows to fetch at once when all files are loaded.
+const ROWS_PER_FETCH: i32 = 500;
 
-/// What the thread that follows a database and its writers share.
+/// The state that writers share with the task that follows the database.
 #[derive(Debug)]
 pub(super) struct FollowState {
     pub(super) address: Address,
-    /// The files in memory, as a folder.
+    /// The prompts in `files`.
     pub(super) folder: Folder,
-    pub(super) rows: Arc<MemoryFiles>,
-    /// When the database has answered last.
-    pub(super) answered: Arc<Mutex<Option<SystemTime>>>,
-    /// Why the database cannot be followed now.
+    pub(super) files: Arc<MemoryFiles>,
+    /// When the database last answered. `None` if it never has.
+    pub(super) last_answer: Arc<Mutex<Option<SystemTime>>>,
+    /// Why the database cannot be followed at the moment.
     pub(super) failure: Mutex<Option<Diagnostic>>,
-    /// Who is notified of changes.
+    /// Notifies listeners of changes.
     pub(super) changes: Mutex<Arc<Changes>>,
-    /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a
-    /// connection was lost.
+    /// The connection for writing. `None` before the first write, and after an error.
+    ///
+    /// Locked during each write, and also while all files are loaded.
     pub(super) writer: tokio::sync::Mutex<Option<Client>>,
-    /// Whether the first attempt to read everything has ended.
-    pub(super) tried: watch::Sender<bool>,
+    /// Whether the first attempt to load all files has finished, successfully or not.
+    pub(super) first_load_finished: watch::Sender<bool>,
 }
 
-/// A write: the path, the number of the write, and the file; `None` if the write deleted it.
-pub(super) type WrittenRow = (Arc<str>, i64, Option<MemoryFile>);
+/// A write: the path, the write number (`seq`), and the new file, or `None` for a deletion.
+pub(super) type FileWrite = (Arc<str>, i64, Option<MemoryFile>);
 
-/// Returns the writes in the answer to [`FRESH`] or [`ALL`].
-pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<WrittenRow> {
+/// Converts the rows of [`NEW_WRITES`] or [`ALL_FILES`].
+pub(super) fn parse_writes(rows: &[tokio_postgres::Row]) -> Vec<FileWrite> {
     let mut writes = Vec::new();
     for row in rows {
         let number: i64 = row.get(0);
@@ -77,37 +78,40 @@ pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<WrittenRow> {
     writes
 }
 
-/// Follows the database forever: connects again whenever the connection is lost.
+/// Follows the database forever, and reconnects when the connection is lost.
 pub(super) async fn follow(shared: Arc<FollowState>) {
-    let mut wait = FIRST_WAIT;
+    let mut delay = MIN_RECONNECT_DELAY;
     loop {
-        let Err(error) = shared.follow_until_lost(&mut wait).await;
+        let Err(error) = shared.follow_until_lost(&mut delay).await;
         tracing::warn!(store = %shared.address, why = %error, "the store cannot be followed");
         shared.record_failure(error);
-        shared.tried.send_replace(true);
-        sleep(wait.mul_f64(random_factor())).await;
-        wait = (wait * 2).min(LONGEST_WAIT);
+        shared.first_load_finished.send_replace(true);
+        sleep(delay.mul_f64(jitter())).await;
+        delay = (delay * 2).min(MAX_RECONNECT_DELAY);
     }
 }
 
-/// Returns a number from 0.5 to 1, so that not all programs connect at the same moment after a
-/// database was away.
-fn random_factor() -> f64 {
+/// Returns a random factor from 0.5 to 1 for a delay, so that not all processes reconnect at the same
+/// moment after an outage.
+fn jitter() -> f64 {
     let random = getrandom::u32().unwrap_or_default();
     0.5 + f64::from(random) / f64::from(u32::MAX) / 2.0
 }
 
-/// Returns the format of the tables.
+/// Reads the format of the tables.
+///
+/// # Errors
+/// There are no such tables, or they belong to another program.
 pub(super) async fn read_format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
     let rows = query(client, "select format from store", &[]).await?;
     let Some(row) = rows.first() else {
-        return Err(foreign_tables());
+        return Err(foreign_tables_error());
     };
-    row.try_get(0).map_err(|_| foreign_tables())
+    row.try_get(0).map_err(|_| foreign_tables_error())
 }
 
-/// Returns the error for a database whose tables belong to another program.
-pub(super) fn foreign_tables() -> Diagnostic {
+/// Returns the error for a database in which another program uses the names of our tables.
+pub(super) fn foreign_tables_error() -> Diagnostic {
     Diagnostic::new(
         Kind::NameCollision,
         "the database has tables named store, file or history that are not those of this program",
@@ -116,24 +120,27 @@ pub(super) fn foreign_tables() -> Diagnostic {
 }
 
 impl FollowState {
-    /// Creates the shared state of a database that was not contacted yet.
+    /// Creates the state for a database, without connecting to it.
     pub(super) fn new(address: Address) -> FollowState {
-        let rows = Arc::default();
+        let files = Arc::default();
         FollowState {
-            folder: Folder::in_memory(address.to_string().into(), Arc::clone(&rows)),
+            folder: Folder::in_memory(address.to_string().into(), Arc::clone(&files)),
             address,
-            rows,
-            answered: Arc::default(),
+            files,
+            last_answer: Arc::default(),
             failure: Mutex::default(),
             changes: Mutex::default(),
             writer: tokio::sync::Mutex::default(),
-            tried: watch::Sender::new(false),
+            first_load_finished: watch::Sender::new(false),
         }
     }
 
-    /// Reads everything, and then each new write, until the connection is lost. `wait`, the delay
-    /// before the next attempt to connect, is reset once everything is read.
-    async fn follow_until_lost(&self, wait: &mut Duration) -> Result<Infallible, Diagnostic> {
+    /// Loads all files, and then each new write, until the connection is lost. Resets
+    /// `reconnect_delay` once all files are loaded.
+    async fn follow_until_lost(
+        &self,
+        reconnect_delay: &mut Duration,
+    ) -> Result<Infallible, Diagnostic> {
         let Connection {
             mut client,
             mut notifications,
@@ -144,28 +151,31 @@ impl FollowState {
         )
         .await?;
         {
-            let _nobody_writes = self.writer.lock().await;
+            // `load` replaces all files, so no write may be applied meanwhile.
+            let _writer_lock = self.writer.lock().await;
             self.load(&mut client).await?;
         }
-        *wait = FIRST_WAIT;
-        self.tried.send_replace(true);
+        *reconnect_delay = MIN_RECONNECT_DELAY;
+        self.first_load_finished.send_replace(true);
         loop {
             let rows = query(
                 &client,
-                FRESH,
-                &[(&self.rows.last_write_number(), Type::INT8)],
+                NEW_WRITES,
+                &[(&self.files.last_write_number(), Type::INT8)],
             )
             .await?;
-            self.apply(writes(&rows));
+            self.apply(parse_writes(&rows));
             self.record_answer();
-            if let Ok(None) = timeout(ASK, notifications.recv()).await {
+            // Continue at the next notification or, at the latest, after `POLL_INTERVAL`.
+            if let Ok(None) = timeout(POLL_INTERVAL, notifications.recv()).await {
                 return Err(unavailable_error("the connection was closed"));
             }
+            // One query covers all notifications that have arrived so far.
             while notifications.try_recv().is_ok() {}
         }
     }
 
-    /// Returns the connection for writes, and opens one if there is none.
+    /// Returns the connection in `writer`, which is [`FollowState::writer`]. Connects if necessary.
     pub(super) async fn connected<'w>(
         &self,
         writer: &'w mut Option<Client>,
@@ -178,20 +188,21 @@ impl FollowState {
             .ok_or_else(|| unavailable_error("not connected"))
     }
 
-    /// Records that the database answers at this moment.
+    /// Records that the database has just answered.
     fn record_answer(&self) {
-        *lock(&self.answered) = Some(SystemTime::now());
+        *lock(&self.last_answer) = Some(SystemTime::now());
         *lock(&self.failure) = None;
     }
 
-    /// Records why the database cannot be followed: as a hint if it has answered before, because
-    /// the files in memory are still served, else as an error.
+    /// Records why the database cannot be followed. This is only a hint if the files were loaded
+    /// before, because they are still served.
     fn record_failure(&self, error: Diagnostic) {
-        let answered = *lock(&self.answered);
-        let failure = if let Some(time) = answered {
+        let last_answer = *lock(&self.last_answer);
+        let failure = if let Some(time) = last_answer {
             let at = Timestamp::try_from(time).unwrap_or_default();
-            let message =
-                format!("the store has not answered since {at:.0}, and what it had then is served");
+            let message = format!(
+                "the store has not answered since {at:.0}; prompts of that time are served"
+            );
             Diagnostic::new(
                 Kind::Hint,
                 message,
@@ -207,51 +218,51 @@ impl FollowState {
         *lock(&self.failure) = Some(failure.in_file(Path::new(&address)));
     }
 
-    /// Replaces the files in memory with those of the database at one moment.
+    /// Replaces the files in memory with a consistent snapshot of the database.
     async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
         let transaction = client
             .build_transaction()
             .isolation_level(IsolationLevel::RepeatableRead)
             .read_only(true);
         let transaction = with_timeout(STATEMENT_TIMEOUT, transaction.start()).await?;
-        let last = "select coalesce(max(seq), 0) from history";
-        let last: i64 = with_timeout(STATEMENT_TIMEOUT, transaction.query_one(last, &[]))
-            .await?
-            .get(0);
-        let all = with_timeout(STATEMENT_TIMEOUT, transaction.bind(ALL, &[])).await?;
+        let query_last = "select coalesce(max(seq), 0) from history";
+        let last_row =
+            with_timeout(STATEMENT_TIMEOUT, transaction.query_one(query_last, &[])).await?;
+        let last_write: i64 = last_row.get(0);
+        let cursor = with_timeout(STATEMENT_TIMEOUT, transaction.bind(ALL_FILES, &[])).await?;
         let mut files = BTreeMap::new();
         loop {
             let rows = with_timeout(
                 STATEMENT_TIMEOUT,
-                transaction.query_portal(&all, ROWS_AT_ONCE),
+                transaction.query_portal(&cursor, ROWS_PER_FETCH),
             )
             .await?;
-            for (path, _, file) in writes(&rows) {
+            for (path, _, file) in parse_writes(&rows) {
                 if let Some(file) = file {
                     files.insert(path, file);
                 }
             }
-            if rows.len() < ROWS_AT_ONCE as usize {
+            if rows.len() < ROWS_PER_FETCH as usize {
                 break;
             }
         }
         with_timeout(STATEMENT_TIMEOUT, transaction.commit()).await?;
-        self.rows.replace(files, last);
+        self.files.replace(files, last_write);
         self.record_answer();
         lock(&self.changes).tell(&Change::anything());
         Ok(())
     }
 
-    /// Applies writes to the files in memory, and notifies the listeners of those that changed
-    /// something.
-    pub(super) fn apply(&self, writes: Vec<WrittenRow>) {
-        let changed = self.rows.apply(writes);
-        if changed.is_empty() {
+    /// Applies writes to the files in memory, and notifies listeners of the files that changed.
+    /// Writes that were applied before are ignored.
+    pub(super) fn apply(&self, writes: Vec<FileWrite>) {
+        let changed_paths = self.files.apply(writes);
+        if changed_paths.is_empty() {
             return;
         }
         let root = &self.folder.files.root;
         let mut change = Change::default();
-        for path in &changed {
+        for path in &changed_paths {
             change.add(Change::of_path(root, &root.path.join(&**path)));
         }
         lock(&self.changes).tell(&change);

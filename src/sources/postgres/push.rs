@@ -1,7 +1,8 @@
-//! The files of a folder that a store takes, and how they are written to it in one transaction.
+//! `store push` and `store pull`: which files of a folder can be stored, and a transaction that
+//! writes them to the store.
 
 use super::transaction::FileChange;
-use super::{MAX_FILE, Postgres, check_text, folded};
+use super::{MAX_FILE, Postgres, check_text, fold_path};
 use crate::library::{
     Authorship, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read, read_confined,
 };
@@ -15,34 +16,34 @@ use std::time::SystemTime;
 use tokio_postgres::types::Type;
 use walkdir::WalkDir;
 
-/// Texts by their paths below a folder.
+/// The texts of files, by their paths relative to the folder of prompts.
 pub(crate) type StoredTexts = BTreeMap<Arc<str>, Arc<str>>;
 
-/// New texts of files, by their paths; `None` deletes the file.
+/// The new texts of files, by path. `None` deletes the file.
 pub(crate) type FileEdits = BTreeMap<Arc<str>, Option<Arc<str>>>;
 
-/// The files of a folder that a store takes.
+/// The files of a folder that can be stored.
 #[derive(Default)]
 pub(crate) struct FolderTexts {
     pub(crate) files: StoredTexts,
-    /// Why it does not take the others.
+    /// An error for each file that cannot be stored.
     pub(crate) problems: Vec<Diagnostic>,
 }
 
+/// Selects the last author of each path, and when they wrote or deleted it.
 const LAST_WRITES: &str = "select distinct on (path) path, coalesce(author, 'somebody'), at \
     from history where path = any($1) order by path, seq desc";
 
-/// Checks the path of a file that is copied into a store or out of one: the name of a prompt with
-/// the suffix of a Markdown file or a test file.
-///
-/// # Errors
-/// It is another path, such as one with `..`.
+/// Checks the path of a file that is pushed or pulled. It must be the name of a prompt with the
+/// suffix of a Markdown or test file, which also excludes unsafe paths, such as `../x.md`.
 fn check_path(path: &str) -> Result<(), Diagnostic> {
-    let name = path.strip_suffix(TEST_SUFFIX).or_else(|| without_md(path));
+    let name = path
+        .strip_suffix(TEST_SUFFIX)
+        .or_else(|| strip_md_suffix(path));
     let Some(name) = name else {
         return Err(Diagnostic::new(
             Kind::Invalid,
-            "only Markdown and test files are taken",
+            "only Markdown and test files can be stored",
             "use --skip",
         ));
     };
@@ -53,8 +54,8 @@ fn check_path(path: &str) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Returns a path without its suffix `.md`, in any letter case; `None` if it has another suffix.
-fn without_md(path: &str) -> Option<&str> {
+/// Strips the suffix `.md`, in any letter case. Returns `None` if the path has another suffix.
+fn strip_md_suffix(path: &str) -> Option<&str> {
     let (name, suffix) = path.rsplit_once('.')?;
     if suffix.eq_ignore_ascii_case("md") {
         Some(name)
@@ -63,38 +64,35 @@ fn without_md(path: &str) -> Option<&str> {
     }
 }
 
-/// Returns the text of the file in a folder that has this path in a store; `None` if the file is
-/// missing.
+/// Reads the local file that is stored at `path`. Returns `None` if the file doesn't exist.
 ///
 /// # Errors
-/// A store takes no such path, a symlink is in it, or the file cannot be read.
-pub(crate) fn text_at(folder: &Path, path: &str) -> Result<Option<Arc<str>>, Diagnostic> {
-    match read_without_links(folder, path) {
+/// `path` is not a valid path in a store, contains a symlink, or cannot be read.
+pub(crate) fn read_local_text(folder: &Path, path: &str) -> Result<Option<Arc<str>>, Diagnostic> {
+    match read_without_symlinks(folder, path) {
         Ok(text) => Ok(Some(text.into())),
         Err(error) if error.kind == Kind::NotFound => Ok(None),
         Err(error) => Err(error.in_file(folder.join(path))),
     }
 }
 
-/// Reads a file of a folder, unless its path has a symlink below the folder.
-fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
+/// Reads the file at `folder/path`. Fails if a component of `path` is a symlink.
+fn read_without_symlinks(folder: &Path, path: &str) -> Result<String, Diagnostic> {
     check_path(path)?;
     let mut file = folder.to_owned();
-    for part in path.split('/') {
-        file.push(part);
+    for component in path.split('/') {
+        file.push(component);
         if file.is_symlink() {
-            let message = "the path has a symlink, which is not followed";
+            let message = "the path contains a symlink, which is not followed";
             return Err(Diagnostic::new(Kind::OutsideFolder, message, "use --skip"));
         }
     }
     decode_utf8_owned(read(&file, MAX_FILE)?)
 }
 
-/// Returns the text of a file that is to be copied into a store.
-///
-/// # Errors
-/// The store does not accept the file.
+/// Reads a file for the store. Fails if the file cannot be stored.
 fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
+    // The name must be valid. Files without a prompt name, such as tests, are checked below.
     root.name_of(file).transpose()?;
     if file.to_str().is_none() {
         return Err(Diagnostic::new(
@@ -109,18 +107,18 @@ fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Dia
     Ok(text)
 }
 
-/// Collects the files of a folder that a store takes.
+/// Collects the files of a folder that can be stored.
 struct Collector<'f> {
     root: Root,
-    /// How far links may lead.
+    /// Where symlinks may lead to.
     reach: &'f Reach,
-    /// The paths of the files so far, folded.
+    /// The paths of the collected files, as [`fold_path`] returns them.
     folded_paths: BTreeSet<String>,
     texts: FolderTexts,
 }
 
 impl Collector<'_> {
-    /// Adds the files below a folder.
+    /// Adds the files in a folder and its subfolders, except hidden ones.
     fn add_folder(&mut self, folder: &Path) {
         let mut entries = WalkDir::new(folder)
             .follow_links(true)
@@ -148,7 +146,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds a file, or the reason why a store does not take it.
+    /// Adds a file, or a problem if it cannot be stored.
     fn add_file(&mut self, file: &Path) {
         match read_for_store(&self.root, file, self.reach) {
             Ok(text) => self.add_text(file, text),
@@ -156,14 +154,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds the text of a file, unless its path differs only in letter case or accents from that of
-    /// another file.
+    /// Adds the text of a file. If its path differs from that of a collected file only in letter
+    /// case or accents, adds a problem instead.
     fn add_text(&mut self, file: &Path, text: String) {
         let path = self.root.relative_path(file);
-        if self.folded_paths.insert(folded(&path)) {
+        if self.folded_paths.insert(fold_path(&path)) {
             self.texts.files.insert(path.into(), text.into());
         } else {
-            let message = "the path of another file differs only in letter case";
+            let message = "the path of another file differs only in letter case or accents";
             self.add_problem(
                 file,
                 Diagnostic::new(Kind::NameCollision, message, "rename it"),
@@ -171,14 +169,13 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds the reason why a store does not take a file.
     fn add_problem(&mut self, file: &Path, problem: Diagnostic) {
         self.texts.problems.push(problem.in_file(file));
     }
 
-    /// Removes files that would be broken prompts in a store, and adds a problem for each.
-    fn remove_broken(&mut self) {
-        let folder = self.texts.as_folder(&self.root.path);
+    /// Removes the prompts that have errors, and adds a problem for each.
+    fn remove_broken_prompts(&mut self) {
+        let folder = self.texts.to_memory_folder(&self.root.path);
         for found in folder.list().found {
             let mut problems = found.check().into_iter();
             let Some(error) = problems.find(|problem| problem.severity() == Severity::Error) else {
@@ -192,29 +189,27 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the problem of a file or folder that cannot be found, without its path, which may be an
-/// address with a password.
+/// Converts an error of listing a folder. Leaves out its path, which may contain a password.
 fn walk_error(error: &walkdir::Error) -> Diagnostic {
     let message = match error.io_error() {
         Some(io_error) => io_error.to_string(),
-        None => error.to_string(), // a circle of symlinks
+        None => error.to_string(), // a symlink points to one of its parent folders
     };
     Diagnostic::new(Kind::Unreadable, message, "")
 }
 
 impl FolderTexts {
-    /// Returns the files as a folder in memory, which has the path `root` in messages.
-    fn as_folder(&self, root: &Path) -> Folder {
+    /// Creates an in-memory folder with these files. Messages show its path as `root`.
+    fn to_memory_folder(&self, root: &Path) -> Folder {
         let rows = MemoryFiles::read_only(self.files.clone());
         Folder::in_memory(root.to_owned(), Arc::new(rows))
     }
 }
 
 impl Postgres {
-    /// Returns the files below a folder that can be copied into a store. Symlinks are followed only
-    /// as far as `reach` allows.
-    pub(crate) fn files_below(folder: &Path, reach: &Reach) -> FolderTexts {
-        // The paths are checked with the rules of a store in memory.
+    /// Reads the files of a folder that can be stored. Symlinks must stay within `reach`.
+    pub(crate) fn read_storable_files(folder: &Path, reach: &Reach) -> FolderTexts {
+        // Only the root of this folder is used: it has the rules for paths in a store.
         let empty_folder = Folder::in_memory(folder.to_owned(), Arc::default());
         let mut collector = Collector {
             root: empty_folder.files.root.clone(),
@@ -223,26 +218,24 @@ impl Postgres {
             texts: FolderTexts::default(),
         };
         collector.add_folder(folder);
-        collector.remove_broken();
+        collector.remove_broken_prompts();
         collector.texts
     }
 
-    /// Returns all files of the store.
+    /// Returns all files of the store, as last read from the database.
     pub(crate) fn files(&self) -> StoredTexts {
-        let rows = &self.shared.rows;
-        let mut files = StoredTexts::new();
-        for path in rows.paths() {
-            if let Some(row) = rows.get(&path) {
-                files.insert(path, row.text);
+        let memory = &self.shared.files;
+        let mut texts = StoredTexts::new();
+        for path in memory.paths() {
+            if let Some(file) = memory.get(&path) {
+                texts.insert(path, file.text);
             }
         }
-        files
+        texts
     }
 
-    /// Returns who wrote, or deleted, each of these files last, and when.
-    ///
-    /// # Errors
-    /// The database does not answer.
+    /// Returns who last wrote or deleted each file and when, e.g. `ana at 2026-11-23T10:00:00Z`, by
+    /// path.
     pub(crate) fn last_writes(
         &self,
         paths: &[Arc<str>],
@@ -257,27 +250,28 @@ impl Postgres {
         Ok(last_writes)
     }
 
-    /// Writes or deletes files in one transaction, if none of them has changed since `seen` was
-    /// read.
+    /// Writes or deletes files in one transaction. `original` has their texts as the caller read
+    /// them.
     ///
     /// # Errors
-    /// A file has changed, and nothing is written; or the database refuses the changes.
-    pub(crate) fn push(&self, edits: &FileEdits, seen: &StoredTexts) -> Result<(), Diagnostic> {
+    /// A file has changed since `original` was read, or the database rejects a change. Nothing is
+    /// written then.
+    pub(crate) fn push(&self, edits: &FileEdits, original: &StoredTexts) -> Result<(), Diagnostic> {
         let paths: Vec<String> = edits.keys().map(|path| path.to_string()).collect();
-        self.transact(&paths, &Authorship::default(), |present| {
+        self.transact(&paths, &Authorship::default(), |current| {
             for path in &paths {
-                let seen_text = seen.get(path.as_str()).map(|text| &**text);
-                if present.get(path).map(String::as_str) != seen_text {
-                    return Err(changed_meanwhile(path));
+                let original_text = original.get(path.as_str()).map(|text| &**text);
+                let current_text = current.get(path).map(String::as_str);
+                if current_text != original_text {
+                    return Err(conflict_during_push(path));
                 }
             }
-            Ok(changes_of(edits))
+            Ok(to_changes(edits))
         })
     }
 }
 
-/// Returns a change for each edit.
-fn changes_of(edits: &FileEdits) -> Vec<FileChange> {
+fn to_changes(edits: &FileEdits) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for (path, text) in edits {
         changes.push(match text {
@@ -288,14 +282,14 @@ fn changes_of(edits: &FileEdits) -> Vec<FileChange> {
     changes
 }
 
-/// Returns the error for a file in a store that somebody has changed since it was read.
-fn changed_meanwhile(path: &str) -> Diagnostic {
+/// Returns the error for a stored file that somebody else has just changed.
+fn conflict_during_push(path: &str) -> Diagnostic {
     let kind = Kind::Conflict {
         current: None,
         diff: String::new(),
     };
     let message = format!(
-        "{} has just been changed; nothing is written",
+        "{} has just been changed; nothing was written",
         in_backticks(path)
     );
     Diagnostic::new(kind, message, "run the command again")

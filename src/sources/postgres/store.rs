@@ -1,6 +1,6 @@
-//! The prompts of a database as a store: their texts are written, and their versions are read.
+//! Writes prompts to the database, and reads their versions.
 
-use super::transaction::{FileChange, PresentTexts};
+use super::transaction::{CurrentTexts, FileChange};
 use super::{Postgres, check_text};
 use crate::library::{
     Authorship, Caller, Found, Operation, PromptFile, Source, Store, Trace, Version, WriteAction,
@@ -14,27 +14,28 @@ use std::time::SystemTime;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// A version of a prompt, with its text; without one, a deletion.
+/// A version of a prompt, as the table `history` has it.
 struct StoredVersion {
     version: Version,
+    /// `None` if the prompt was deleted.
     text: Option<String>,
 }
 
 impl StoredVersion {
-    /// Converts a row of the history into a version. `earlier` are the versions before it, the
-    /// oldest first.
-    fn read(row: &Row, earlier: &[StoredVersion]) -> StoredVersion {
+    /// Converts a row of `history`, whose columns are text, author, note and time. `earlier` has the
+    /// versions before it, oldest first.
+    fn from_row(row: &Row, earlier: &[StoredVersion]) -> StoredVersion {
         let text: Option<String> = row.get(0);
-        let mut revision = Revision::default();
-        if let Some(text) = &text {
-            revision = Revision::of_contents(text.as_bytes());
-        } else if let Some(deleted) = earlier.last() {
-            revision = deleted.version.revision;
-        }
+        let revision = match (&text, earlier.last()) {
+            (Some(text), _) => Revision::of_contents(text.as_bytes()),
+            // A deletion has the revision of the text that was deleted.
+            (None, Some(deleted)) => deleted.version.revision,
+            (None, None) => Revision::default(),
+        };
         let version = Version {
             revision,
             at: Timestamp::try_from(row.get::<_, SystemTime>(3)).unwrap_or_default(),
-            operation: operation(text.as_deref(), earlier),
+            operation: infer_operation(text.as_deref(), earlier),
             author: row.get(1),
             note: row.get(2),
             ..Version::default()
@@ -43,21 +44,22 @@ impl StoredVersion {
     }
 }
 
-/// Infers the operation that produced a version from its text and the earlier versions, the oldest
-/// first.
+/// Infers which operation wrote `text` after the `earlier` versions, which are sorted oldest first.
+/// The table `history` doesn't record it.
 ///
-/// A version without a text is a deletion. A text that an earlier version had, but not the last
-/// one, is restored. Any other text updates the prompt (a rename writes the last text again) or,
-/// after a deletion and as the first version, creates it.
-fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
+/// - No text: the prompt was deleted.
+/// - The text of an earlier version, but not of the last one: the version was restored.
+/// - Another text: the prompt was updated, or created if there is no earlier text. A rename counts
+///   as an update: it writes the last text again.
+fn infer_operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
     if text.is_none() {
         return Operation::Delete;
     }
     let last_text = earlier.last().and_then(|last| last.text.as_deref());
-    let is_known = earlier
+    let existed_before = earlier
         .iter()
         .any(|version| version.text.as_deref() == text);
-    if is_known && last_text != text {
+    if existed_before && last_text != text {
         return Operation::Restore;
     }
     if last_text.is_some() {
@@ -67,16 +69,15 @@ fn operation(text: Option<&str>, earlier: &[StoredVersion]) -> Operation {
     }
 }
 
-/// Returns the revision of the text that a file has at the beginning of a transaction; `None` if
-/// the file is missing.
-fn present_revision(present: &PresentTexts, path: &str) -> Option<Revision> {
-    let text = present.get(path)?;
+/// Returns the current revision of a file, or `None` if it doesn't exist.
+fn current_revision(texts: &CurrentTexts, path: &str) -> Option<Revision> {
+    let text = texts.get(path)?;
     Some(Revision::of_contents(text.as_bytes()))
 }
 
 impl Postgres {
-    /// Returns the path of the prompt of this name, relative to the folder; if there is no such
-    /// prompt, the path that a new one would get.
+    /// Returns the path of a prompt in the store. If there is no such prompt, returns the path that
+    /// it would be created at.
     fn path_of(&self, name: &Name) -> String {
         let files = &self.shared.folder.files;
         match files.resolve(name, &mut Trace::default()) {
@@ -85,7 +86,7 @@ impl Postgres {
         }
     }
 
-    /// Returns the versions of a prompt, the newest first.
+    /// Reads the versions of a prompt, newest first.
     fn versions(&self, name: &Name) -> Result<Vec<StoredVersion>, Diagnostic> {
         let files = &self.shared.folder.files;
         let paths = files.paths_of(name);
@@ -93,11 +94,11 @@ impl Postgres {
         let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions = Vec::new();
         for row in rows {
-            // A version is compared with those before it: whether it restores one of them.
-            let version = StoredVersion::read(&row, &versions);
+            // `versions` has only the earlier versions here.
+            let version = StoredVersion::from_row(&row, &versions);
             versions.push(version);
         }
-        // The prompt has the text of its newest version, unless that is a deletion.
+        // The newest version is the current one, unless the prompt was deleted.
         if let Some(last) = versions.last_mut() {
             last.version.is_current = last.text.is_some();
         }
@@ -105,20 +106,22 @@ impl Postgres {
         Ok(versions)
     }
 
-    /// Writes the text of a prompt, and returns its new revision.
+    /// Writes the text of a prompt, and returns its new revision. Writing the current text again
+    /// succeeds even if the expected revision differs, so that a client may retry a write whose
+    /// response was lost.
     fn set_text(&self, request: &WriteRequest<'_>, text: &str) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
         let file = self.shared.folder.files.root.path.join(&path);
         check_text(text).map_err(|error| error.in_file(file))?;
-        // What was in the history once may come back as it was.
+        // An old version may be restored even if it has errors.
         if !request.action.is_restore() {
             self.check_draft(request, text)?;
         }
         let revision = Revision::of_contents(text.as_bytes());
-        self.transact(std::slice::from_ref(&path), request.by, |present| {
-            let current = present_revision(present, &path);
+        self.transact(std::slice::from_ref(&path), request.by, |texts| {
+            let current = current_revision(texts, &path);
             if current == Some(revision) {
-                return Ok(Vec::new());
+                return Ok(Vec::new()); // no changes
             }
             if current != request.expected {
                 return Err(conflict_error(request.name, current));
@@ -128,7 +131,7 @@ impl Postgres {
         Ok(revision)
     }
 
-    /// Checks that a text would not be a broken prompt.
+    /// Fails if the prompt would have errors with this text.
     fn check_draft(&self, request: &WriteRequest<'_>, text: &str) -> Result<(), Diagnostic> {
         let draft = self.draft_of(request.name, text, request.caller);
         for problem in draft.check() {
@@ -139,7 +142,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Returns an unsaved text as if it were the prompt of this name.
+    /// Returns the prompt as it would be with `text`, without writing it.
     fn draft_of(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         let files = &self.shared.folder.files;
         let file = PromptFile {
@@ -150,15 +153,16 @@ impl Postgres {
         files.draft(name.clone(), file, text, caller.prefix.clone())
     }
 
-    /// Deletes a prompt, and returns the revision that it had. To repeat a deletion is no error.
+    /// Deletes a prompt, and returns the revision that it had. Deleting it again succeeds, too, so
+    /// that a client may retry a deletion whose response was lost.
     fn delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
-        let mut was_there = false;
-        self.transact(std::slice::from_ref(&path), request.by, |present| {
-            let Some(current) = present_revision(present, &path) else {
-                return Ok(Vec::new());
+        let mut existed = false;
+        self.transact(std::slice::from_ref(&path), request.by, |texts| {
+            let Some(current) = current_revision(texts, &path) else {
+                return Ok(Vec::new()); // no changes
             };
-            was_there = true;
+            existed = true;
             if Some(current) != request.expected {
                 return Err(conflict_error(request.name, Some(current)));
             }
@@ -167,22 +171,20 @@ impl Postgres {
         let Some(expected) = request.expected else {
             return Err(conflict_error(request.name, None));
         };
-        // A prompt that was gone already may have been deleted by this caller, whose answer was
-        // lost. Then its last text is the expected one.
-        if !was_there && self.last_revision(request.name)? != Some(expected) {
+        // If this is a retry, the deleted text is the one that the caller expects.
+        if !existed && self.last_revision(request.name)? != Some(expected) {
             return Err(conflict_error(request.name, None));
         }
         Ok(expected)
     }
 
-    /// Returns the revision of the last version of a prompt.
+    /// Returns the revision of the newest version of a prompt, even if it was deleted.
     fn last_revision(&self, name: &Name) -> Result<Option<Revision>, Diagnostic> {
         let versions = self.versions(name)?;
         Ok(versions.first().map(|last| last.version.revision))
     }
 
-    /// Gives a prompt, its test file and its versions another name. A file that is written with an
-    /// `old_path` takes over the versions of that path.
+    /// Renames a prompt, its test file and their versions.
     fn rename(&self, from: &Name, to: &Name, by: &Authorship) -> Result<(), Diagnostic> {
         if let Some(other) = self.shared.folder.find(to) {
             return Err(already_exists_error(&other.location().path()));
@@ -190,18 +192,19 @@ impl Postgres {
         let old_paths = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
         let new_paths = old_paths.clone().map(|path| path.replacen(&**from, to, 1));
         let paths = [&old_paths[..], &new_paths[..]].concat();
-        self.transact(&paths, by, |present| {
+        self.transact(&paths, by, |texts| {
             let mut changes = Vec::new();
             for (old_path, new_path) in old_paths.into_iter().zip(new_paths) {
-                let Some(text) = present.get(&old_path) else {
+                let Some(text) = texts.get(&old_path) else {
                     continue;
                 };
-                if present.contains_key(&new_path) {
+                if texts.contains_key(&new_path) {
                     return Err(already_exists_error(
                         &self.shared.folder.files.root.path.join(new_path),
                     ));
                 }
                 changes.push(FileChange::delete(&old_path));
+                // With `old_path`, the versions of the old path move to the new one.
                 changes.push(FileChange {
                     old_path: Some(old_path),
                     ..FileChange::write(new_path, text)
@@ -217,8 +220,8 @@ impl Store for Arc<Postgres> {
         self.draft_of(name, text, caller)
     }
 
-    /// Writes a prompt, and returns the revision that it has afterwards. To rename a prompt or
-    /// delete its tests leaves its text alone, so its revision stays the expected one.
+    /// Carries out a request, and returns the revision of the prompt afterwards. Renaming a prompt
+    /// or deleting its tests doesn't change its text, and thus keeps the expected revision.
     fn write(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         match request.action {
             WriteAction::SetText(text) | WriteAction::Restore(text) => self.set_text(request, text),
@@ -240,7 +243,7 @@ impl Store for Arc<Postgres> {
         Ok(versions.map(|stored| stored.version).collect())
     }
 
-    /// Returns the text of the version with this revision; `None` if there is none.
+    /// Returns the text of the version with this revision, or `None` if there is no such version.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         for stored in self.versions(name)? {
             if stored.text.is_some() && stored.version.revision == revision {

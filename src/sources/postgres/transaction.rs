@@ -1,21 +1,27 @@
-//! Changes of files in the database, in one transaction under the lock of all writers.
+//! Changes files in the database, in one transaction that locks out other writers.
 
 use super::connect::{STATEMENT_TIMEOUT, SqlParameter, query, with_timeout};
-use super::follow::{FRESH, WrittenRow, read_format, writes};
-use super::{Postgres, check_format, folded};
+use super::follow::{FileWrite, NEW_WRITES, parse_writes, read_format};
+use super::{Postgres, check_format, fold_path};
 use crate::library::Authorship;
 use crate::prompt::Diagnostic;
 use std::collections::HashMap;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Transaction};
 
-/// Takes the lock of all writers, which others may read. Only who may write the table can take it.
-/// An advisory lock could be held by anybody who may connect to the database.
-const LOCK: &str = "lock table history in share row exclusive mode";
+/// Waits for other writers, and locks them out until the end of the transaction. Reading remains
+/// possible.
+///
+/// Only roles that may write to the table can lock it, whereas anybody who can connect to the
+/// database could hold an advisory lock forever.
+const LOCK_WRITERS: &str = "lock table history in share row exclusive mode";
 
-/// Writes files that have these paths, folded paths and texts, and the versions of these other
-/// paths, for an author and with a note. Who gives no name is the user of the database.
-const WRITE: &str =
+/// Writes or deletes files, and adds the writes to the history.
+///
+/// `$1` to `$4` are arrays with an element for each file: its path, its folded path, its text (null
+/// deletes it), and the path whose versions it takes over (null for none). `$5` is the author, who
+/// defaults to the user of the database, and `$6` is a note.
+const WRITE_FILES: &str =
     "with new as (select (select coalesce(max(seq), 0) from history) + row_number() over () as seq, new.*
         from unnest($1, $2, $3, $4) as new(path, folded, text, moved)),
     taken as (update history set path = new.path from new where history.path = moved),
@@ -24,7 +30,7 @@ const WRITE: &str =
     insert into file (path, folded, text, seq) select path, folded, text, seq from new where text is not null
     on conflict (path) do update set text = excluded.text, seq = excluded.seq";
 
-/// How many files one statement writes, so that none takes too long.
+/// The maximum number of files in one statement, which must end within [`STATEMENT_TIMEOUT`].
 const FILES_PER_STATEMENT: usize = 500;
 
 /// A change of one file.
@@ -32,12 +38,12 @@ pub(super) struct FileChange {
     pub(super) path: String,
     /// `None` deletes the file.
     pub(super) text: Option<String>,
-    /// The path before a rename, whose versions become those of the file.
+    /// After a rename, the old path. Its versions are moved to `path`.
     pub(super) old_path: Option<String>,
 }
 
 impl FileChange {
-    /// Returns the change that gives a file a text, or creates the file.
+    /// Creates a file, or replaces its text.
     pub(super) fn write(path: impl Into<String>, text: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -46,7 +52,6 @@ impl FileChange {
         }
     }
 
-    /// Returns the change that deletes a file.
     pub(super) fn delete(path: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -56,69 +61,71 @@ impl FileChange {
     }
 }
 
-/// The texts of files at the beginning of a transaction, by their paths.
-pub(super) type PresentTexts = HashMap<String, String>;
+/// The texts of files at the beginning of a transaction, by path. Files that don't exist are missing.
+pub(super) type CurrentTexts = HashMap<String, String>;
 
-/// What a transaction has done.
+/// The result of a committed transaction.
 struct Committed {
-    /// Whether its changes were decided on, or refused.
+    /// The error of `decide` in [`Postgres::transact`], if it failed.
     decision: Result<(), Diagnostic>,
-    /// All writes of anybody that were not in memory yet.
-    fresh: Vec<WrittenRow>,
+    /// The writes that are not in memory yet, including those of other processes.
+    new_writes: Vec<FileWrite>,
 }
 
 impl Postgres {
-    /// Reads the current texts of these files, and writes the changes that `decide` makes of them,
-    /// in one transaction.
+    /// Passes the current texts of the files at `paths` to `decide`, and writes the changes that it
+    /// returns. No other writer can change a file in between.
+    ///
+    /// Afterwards, the files in memory are up to date, even if `decide` fails.
     ///
     /// # Errors
-    /// `decide` refuses, or the database refuses the changes.
+    /// `decide` or the database fails. Nothing is written then.
     pub(super) fn transact(
         &self,
         paths: &[String],
         by: &Authorship,
-        decide: impl FnOnce(&PresentTexts) -> Result<Vec<FileChange>, Diagnostic>,
+        decide: impl FnOnce(&CurrentTexts) -> Result<Vec<FileChange>, Diagnostic>,
     ) -> Result<(), Diagnostic> {
         self.runtime.block_on(async {
             let mut writer = self.shared.writer.lock().await;
             let client = self.shared.connected(&mut writer).await?;
-            let committed = match self.commit(client, paths, by, decide).await {
+            let committed = match self.run_transaction(client, paths, by, decide).await {
                 Ok(committed) => committed,
                 Err(error) => {
-                    *writer = None; // the state of the connection is unknown
+                    *writer = None; // reconnect, because the transaction may still be open
                     return Err(error);
                 }
             };
-            // After a refusal, the caller must see in memory why it was refused.
-            self.shared.apply(committed.fresh);
+            // Even if `decide` failed: the caller must be able to see why.
+            self.shared.apply(committed.new_writes);
             committed.decision
         })
     }
 
-    /// Locks the tables, passes the current texts of these files to `decide`, writes the changes
-    /// that it returns, and commits. If `decide` refuses, nothing is written, but what others have
-    /// written is read.
+    /// Runs the transaction of [`Postgres::transact`]. It is committed even if `decide` fails, in
+    /// order to read the writes of others.
     ///
     /// # Errors
-    /// The database refuses, or does not answer.
-    async fn commit(
+    /// The database fails. An error of `decide` is in [`Committed::decision`].
+    async fn run_transaction(
         &self,
         client: &mut Client,
         paths: &[String],
         by: &Authorship,
-        decide: impl FnOnce(&PresentTexts) -> Result<Vec<FileChange>, Diagnostic>,
+        decide: impl FnOnce(&CurrentTexts) -> Result<Vec<FileChange>, Diagnostic>,
     ) -> Result<Committed, Diagnostic> {
         let transaction = with_timeout(STATEMENT_TIMEOUT, client.transaction()).await?;
-        with_timeout(STATEMENT_TIMEOUT, transaction.batch_execute(LOCK)).await?;
+        with_timeout(STATEMENT_TIMEOUT, transaction.batch_execute(LOCK_WRITERS)).await?;
         check_format(read_format(&transaction).await?)?;
         let changes = decide(&read_texts(&transaction, paths).await?);
         if let Ok(changes) = &changes {
-            for part in changes.chunks(FILES_PER_STATEMENT) {
-                write_files(&transaction, part, by).await?;
+            for chunk in changes.chunks(FILES_PER_STATEMENT) {
+                write_files(&transaction, chunk, by).await?;
             }
         }
-        let last_in_memory = self.shared.rows.last_write_number();
-        let fresh = query(&transaction, FRESH, &[(&last_in_memory, Type::INT8)]).await?;
+        // This includes the writes of this transaction.
+        let last_in_memory = self.shared.files.last_write_number();
+        let new_writes = query(&transaction, NEW_WRITES, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
         with_timeout(STATEMENT_TIMEOUT, notify).await?;
         with_timeout(STATEMENT_TIMEOUT, transaction.commit())
@@ -126,35 +133,35 @@ impl Postgres {
             .map_err(commit_error)?;
         Ok(Committed {
             decision: changes.map(drop),
-            fresh: writes(&fresh),
+            new_writes: parse_writes(&new_writes),
         })
     }
 }
 
-/// Returns the texts of these files. Files that do not exist are left out.
+/// Reads the current texts of the files at `paths`.
 async fn read_texts(
     transaction: &Transaction<'_>,
     paths: &[String],
-) -> Result<PresentTexts, Diagnostic> {
+) -> Result<CurrentTexts, Diagnostic> {
     let statement = "select path, text from file where path = any($1)";
     let rows = query(transaction, statement, &[(&paths, Type::TEXT_ARRAY)]).await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Writes changes in their order, with one statement: each list of its parameters has an element
-/// for each change.
+/// Writes the changes, in order, with a single statement.
 async fn write_files(
     transaction: &Transaction<'_>,
     changes: &[FileChange],
     by: &Authorship,
 ) -> Result<(), Diagnostic> {
+    // Parallel arrays for `WRITE_FILES`: each has an element for each change.
     let mut paths = Vec::new();
     let mut folded_paths = Vec::new();
     let mut texts = Vec::new();
     let mut old_paths = Vec::new();
     for change in changes {
         paths.push(change.path.as_str());
-        folded_paths.push(folded(&change.path));
+        folded_paths.push(fold_path(&change.path));
         texts.push(change.text.as_deref());
         old_paths.push(change.old_path.as_deref());
     }
@@ -166,15 +173,15 @@ async fn write_files(
         (&by.author.as_deref(), Type::TEXT),
         (&by.note, Type::TEXT),
     ];
-    query(transaction, WRITE, &parameters).await?;
+    query(transaction, WRITE_FILES, &parameters).await?;
     Ok(())
 }
 
-/// Returns the error for a transaction whose end was not confirmed.
+/// Converts the error of a commit, which may have succeeded although its response was lost.
 fn commit_error(error: Diagnostic) -> Diagnostic {
     Diagnostic {
         message: format!("{}; it may have been written", error.message),
-        fix: "try again; repeating a write does no harm".to_owned(),
+        fix: "try again; it is safe to repeat a write".to_owned(),
         ..error
     }
 }
