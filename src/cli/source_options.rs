@@ -189,7 +189,7 @@ impl PromptSource {
         };
         match Postgres::open(address) {
             Ok(store) => {
-                _ = store.wait(); // the library reports the error, and the server keeps trying
+                _ = store.wait_for_first_load(); // the library reports the error, and the server keeps trying
                 self.opened_store = Some(Arc::new(store));
                 self.has_store = !self.project;
             }

@@ -391,7 +391,10 @@ fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
     };
     let file = folder.join(&*change.path);
     let changed = format!("{} has just been changed", display_path(&file));
-    ensure!(text_at(folder, &change.path)? == change.old, "{changed}");
+    ensure!(
+        read_local_text(folder, &change.path)? == change.old,
+        "{changed}"
+    );
     let Some(old) = &change.old else {
         return Ok(create_with_folders(&file, text, FileAccess::Shared)?);
     };
