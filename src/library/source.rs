@@ -477,7 +477,7 @@ pub struct TestFile {
     /// Where the file may be, if its path is a symlink.
     pub(crate) reach: Reach,
     /// The rows that hold the file instead of the disk, if a database has it.
-    pub(crate) rows: Option<Arc<MemoryFiles>>,
+    pub(crate) memory_files: Option<Arc<MemoryFiles>>,
 }
 
 /// A place that prompts are written to.

@@ -441,7 +441,7 @@ impl View {
         if let Some(result) = sources.iter().find_map(|source| source.find_by_path(path)) {
             return result;
         }
-        Files::around(path).found_at(path)
+        Files::guess_for(path).handle_at(path)
     }
 
     /// Returns all errors, warnings and hints about one file. The file may also be a partial, which

@@ -173,7 +173,7 @@ impl Source for Plugins {
         let read = self
             .folders
             .get_traced("".as_ref(), |trace| self.read(None, trace));
-        watched.add(&self.root, &read.trace);
+        watched.add_root(&self.root, &read.trace);
         watched.add_path(&self.root.path.join(INSTALLED));
         for folder in read.value.iter() {
             folder.watch(watched);

@@ -191,7 +191,7 @@ impl TeamPrompt {
             kind: FileSuffix::OWN,
             is_linked: false,
         };
-        Ok(folder.files.found(self.name.clone(), file))
+        Ok(folder.files.handle_for(self.name.clone(), file))
     }
 
     /// Returns the request that asks the server to expand the prompt.

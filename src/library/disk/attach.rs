@@ -1,5 +1,5 @@
-//! Reads the attachments of a prompt, at each request: files next to the prompt's file, and never
-//! one that is outside of the folder of the library, after all links are resolved.
+//! Reads the attachments of a prompt. They are read anew for each request, and must be inside the
+//! prompts folder after resolving symlinks.
 
 use super::include::read_neighbor;
 use super::root::Root;
@@ -12,30 +12,30 @@ use crate::wording::too_long;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The fix for an attachment whose file does not exist.
+/// The fix for an attachment that doesn't exist.
 const PATH_FIX: &str =
     "correct its path, which is relative to the file of the prompt, or create it";
 
-/// Reads the attachments of one prompt.
+/// Reads the attachments of one prompt, in order.
 struct AttachmentReader<'p> {
-    /// The folder of prompts; `None` if the prompt is in a database, which has no files.
+    /// The prompts folder. `None` for a prompt in a database, which can't attach files.
     root: Option<&'p Root>,
     /// The file of the prompt.
     file: &'p Path,
-    /// With the prefix `team/`, for example, only files in the folder `team` may be attached.
+    /// Limits which files may be attached. With `team/`, only those in the folder `team`.
     prefix: Option<&'p Prefix>,
-    /// How many attachments have each file name.
+    /// How many attachments share a file name.
     name_counts: HashMap<&'p str, usize>,
-    /// The length of all files that were read, in bytes.
+    /// The total size of the files read so far, in bytes.
     total_length: usize,
 }
 
-/// Reads the attachments of the prompt in `file`, one after the other, in the order in which the
-/// prompt lists them. Returns an error in the place of an attachment that cannot be read.
+/// Reads the attachments of a prompt lazily, in the order of its frontmatter.
 ///
-/// `root` is the folder of prompts. A prompt in a database has no such folder, and can attach only
-/// addresses. With the prefix `team/`, for example, only files in the folder `team` may be
-/// attached.
+/// - `root` is the prompts folder, or `None` for a prompt in a database, which can only attach
+///   URLs.
+/// - `file` is the file of the prompt.
+/// - `prefix` limits which files may be attached: with `team/`, only those in the folder `team`.
 pub(crate) fn attachments<'p>(
     root: Option<&'p Root>,
     prompt: &'p Prompt,
@@ -58,8 +58,7 @@ pub(crate) fn attachments<'p>(
 }
 
 impl AttachmentReader<'_> {
-    /// Reads the file of an attachment. An address, such as `https://example.com/a.png`, is
-    /// returned as it is: the client downloads it.
+    /// Reads the file of an attachment. A URL is not fetched: the client downloads it.
     fn read(&mut self, attachment: &AttachmentPath) -> Result<Attachment, Diagnostic> {
         if attachment.is_address()? {
             return Ok(Attachment {
@@ -68,7 +67,7 @@ impl AttachmentReader<'_> {
             });
         }
         let Some(root) = self.root else {
-            return Err(no_files_error(attachment));
+            return Err(file_in_database_error(attachment));
         };
         let folder = self.file.parent().unwrap_or(&root.path);
         let path = folder.join(&attachment.path);
@@ -81,37 +80,34 @@ impl AttachmentReader<'_> {
         })
     }
 
-    /// Adds the length of an attachment to the total.
+    /// Adds to the total size.
     ///
     /// # Errors
-    /// All attachments together are longer than [`MAX_ATTACHMENTS_SIZE`].
+    /// Fails if the total exceeds [`MAX_ATTACHMENTS_SIZE`].
     fn add_length(&mut self, attachment: &AttachmentPath, length: usize) -> Result<(), Diagnostic> {
         self.total_length += length;
         if self.total_length <= MAX_ATTACHMENTS_SIZE {
             return Ok(());
         }
-        let excess = too_long(self.total_length, MAX_ATTACHMENTS_SIZE);
+        let size_and_limit = too_long(self.total_length, MAX_ATTACHMENTS_SIZE);
         Err(attachment.problem(
-            &format!("makes all attachments together {excess}"),
+            &format!("makes all attachments together {size_and_limit}"),
             "attach fewer, or write their paths into the prompt for the agent to read",
         ))
     }
 
-    /// Returns the name that an attachment is shown by: `a.png` for `images/a.png`, but the whole
-    /// path if the prompt attaches several files named `a.png`.
+    /// Returns the display name of an attachment: `a.png` for `images/a.png`, or the whole path if
+    /// several attachments are named `a.png`.
     fn name_of<'a>(&self, attachment: &'a AttachmentPath) -> &'a str {
         let name = attachment.file_name();
-        if self.name_counts.get(name) == Some(&1) {
-            name
-        } else {
-            &attachment.path
-        }
+        let is_unique = self.name_counts.get(name) == Some(&1);
+        if is_unique { name } else { &attachment.path }
     }
 }
 
-/// Returns the error for a file that is attached by a prompt in a database. Its kind is that of a
-/// missing file, because a database has no file to attach.
-fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
+/// Returns the error for a prompt in a database that attaches a file. Callers treat it like a
+/// missing file, so it has that kind.
+fn file_in_database_error(attachment: &AttachmentPath) -> Diagnostic {
     let mut diagnostic = attachment.problem(
         "is a file, but a prompt in a database can only attach addresses",
         "give an https:// address",
@@ -120,10 +116,10 @@ fn no_files_error(attachment: &AttachmentPath) -> Diagnostic {
     diagnostic
 }
 
-/// Returns the error for an attachment whose file cannot be read because of `error`.
+/// Turns an error from reading a file into one about the attachment.
 ///
-/// Callers tell missing files, and files outside of the prompts folder, from all others. So these
-/// two kinds of `error` are kept.
+/// Keeps only two kinds of errors, because callers handle them separately: missing files, and files
+/// outside the prompts folder.
 fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnostic {
     let problem = format!("cannot be attached: {}", error.message);
     let fix = if error.kind == Kind::NotFound {
@@ -138,8 +134,7 @@ fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnost
     diagnostic
 }
 
-/// Returns the path and the bytes of each file that the prompt in `file` attaches. Addresses, and
-/// files that cannot be read, are left out.
+/// Returns the path and contents of each attached file. Skips URLs and files that can't be read.
 pub(crate) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = file.parent().unwrap_or(&root.path);
     let mut files = Vec::new();

@@ -1,22 +1,19 @@
-//! What is made from files, and when it is still valid.
+//! A cache for values that are computed from files, which never serves an outdated value.
 //!
-//! The rule for everything that is kept: look at each file and folder before it is read, which
-//! records its [stamp](Stamp) in the [`Trace`] of the value; keep the value only if every stamp was
-//! reliable when it was taken; use it again only while every stamp is still the same. Everything
-//! else is made again each time.
+//! Before a file or folder is read, its [`Stamp`] is recorded in the [`Trace`] of the value. A
+//! value is cached only if all its stamps were reliable when they were taken, and reused only while
+//! all of them are unchanged.
 //!
-//! The time of the last change (ctime) is set by the system: no program can set it back, as `cp -p`
-//! and `rsync -t` do with the modification time. Still, two changes within one tick of the file
-//! system's clock show the same times, and a network file system may show outdated ones. So a stamp
-//! is reliable only if the last change is more than two seconds ago, and the file is on a file
-//! system known to be local. A later write gets a later time then, and shows. A rename, a new or a
-//! removed file, another suffix and a swapped symlink change the stamp of a folder, or the inode
-//! behind a path. One change goes unnoticed: that of a program that has mapped a file into memory
-//! and writes to the same page again.
+//! Stamps rely on the ctime, which the system sets: unlike the modification time, no program can
+//! set it back. Still, two changes within one tick of the file system's clock get the same time,
+//! and a network file system may report an outdated one. So a stamp is reliable only if the last
+//! change is at least two seconds old and the file system is known to be local. Renames, new or
+//! removed files and replaced symlinks change the stamp of a folder, or the inode that a path leads
+//! to. The only change that goes unnoticed is a write to a page that a program has mapped into
+//! memory and already modified.
 //!
-//! What a stamp does not show is never kept: an error of the system other than "not found", and in
-//! a project, where the target of a symlink decides what may be read, whatever was reached through
-//! one.
+//! Values that depend on anything else are never cached: errors other than "not found", and, in a
+//! project, anything reached through a symlink, whose target decides whether it may be read.
 
 use super::memory_files::{MemoryFileState, MemoryFiles};
 use super::stamp::Stamp;
@@ -28,34 +25,34 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// How long ago the last change of a file must be, so that the next one shows another time. The
-/// clocks of file systems tick every few milliseconds; the coarsest known, FAT's, every two
-/// seconds.
+/// How old the last change of a file must be so that the next change is certain to get a different
+/// time. Most file system clocks tick every few milliseconds; the coarsest known one, FAT's, ticks
+/// every two seconds.
 pub(crate) const MIN_STAMP_AGE: Duration = Duration::from_secs(2);
 
-/// The files and folders that a value was made from, each with the state that it had before it was
+/// The files and folders that a value was computed from, each with its state from before it was
 /// read.
 #[derive(Debug)]
 pub(crate) struct Trace {
     paths: Vec<SeenPath>,
-    pub(super) rows: Vec<SeenMemoryFile>,
-    /// Whether every change of the value shows in these states. If not, the value is not kept.
+    pub(super) memory_files: Vec<SeenMemoryFile>,
+    /// False if the recorded states might not reveal every change.
     is_cacheable: bool,
-    /// How long ago the last change of a file must be, so that the next one shows.
+    /// The minimum age of a reliable stamp.
     min_age: Duration,
 }
 
-/// A path with the state that it had before it was read.
+/// A path and its state before it was read.
 #[derive(Debug)]
 struct SeenPath {
     path: PathBuf,
     stamp: Option<Stamp>,
 }
 
-/// A file in memory with the state that it had before it was read.
+/// An in-memory file and its state before it was read.
 #[derive(Debug)]
 pub(super) struct SeenMemoryFile {
-    pub(super) rows: Arc<MemoryFiles>,
+    pub(super) memory_files: Arc<MemoryFiles>,
     pub(super) path: Box<str>,
     state: MemoryFileState,
 }
@@ -67,26 +64,25 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Returns an empty trace, which does not trust the stamp of a file that has changed within the
-    /// last `min_age`: a second change at almost the same time may show the same stamp.
+    /// Creates an empty trace. Files that changed less than `min_age` ago make it uncacheable.
     fn new(min_age: Duration) -> Trace {
         Trace {
             paths: Vec::new(),
-            rows: Vec::new(),
+            memory_files: Vec::new(),
             is_cacheable: true,
             min_age,
         }
     }
 
-    /// Records the state of the file or folder at a path, and returns it; `None` if nothing is
-    /// there. Symlinks are followed.
+    /// Records the current state of a file or folder and returns it, or `None` if the path doesn't
+    /// exist. Follows symlinks.
     ///
-    /// Call this before you read the file, so that a change while it is read shows.
+    /// Call this **before** reading the file. Otherwise, a change in between goes unnoticed.
     pub(crate) fn record(&mut self, path: &Path) -> Option<Stamp> {
-        let stamp = match Stamp::at(path) {
+        let stamp = match Stamp::read(path) {
             Ok(stamp) => stamp,
             Err(_) => {
-                self.mark_uncacheable();
+                self.mark_uncacheable(); // no stamp would reveal that the error is gone
                 None
             }
         };
@@ -98,24 +94,22 @@ impl Trace {
         stamp
     }
 
-    /// Records the state of a file in memory, and returns when it was written; `None` if there is
-    /// no such file.
-    ///
-    /// Call this before you read the file, so that a change while it is read shows.
+    /// Records the current state of an in-memory file and returns the time of its last write, or
+    /// `None` if it doesn't exist. Call this **before** reading the file.
     pub(crate) fn record_memory_file(
         &mut self,
-        rows: &Arc<MemoryFiles>,
+        memory_files: &Arc<MemoryFiles>,
         path: &str,
     ) -> Option<SystemTime> {
-        self.rows.push(SeenMemoryFile {
-            rows: Arc::clone(rows),
+        self.memory_files.push(SeenMemoryFile {
+            memory_files: Arc::clone(memory_files),
             path: path.into(),
-            state: rows.state(path),
+            state: memory_files.state(path),
         });
-        Some(rows.get(path)?.at)
+        Some(memory_files.get(path)?.written_at)
     }
 
-    /// Prevents that the value is kept, because it depends on something that no stamp shows.
+    /// Keeps the value out of the cache, because it depends on something that no stamp reveals.
     pub(crate) fn mark_uncacheable(&mut self) {
         self.is_cacheable = false;
     }
@@ -123,11 +117,11 @@ impl Trace {
     /// Returns whether each file and folder still has the state that was recorded, so that the
     /// value can be used again.
     fn is_current(&self) -> bool {
-        self.rows.iter().all(SeenMemoryFile::is_current)
+        self.memory_files.iter().all(SeenMemoryFile::is_current)
             && self.paths.iter().all(SeenPath::is_current)
     }
 
-    /// Returns the paths of the files and folders that were recorded.
+    /// Returns the recorded paths, without those of in-memory files.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().map(|seen| &*seen.path)
     }
@@ -135,70 +129,71 @@ impl Trace {
 
 impl SeenPath {
     fn is_current(&self) -> bool {
-        Stamp::at(&self.path).is_ok_and(|stamp| stamp == self.stamp)
+        Stamp::read(&self.path).is_ok_and(|stamp| stamp == self.stamp)
     }
 }
 
 impl SeenMemoryFile {
     fn is_current(&self) -> bool {
-        self.rows.state(&self.path) == self.state
+        self.memory_files.state(&self.path) == self.state
     }
 }
 
-/// Values that are made from files, each with its trace. Shared by all threads; no file is read
-/// while it is locked.
+/// A thread-safe cache for values computed from files. The lock is never held while a file is read.
 pub(crate) struct Cache<V> {
     contents: Mutex<CacheContents<V>>,
     min_age: Duration,
-    /// The most that all values together may weigh. If a new value does not fit, all others are
-    /// dropped.
-    limit: usize,
-    /// Returns how much a value weighs, such as its length in bytes.
-    weigh: fn(&V) -> usize,
+    /// The maximum total size. The whole cache is cleared when a new value would exceed it.
+    max_size: usize,
+    /// Returns the size of a value, in the unit of `max_size`.
+    size_of: fn(&V) -> usize,
 }
 
-/// The values of a cache by their keys.
 struct CacheContents<V> {
     values: HashMap<OsString, Arc<Traced<V>>>,
-    /// How much all values together weigh.
-    weight: usize,
+    /// The total size of all values.
+    total_size: usize,
 }
 
-/// A value with the files that it was made from.
+/// A value and the files that it was computed from.
 pub(crate) struct Traced<V> {
     pub(crate) value: V,
     pub(crate) trace: Trace,
 }
 
 impl<V: Clone> Cache<V> {
-    /// Returns an empty cache for at most `limit` values.
-    pub(crate) fn new(limit: usize, min_age: Duration) -> Cache<V> {
-        Cache::weighed(limit, |_| 1, min_age)
+    /// Creates a cache for at most `max_values` values.
+    pub(crate) fn new(max_values: usize, min_age: Duration) -> Cache<V> {
+        Cache::with_max_size(max_values, |_| 1, min_age)
     }
 
-    /// Returns an empty cache for values that together weigh at most `limit`. `weigh` returns how
-    /// much a value weighs, such as its length in bytes.
-    pub(crate) fn weighed(limit: usize, weigh: fn(&V) -> usize, min_age: Duration) -> Cache<V> {
+    /// Creates a cache whose values have a total size of at most `max_size`. `size_of` returns the
+    /// size of one value, e.g. in bytes.
+    pub(crate) fn with_max_size(
+        max_size: usize,
+        size_of: fn(&V) -> usize,
+        min_age: Duration,
+    ) -> Cache<V> {
         Cache {
             contents: Mutex::new(CacheContents {
                 values: HashMap::new(),
-                weight: 0,
+                total_size: 0,
             }),
             min_age,
-            limit,
-            weigh,
+            max_size,
+            size_of,
         }
     }
 
-    /// Returns the value of a key, such as a path. If the cache has no value for the key, or a file
-    /// that it was made from has changed, `make` makes a new one.
+    /// Returns the value for `key`, computing it with `make` if it isn't cached or one of its files
+    /// changed.
     ///
-    /// `make` records each file in the trace before it reads the file.
+    /// `make` must record each file in the trace before reading it.
     pub(crate) fn get(&self, key: impl AsRef<OsStr>, make: impl FnOnce(&mut Trace) -> V) -> V {
         self.get_traced(key.as_ref(), make).value.clone()
     }
 
-    /// Returns the value of a key like [`Cache::get`], with its trace.
+    /// Like [`Cache::get`], but also returns the trace.
     pub(crate) fn get_traced(
         &self,
         key: &OsStr,
@@ -213,28 +208,27 @@ impl<V: Clone> Cache<V> {
         let mut trace = Trace::new(self.min_age);
         let value = make(&mut trace);
         trace.paths.shrink_to_fit();
-        trace.rows.shrink_to_fit();
+        trace.memory_files.shrink_to_fit();
         let traced = Arc::new(Traced { value, trace });
         self.replace(key, &traced);
         traced
     }
 
-    /// Replaces the value of a key. If the new value cannot be trusted, the old one is dropped, and
-    /// the new one is not kept. If the new value does not fit, all others are dropped.
+    /// Stores a new value, unless it is uncacheable. Either way, the old value is dropped.
     fn replace(&self, key: &OsStr, new: &Arc<Traced<V>>) {
-        let weight = (self.weigh)(&new.value);
+        let new_size = (self.size_of)(&new.value);
         let mut contents = lock(&self.contents);
         if let Some(old) = contents.values.remove(key) {
-            contents.weight -= (self.weigh)(&old.value);
+            contents.total_size -= (self.size_of)(&old.value);
         }
         if !new.trace.is_cacheable {
             return;
         }
-        if contents.weight + weight > self.limit {
+        if contents.total_size + new_size > self.max_size {
             contents.values.clear();
-            contents.weight = 0;
+            contents.total_size = 0;
         }
-        contents.weight += weight;
+        contents.total_size += new_size;
         contents.values.insert(key.to_owned(), Arc::clone(new));
     }
 }
@@ -252,21 +246,21 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// The text of a file, and whether the file was read for it.
+    /// The result of a lookup, and whether it read the file.
     struct CachedText {
         text: Option<String>,
-        is_read: bool,
+        was_read: bool,
     }
 
-    /// Returns the text of a file through a cache.
+    /// Reads a file through a cache.
     fn read(cache: &Cache<Option<String>>, path: &Path) -> CachedText {
-        let mut is_read = false;
+        let mut was_read = false;
         let text = cache.get("", |trace| {
-            is_read = true;
+            was_read = true;
             trace.record(path);
             fs::read_to_string(path).ok()
         });
-        CachedText { text, is_read }
+        CachedText { text, was_read }
     }
 
     #[test]
@@ -316,7 +310,7 @@ mod tests {
                 assert_eq!(read(cache, path).text, text, "{what}");
                 let again = read(cache, path);
                 assert_eq!(again.text, text, "{what}");
-                assert!(!again.is_read, "{what}");
+                assert!(!again.was_read, "{what}");
             }
         }
     }
@@ -328,7 +322,7 @@ mod tests {
         fs::write(&file, "text").unwrap();
         let young = Cache::new(10, Duration::from_secs(3_600));
         for _ in 0..2 {
-            assert!(read(&young, &file).is_read);
+            assert!(read(&young, &file).was_read);
         }
         let distrusted = Cache::new(10, Duration::ZERO);
         let mut calls = 0;
@@ -347,12 +341,12 @@ mod tests {
             fs::write(&file, "longer text").unwrap();
             Some("text".to_owned())
         });
-        assert!(read(&cache, &file).is_read);
+        assert!(read(&cache, &file).was_read);
     }
 
     #[test]
     fn beyond_its_limit_a_cache_begins_anew() {
-        let cache: Cache<usize> = Cache::weighed(10, |weight| *weight, Duration::ZERO);
+        let cache: Cache<usize> = Cache::with_max_size(10, |weight| *weight, Duration::ZERO);
         let mut calls = 0;
         for (key, weight, calls_so_far) in [
             ("1", 5, 1),

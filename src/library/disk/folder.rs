@@ -1,4 +1,4 @@
-//! The source of a folder of prompt files.
+//! A folder of prompt files as a source of prompts.
 
 use super::cache::{Cache, MIN_STAMP_AGE, Trace};
 use super::memory_files::MemoryFiles;
@@ -14,48 +14,47 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// For how many names a folder keeps which file they belong to.
+/// The maximum number of names per folder whose files are cached.
 const MAX_NAMES: usize = 10_000;
 
-/// A folder of prompt files.
+/// A source that serves the prompt files of a folder, on disk or in memory.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) files: Arc<Files>,
-    /// The prompts that were found by their names.
+    /// Caches lookups by name.
     names: Cache<Option<Found>>,
-    /// The list of all prompts.
+    /// Caches the list of all prompts. Its only key is `""`.
     scans: Cache<Arc<Listing>>,
 }
 
 impl Folder {
-    /// Returns the source of a folder on the disk.
+    /// Creates the source for a folder on disk.
     pub(crate) fn new(root: Root, layer: Layer) -> Folder {
         let about = About::new(layer, root.format, Some(root.path.clone()));
-        Folder::of(Files::new(root, about))
+        Folder::from_files(Files::new(root, about))
     }
 
-    /// Returns the source of a pack's prompts. `version` is the one that they were copied from,
-    /// such as `acme@0123456789ab`.
+    /// Creates the source for the prompts of a pack. `version` is where they were copied from, e.g.
+    /// `acme@0123456789ab`.
     pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
         let about = About {
             pack_version: Some(version.into()),
             ..About::new(Layer::PACK, root.format, Some(root.path.clone()))
         };
-        Folder::of(Files::new(root, about))
+        Folder::from_files(Files::new(root, about))
     }
 
-    /// Returns the source of files that are in memory, in `rows`. `path` is the address of the
-    /// database or the server that they were read from.
+    /// Creates the source for files in memory. `path` is the address that they were loaded from.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
-    pub(crate) fn in_memory(path: PathBuf, rows: Arc<MemoryFiles>) -> Folder {
+    pub(crate) fn in_memory(path: PathBuf, memory_files: Arc<MemoryFiles>) -> Folder {
         let root = Root::new(path, Format::OWN, Reach::Unrestricted);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         let mut files = Files::new(root, about);
-        files.rows = Some(rows);
-        Folder::of(files)
+        files.memory_files = Some(memory_files);
+        Folder::from_files(files)
     }
 
-    fn of(files: Files) -> Folder {
+    fn from_files(files: Files) -> Folder {
         Folder {
             files: Arc::new(files),
             names: Cache::new(MAX_NAMES, MIN_STAMP_AGE),
@@ -76,10 +75,11 @@ impl Source for Folder {
     fn find(&self, name: &Name) -> Option<Found> {
         self.names.get(name.as_str(), |trace| {
             let Some(file) = self.files.resolve(name, trace) else {
-                trace.mark_uncacheable(); // anybody can ask for any number of names that do not exist
+                // Callers could fill the cache with names that don't exist.
+                trace.mark_uncacheable();
                 return None;
             };
-            Some(self.files.found(name.clone(), file))
+            Some(self.files.handle_for(name.clone(), file))
         })
     }
 
@@ -93,18 +93,19 @@ impl Source for Folder {
         if !path.starts_with(&root.path) {
             return None;
         }
-        // The folder of another program, such as `.claude/commands`, may be below this one.
-        let nearest = Root::around(path);
+        // An agent's folder, such as `.claude/commands`, may be inside this one. Leave its files
+        // alone.
+        let nearest = Root::guess_for(path);
         if nearest.is_read_only() && !root.path.starts_with(&nearest.path) {
             return None;
         }
-        // Except in a project or a pack, a file whose path gives no valid name, such as one in a
-        // hidden folder, is read without this source.
+        // A file with an invalid name, e.g. in a hidden folder, is left to `View::find_by_path`,
+        // unless it comes from a project or a pack and must stay untrusted.
         let has_invalid_name = matches!(root.name_of(path), Some(Err(_)));
         if has_invalid_name && !self.files.is_untrusted() {
             return None;
         }
-        Some(self.files.found_at(path))
+        Some(self.files.handle_at(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
@@ -114,7 +115,7 @@ impl Source for Folder {
     fn watch(&self, watched: &mut Watched) {
         let key = OsStr::new("");
         let listing = self.scans.get_traced(key, |trace| self.scan(trace));
-        watched.add(&self.files.root, &listing.trace);
+        watched.add_root(&self.files.root, &listing.trace);
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {

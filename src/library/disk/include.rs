@@ -1,5 +1,5 @@
-//! Reads the files that a prompt includes: those of the same prompts folder, after all symlinks are
-//! resolved, and the built-in prompts. `prompt/include.rs` says which lines include a file.
+//! Reads the files that a prompt includes: built-in prompts, and files from the same prompts folder
+//! (after resolving symlinks). `prompt/include.rs` parses the include lines.
 
 use super::cache::Trace;
 use super::memory_files::MemoryFiles;
@@ -15,40 +15,40 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The beginning of the path of a built-in prompt, as in `builtin:review`.
+/// The prefix for including a built-in prompt, as in `builtin:review`.
 const BUILTIN: &str = "builtin:";
 
-/// The fix for a path that leads to no file that may be included.
+/// The fix for a path that doesn't lead to an includable file.
 const CORRECT_PATH: &str =
     "write a path from the folder of this file, or from the prompts folder with `/` before it";
 
 /// Reads the files that one prompt includes.
-pub(crate) struct Includes<'f> {
+pub(crate) struct FolderIncludeReader<'f> {
     pub(crate) root: &'f Root,
-    /// The files, if they are in memory, not on the disk.
-    pub(crate) rows: Option<&'f Arc<MemoryFiles>>,
-    /// The prompt's own file.
-    pub(crate) own: &'f Path,
+    /// The files of the folder, if they are in memory instead of on disk.
+    pub(crate) memory_files: Option<&'f Arc<MemoryFiles>>,
+    /// The file of the including prompt.
+    pub(crate) prompt_path: &'f Path,
     /// Whether built-in prompts may be included.
-    pub(crate) takes_builtin: bool,
-    /// With the prefix `team/`, for example, only files in the folder `team` may be included.
+    pub(crate) allows_builtin: bool,
+    /// Limits which files may be included. With `team/`, only those in the folder `team`.
     pub(crate) prefix: Option<&'f Prefix>,
-    /// The files that the prompt was made from, to which each included file is added.
+    /// Records every included file.
     pub(crate) trace: &'f mut Trace,
 }
 
-/// A file of a prompts folder that a prompt includes or attaches.
+/// A file from the prompts folder that a prompt includes or attaches.
 pub(super) struct NeighborFile {
-    /// Its path in the folder, without the symlinks below the folder.
+    /// Its path in the prompts folder, with symlinks below that folder resolved.
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
 }
 
-impl IncludeReader for Includes<'_> {
+impl IncludeReader for FolderIncludeReader<'_> {
     fn own(&self) -> IncludedFile {
         IncludedFile {
-            name: self.root.relative_path(self.own),
-            path: self.own.to_owned(),
+            name: self.root.relative_path(self.prompt_path),
+            path: self.prompt_path.to_owned(),
         }
     }
 
@@ -58,20 +58,20 @@ impl IncludeReader for Includes<'_> {
         from: &IncludedFile,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if self.root.reach.is_confined() {
-            self.trace.mark_uncacheable(); // no stamp shows where symlinks in the path lead
+            self.trace.mark_uncacheable(); // no stamp reveals where symlinks in the path lead
         }
-        self.read_any(path, from).map_err(|error| {
-            self.trace.mark_uncacheable(); // no stamp shows when the file can be read again
+        self.read_source(path, from).map_err(|error| {
+            self.trace.mark_uncacheable(); // no stamp reveals that the error is gone
             let message = format!("{} cannot be included: {}", quoted(path), error.message);
             Diagnostic { message, ..error }
         })
     }
 }
 
-impl Includes<'_> {
-    /// Reads a built-in prompt if the path is `builtin:review`, for example; else a file in memory
-    /// or on the disk.
-    fn read_any(
+impl FolderIncludeReader<'_> {
+    /// Reads the built-in prompt that a path such as `builtin:review` names, or the file at any
+    /// other path.
+    fn read_source(
         &mut self,
         path: &str,
         from: &IncludedFile,
@@ -79,17 +79,17 @@ impl Includes<'_> {
         if let Some(name) = path.strip_prefix(BUILTIN) {
             return self.read_builtin(path, name);
         }
-        let path = self.whole_path(path, from)?;
-        match self.rows {
-            Some(rows) => self.read_from_memory(rows, &path),
+        let path = self.resolve_path(path, from)?;
+        match self.memory_files {
+            Some(memory_files) => self.read_from_memory(memory_files, &path),
             None => self.read_from_disk(&path),
         }
     }
 
-    /// Returns the text of the built-in prompt with this name. `path` is the name as the prompt
-    /// includes it: `builtin:review` for `review`.
+    /// Returns the text of a built-in prompt. `path` is the full path including `builtin:`, `name`
+    /// is what follows it.
     fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        if !self.takes_builtin {
+        if !self.allows_builtin {
             let message = "a prompt of a pack includes only files of the pack";
             return Err(Diagnostic::new(Kind::OutsideFolder, message, CORRECT_PATH));
         }
@@ -105,26 +105,24 @@ impl Includes<'_> {
         Ok((file, text.as_bytes().to_vec()))
     }
 
-    /// Returns the whole path of the file that the file `from` includes as `path`.
-    ///
-    /// A `path` such as `part` is relative to the folder of `from`, and `/part` to the prompts
-    /// folder. The suffix `.md` may be left out.
+    /// Resolves the path of an include line in the file `from`. `part` is relative to the folder of
+    /// `from`, and `/part` to the prompts folder. `.md` is appended if it's missing.
     ///
     /// # Errors
-    /// There is such a file, but it does not end in `.md`.
-    fn whole_path(&self, path: &str, from: &IncludedFile) -> Result<PathBuf, Diagnostic> {
+    /// Fails if the path names an existing file without the suffix `.md`.
+    fn resolve_path(&self, path: &str, from: &IncludedFile) -> Result<PathBuf, Diagnostic> {
         let folder = if path.starts_with('/') {
             &self.root.path
         } else {
             from.path.parent().unwrap_or(&self.root.path)
         };
-        let below = path.trim_start_matches('/');
-        let as_written = folder.join(below);
+        let relative_path = path.trim_start_matches('/');
+        let as_written = folder.join(relative_path);
         if path.to_ascii_lowercase().ends_with(".md") {
             return Ok(as_written);
         }
-        let with_suffix = folder.join(format!("{below}.md"));
-        // A caller with a prefix does not learn which other files exist.
+        let with_suffix = folder.join(format!("{relative_path}.md"));
+        // This error would reveal to a caller with a prefix which other files exist.
         if self.prefix.is_none() && !with_suffix.exists() && as_written.is_file() {
             let message = "only files that end in `.md` can be included";
             let fix = "copy its text to a file that ends in `.md`, and include that; or list the file in `attachments`";
@@ -133,12 +131,12 @@ impl Includes<'_> {
         Ok(with_suffix)
     }
 
-    /// Reads an included file from the disk, and adds it to the trace.
+    /// Reads an included file from disk and records it.
     ///
     /// # Errors
-    /// Those of [`read_neighbor`]; or the file, or a folder in its path, is hidden.
+    /// In addition to the errors of [`read_neighbor`], fails if a segment of the path is hidden.
     fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        self.trace.record(path);
+        self.trace.record(path); // before the file is read
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
             if error.kind == Kind::NotFound {
                 error.fix = CORRECT_PATH.to_owned();
@@ -146,7 +144,7 @@ impl Includes<'_> {
             error
         })?;
         let name = self.root.relative_path(&file.path);
-        if name.split('/').any(|step| is_hidden(Path::new(step))) {
+        if name.split('/').any(|segment| is_hidden(Path::new(segment))) {
             let message = "it is hidden, because a name in its path begins with a dot";
             return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
         }
@@ -154,54 +152,54 @@ impl Includes<'_> {
         Ok((IncludedFile { name, path }, file.bytes))
     }
 
-    /// Returns an included file that is in memory, and adds it to the trace.
+    /// Reads an included file from memory and records it.
     ///
     /// # Errors
-    /// There is no such file, or it is not in the folder of the prefix.
+    /// Fails if the file doesn't exist or is outside the prefix.
     fn read_from_memory(
         &mut self,
-        rows: &Arc<MemoryFiles>,
+        memory_files: &Arc<MemoryFiles>,
         path: &Path,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        let below = path.strip_prefix(&self.root.path).unwrap_or(path);
-        let name = normalized(below).ok_or_else(|| missing(self.prefix))?;
-        self.trace.record_memory_file(rows, &name);
+        let relative_path = path.strip_prefix(&self.root.path).unwrap_or(path);
+        let name = normalize_dots(relative_path).ok_or_else(|| missing_error(self.prefix))?;
+        self.trace.record_memory_file(memory_files, &name);
         let is_visible = self.prefix.is_none_or(|prefix| prefix.contains(&name));
-        match rows.get(&name) {
+        match memory_files.get(&name) {
             Some(row) if is_visible => {
                 let path = self.root.path.join(&name);
                 Ok((IncludedFile { name, path }, row.text.as_bytes().to_vec()))
             }
-            _ => Err(missing(self.prefix)),
+            _ => Err(missing_error(self.prefix)),
         }
     }
 }
 
-/// Returns a path below a folder without `.` and `..`, `/`-separated: `a/c` for `a/b/../c`. Returns
-/// `None` if the path leads out of the folder, as `a/../../c` does.
-fn normalized(below: &Path) -> Option<String> {
-    let mut steps = Vec::new();
-    for component in below.components() {
+/// Resolves `.` and `..` in a relative path, without touching the disk: `a/c` for `a/b/../c`.
+/// Returns `None` if the path leaves its folder, as `a/../../c` does.
+fn normalize_dots(relative_path: &Path) -> Option<String> {
+    let mut segments = Vec::new();
+    for component in relative_path.components() {
         match component {
-            Component::Normal(step) => steps.push(step.to_string_lossy()),
+            Component::Normal(segment) => segments.push(segment.to_string_lossy()),
             Component::ParentDir => {
-                steps.pop()?;
+                segments.pop()?;
             }
             _ => {}
         }
     }
-    Some(steps.join("/"))
+    Some(segments.join("/"))
 }
 
-/// Reads a file of the prompts folder that a prompt includes or attaches. All symlinks in its path
-/// are resolved first.
+/// Reads a file that a prompt includes or attaches. Symlinks are resolved first, and the target
+/// must be in the prompts folder.
 ///
-/// With the prefix `team/`, for example, only a file in the folder `team` can be read, and the
-/// error does not tell whether any other file exists.
+/// With the prefix `team/`, only files in the folder `team` can be read, and errors don't reveal
+/// whether any other file exists.
 ///
 /// # Errors
-/// The file is missing, cannot be read, or is longer than `limit` bytes; it is outside of the
-/// folder, or in the history; or it has a text that may not be served.
+/// Fails if the file is missing, can't be read, or is longer than `limit` bytes; if it is outside
+/// the prompts folder or inside its history; or if it may not be served.
 pub(super) fn read_neighbor(
     root: &Root,
     path: &Path,
@@ -210,10 +208,10 @@ pub(super) fn read_neighbor(
 ) -> Result<NeighborFile, Diagnostic> {
     let target = real_path(root, path, prefix)?;
     let real_root = fs::canonicalize(&root.path).map_err(|error| unreadable(&root.path, &error))?;
-    let Ok(below) = target.strip_prefix(&real_root) else {
-        return Err(outside(root));
+    let Ok(relative_path) = target.strip_prefix(&real_root) else {
+        return Err(outside_root_error(root));
     };
-    let path = root.path.join(below);
+    let path = root.path.join(relative_path);
     if path.starts_with(root.path.join(HISTORY_FOLDER)) {
         let message = format!("it is in {HISTORY_FOLDER}, whose files are no part of a prompt");
         let fix = "copy it to another folder";
@@ -221,41 +219,40 @@ pub(super) fn read_neighbor(
     }
     let file = open(&target)?;
     root.reach.check_open_file(&file)?;
-    // A folder of the path may have been replaced with a symlink since.
+    // A folder in the path may have been replaced with a symlink since it was resolved.
     if let Some(opened_path) = path_of_open_file(&file)
         && !opened_path.starts_with(&real_root)
     {
-        return Err(outside(root));
+        return Err(outside_root_error(root));
     }
     let bytes = read_opened(file, &target, limit)?;
     root.check_text(&path, &bytes)?;
     Ok(NeighborFile { path, bytes })
 }
 
-/// Returns the path of a file without symlinks.
+/// Resolves all symlinks in a path.
 ///
 /// # Errors
-/// There is no such file. For a caller with a prefix, a file outside of its folder does not exist.
+/// Fails if the file doesn't exist or, to a caller with a prefix, is outside the prefix.
 fn real_path(root: &Root, path: &Path, prefix: Option<&Prefix>) -> Result<PathBuf, Diagnostic> {
     let Some(prefix) = prefix else {
         return fs::canonicalize(path).map_err(|error| unreadable(path, &error));
     };
     match fs::canonicalize(path) {
         Ok(target) if prefix.has_file(&root.path, &target) => Ok(target),
-        _ => Err(missing(Some(prefix))),
+        _ => Err(missing_error(Some(prefix))),
     }
 }
 
-/// Returns the error for a file that is outside of the prompts folder.
-fn outside(root: &Root) -> Diagnostic {
+fn outside_root_error(root: &Root) -> Diagnostic {
     let folder = quoted(&root.path.display().to_string());
     let fix = format!("copy the file into {folder}");
     Diagnostic::new(Kind::OutsideFolder, "it is outside the prompts folder", fix)
 }
 
-/// Returns the error for a file that does not exist. A caller with a prefix gets the same error for
-/// a file outside of the folder of the prefix, and so does not learn whether it exists.
-fn missing(prefix: Option<&Prefix>) -> Diagnostic {
+/// Returns the error for a file that doesn't exist. With a prefix, files outside it get the same
+/// error, so that it doesn't reveal whether they exist.
+fn missing_error(prefix: Option<&Prefix>) -> Diagnostic {
     let message = match prefix {
         Some(prefix) => format!("there is no such file in {}", quoted(&prefix.to_string())),
         None => "there is no such file".to_owned(),

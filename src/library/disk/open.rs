@@ -1,6 +1,7 @@
-//! Opens and reads files: each file that is served is opened here, and nowhere else.
+//! Opens and reads every file that is served.
 //!
-//! Only regular files are opened, so that a FIFO or a device never blocks.
+//! Only regular files are opened: opening a FIFO could block forever, and opening a device can have
+//! side effects.
 
 use super::reach::Reach;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
@@ -10,37 +11,37 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-/// The message for a symlink whose target does not exist.
+/// The message for a symlink to a missing file.
 pub(crate) const BROKEN_LINK: &str = "the link is broken";
 
-/// The fix for a symlink to a file that does not exist.
+/// The fix for a symlink to a missing file.
 pub(super) const BROKEN_LINK_FIX: &str = "point it at a file that exists, or delete it";
 
-/// Returns the bytes of a regular file.
+/// Reads a regular file.
 ///
 /// # Errors
-/// The file cannot be read, is not a regular file, or is longer than `limit` bytes. The message
-/// calls it "the file", so the caller adds its path.
+/// Fails if the file can't be read, isn't a regular file, or is longer than `limit` bytes. The
+/// message refers to "the file" without its path, which the caller must add.
 pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
     read_opened(open(path)?, path, limit)
 }
 
-/// Returns the bytes of a regular file of at most [`MAX_FILE`] bytes, which is in a folder of
-/// prompts, or which a person has named.
+/// Reads a prompt file, or a file that the user typed: a regular file of at most [`MAX_FILE`] bytes
+/// that is inside `reach`.
 ///
 /// # Errors
-/// Those of [`read`]; or a symlink in the path leads out of the folders of `reach`.
+/// In addition to the errors of [`read`], fails if a symlink leads out of `reach`.
 pub(crate) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
     let file = open(path)?;
     reach.check_open_file(&file)?;
     read_opened(file, path, MAX_FILE)
 }
 
-/// Returns the bytes of a regular file, like [`read`], but does not follow a symlink.
+/// Reads a regular file, like [`read`], but refuses a symlink.
 ///
 /// # Errors
-/// There is no such file (`NotFound`); or it cannot be read, is a symlink or no regular file, or is
-/// longer than `limit` bytes.
+/// Returns `NotFound` if the file doesn't exist. Also fails if it can't be read, isn't a regular
+/// file, or is longer than `limit` bytes.
 pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -51,29 +52,29 @@ pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Opens a regular file. A FIFO or a device is not even opened, because that may block or have
-/// effects.
+/// Opens a regular file. Checks its type before opening it, because opening a FIFO may block, and
+/// opening a device may have side effects.
 pub(super) fn open(path: &Path) -> Result<File, Diagnostic> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     check_regular(&metadata)?;
     let file = open_without_blocking(path).map_err(|error| unreadable(path, &error))?;
-    // Another file may have taken its place after the first check.
+    // Check again, in case the file was replaced in between.
     check_regular(&metadata_of(&file, path)?)?;
     Ok(file)
 }
 
-/// Returns the bytes of an open file. `path` is only for the message of an error.
+/// Reads an open file. `path` only matters for error messages.
 ///
 /// # Errors
-/// The file cannot be read, or is longer than `limit` bytes.
+/// Fails if the file can't be read, or is longer than `limit` bytes.
 pub(super) fn read_opened(file: File, path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
     let length = metadata_of(&file, path)?.len() as usize;
     check_length(length, limit)?;
-    let mut bytes = Vec::with_capacity(length + 1);
+    let mut bytes = Vec::with_capacity(length + 1); // `read_to_end` needs one byte to see the end
     file.take(limit as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(path, &error))?;
-    // It may have grown meanwhile.
+    // Check again, in case the file has grown.
     check_length(bytes.len(), limit)?;
     Ok(bytes)
 }
@@ -82,8 +83,8 @@ fn metadata_of(file: &File, path: &Path) -> Result<Metadata, Diagnostic> {
     file.metadata().map_err(|error| unreadable(path, &error))
 }
 
-/// Returns the diagnostic for a file that cannot be opened or read because of `error`. Its fix fits
-/// the reason: a broken symlink, a missing file, or missing permissions.
+/// Describes why a file can't be opened or read, with a fix that fits: for a broken symlink, a
+/// missing file, or missing permissions.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     if is_broken_link(error) && path.is_symlink() {
         return Diagnostic::new(Kind::NotFound, BROKEN_LINK, BROKEN_LINK_FIX);
@@ -107,17 +108,17 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// Returns whether an error means that nothing is at the end of a path. If the path is a symlink,
-/// it is broken.
+/// Returns whether an error means that the path leads nowhere, so that a symlink at that path is
+/// broken.
 pub(super) fn is_broken_link(error: &io::Error) -> bool {
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        return true; // a symlink to itself
+        return true; // a cycle of symlinks
     }
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Refuses a folder, a device, and anything else that is not a regular file.
+/// Returns an error unless this is a regular file.
 fn check_regular(metadata: &Metadata) -> Result<(), Diagnostic> {
     if metadata.is_file() {
         return Ok(());
@@ -129,7 +130,7 @@ fn check_regular(metadata: &Metadata) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Refuses a file whose length is more than `limit` bytes.
+/// Returns an error if a file is longer than `limit` bytes.
 fn check_length(length: usize, limit: usize) -> Result<(), Diagnostic> {
     if length <= limit {
         return Ok(());

@@ -1,8 +1,8 @@
-//! A prompt file, or a text that is not saved as one: read, parsed, checked and expanded.
+//! Reads, parses and expands a prompt file, or an unsaved draft of one.
 
 use super::attach::{attached_files, attachments};
 use super::cache::{Cache, MIN_STAMP_AGE, Trace};
-use super::include::Includes;
+use super::include::FolderIncludeReader;
 use super::memory_files::{MemoryFiles, PATH_LIST};
 use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
@@ -16,22 +16,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// How many bytes of parsed prompts are kept in memory, for each folder.
+/// The maximum total size of the parsed prompts that are cached for one folder, in bytes.
 const MAX_PROMPT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a parsed prompt takes in memory besides its text, roughly, in bytes.
+/// The approximate size of a parsed prompt in memory without its text, in bytes.
 const PROMPT_OVERHEAD: usize = 1024;
 
 type ParsedPrompt = Result<Arc<Prompt>, Diagnostic>;
 
-/// The files of a folder of prompts, and a cache of what was read from them.
+/// The files of a prompts folder, with caches of their contents.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) root: Root,
     pub(crate) about: About,
-    /// The files, if they are in memory, not on the disk. The path of the folder is the address of
-    /// a database then.
-    pub(crate) rows: Option<Arc<MemoryFiles>>,
+    /// The files, if they are in memory instead of on disk. The path of `root` is then an address.
+    pub(crate) memory_files: Option<Arc<MemoryFiles>>,
     infos: Cache<Info>,
     prompts: Cache<ParsedPrompt>,
 }
@@ -41,50 +40,49 @@ impl Files {
         Files {
             root,
             about,
-            rows: None,
+            memory_files: None,
             infos: Cache::new(MAX_ENTRIES, MIN_STAMP_AGE),
-            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, MIN_STAMP_AGE),
+            prompts: Cache::with_max_size(MAX_PROMPT_BYTES, approximate_size, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns the files of the folder that a prompt file seems to belong to, although that folder
-    /// is in no library.
-    pub(crate) fn around(file: &Path) -> Arc<Files> {
-        let root = Root::around(file);
+    /// Creates the `Files` for a prompt file outside the library, guessing its folder.
+    pub(crate) fn guess_for(file: &Path) -> Arc<Files> {
+        let root = Root::guess_for(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         Arc::new(Files::new(root, about))
     }
 
-    /// Returns whether the prompts come from a project or a pack, so somebody else may have written
-    /// them. They cannot be Jinja templates.
+    /// Whether somebody else may have written the prompts: true for projects and packs. Such
+    /// prompts can't be Jinja templates.
     pub(crate) fn is_untrusted(&self) -> bool {
         self.about.layer.is_project() || self.about.layer == Layer::PACK
     }
 
-    /// Returns the prompt with this name, in a file of the folder. The file is not read yet.
-    pub(crate) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
+    /// Returns a handle to the prompt in `file`, without reading it.
+    pub(crate) fn handle_for(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
         self.with_draft(name, file, None)
     }
 
-    /// Returns the prompt in a file whose path a person has typed.
+    /// Returns a handle to the prompt in a file whose path the user typed.
     ///
     /// # Errors
-    /// There is no such file, or it is not a prompt.
-    pub(crate) fn found_at(self: &Arc<Self>, path: &Path) -> Result<Found, Diagnostic> {
+    /// Fails if the file is missing or is not a prompt.
+    pub(crate) fn handle_at(self: &Arc<Self>, path: &Path) -> Result<Found, Diagnostic> {
         let named = self.root.prompt_at(path)?;
         let file = PromptFile {
             path: path.into(),
             kind: named.kind,
-            is_linked: true, // the path may have a symlink, so its target is checked
+            is_linked: true, // it may be one, so have its target checked
         };
-        Ok(self.found(named.name, file))
+        Ok(self.handle_for(named.name, file))
     }
 
-    /// Returns a prompt with this name whose text is not saved: `text` counts instead of what the
-    /// file holds. The file need not exist.
+    /// Returns a handle to an unsaved prompt: it has the contents `text` instead of those of
+    /// `file`, which may not exist.
     ///
-    /// With a prefix, the text can include and attach only the files that a caller with that prefix
-    /// may see.
+    /// If `prefix` is given, the draft can only include and attach files that a caller with this
+    /// prefix may see.
     pub(crate) fn draft(
         self: &Arc<Self>,
         name: Name,
@@ -96,7 +94,7 @@ impl Files {
         self.with_draft(name, file, Some(Box::new(UnsavedText { text, prefix })))
     }
 
-    /// Returns a prompt in a file. If there is a draft, its text is read instead of the file.
+    /// Returns a handle to the prompt in `file`, or to `draft` if there is one.
     fn with_draft(
         self: &Arc<Self>,
         name: Name,
@@ -112,19 +110,18 @@ impl Files {
         Found::new(name, &self.about, handle)
     }
 
-    /// Finds the file of the prompt with exactly this name: for `git/commit`, the file
-    /// `git/commit.md` or else `git/commit/SKILL.md`. The file may be in memory or on the disk.
+    /// Like [`Root::resolve`], but also finds files in memory.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
-        let Some(rows) = &self.rows else {
+        let Some(memory_files) = &self.memory_files else {
             return self.root.resolve(name, trace);
         };
-        trace.record_memory_file(rows, PATH_LIST);
-        for end in self.root.ends(name) {
-            let below = format!("{name}{}", end.text);
-            if rows.contains(&below) {
+        trace.record_memory_file(memory_files, PATH_LIST);
+        for suffix in self.root.possible_suffixes(name) {
+            let relative_path = format!("{name}{}", suffix.text);
+            if memory_files.contains(&relative_path) {
                 return Some(PromptFile {
-                    path: self.root.path.join(below).into(),
-                    kind: end.kind,
+                    path: self.root.path.join(relative_path).into(),
+                    kind: suffix.kind,
                     is_linked: false,
                 });
             }
@@ -132,45 +129,50 @@ impl Files {
         None
     }
 
-    /// Returns the paths below the folder that the file of a name may have, in the order in which
-    /// they win.
+    /// Returns the relative paths that the file of this prompt may have. If several exist, the
+    /// first wins.
     #[cfg(feature = "store")]
-    pub(crate) fn paths_of(&self, name: &Name) -> Vec<String> {
-        let ends = self.root.ends(name);
-        ends.map(|end| format!("{name}{}", end.text)).collect()
+    pub(crate) fn possible_paths(&self, name: &Name) -> Vec<String> {
+        let suffixes = self.root.possible_suffixes(name);
+        suffixes
+            .map(|suffix| format!("{name}{}", suffix.text))
+            .collect()
     }
 
-    /// Adds the state of a file to the trace, and returns when the file was modified.
+    /// Records the state of a file in `trace`, and returns when the file was modified.
     fn record(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
-        match &self.rows {
-            Some(rows) => trace.record_memory_file(rows, &self.root.relative_path(path)),
+        match &self.memory_files {
+            Some(memory_files) => {
+                trace.record_memory_file(memory_files, &self.root.relative_path(path))
+            }
             None => trace.record(path)?.modified,
         }
     }
 
-    /// Returns the bytes of a file. `is_linked` says whether its path has a symlink, whose target
-    /// is checked then.
+    /// Reads a file. `is_linked` says whether its path contains a symlink, whose target must be
+    /// checked.
     ///
     /// # Errors
-    /// The file cannot be read, is outside of the folders that may be read, or has a text that may
-    /// not be served.
+    /// Fails if the file can't be read, lies outside the readable folders, or may not be served.
     pub(crate) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
-        let bytes = match &self.rows {
-            Some(rows) => self.read_from_memory(rows, path),
+        let bytes = match &self.memory_files {
+            Some(memory_files) => self.read_from_memory(memory_files, path),
             None => self.read_from_disk(path, is_linked),
         };
         bytes.map_err(|diagnostic| diagnostic.in_file(path))
     }
 
-    /// Returns the bytes of a file in memory.
-    fn read_from_memory(&self, rows: &MemoryFiles, path: &Path) -> Result<Vec<u8>, Diagnostic> {
-        match rows.get(&self.root.relative_path(path)) {
+    fn read_from_memory(
+        &self,
+        memory_files: &MemoryFiles,
+        path: &Path,
+    ) -> Result<Vec<u8>, Diagnostic> {
+        match memory_files.get(&self.root.relative_path(path)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
             None => Err(Diagnostic::new(Kind::NotFound, "there is no such file", "")),
         }
     }
 
-    /// Returns the bytes of a file on the disk, after the checks of [`Files::read`].
     fn read_from_disk(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         if is_linked {
             self.root.reach.check(path)?;
@@ -181,8 +183,8 @@ impl Files {
     }
 }
 
-/// Returns how many bytes of memory a parsed prompt, or the error about it, takes, roughly.
-fn weight(parsed: &ParsedPrompt) -> usize {
+/// Returns the approximate size of a cached prompt in memory, in bytes.
+fn approximate_size(parsed: &ParsedPrompt) -> usize {
     let mut bytes = PROMPT_OVERHEAD;
     if let Ok(prompt) = parsed {
         for message in &prompt.messages {
@@ -192,42 +194,43 @@ fn weight(parsed: &ParsedPrompt) -> usize {
     bytes
 }
 
-/// What a file holds.
+/// The contents of a prompt file, and the result of parsing them.
 struct FileContents {
     bytes: Vec<u8>,
     prompt: Result<Prompt, Diagnostic>,
     modified: Option<SystemTime>,
 }
 
-/// A prompt in a file of a folder.
+/// A prompt in a file, or an unsaved draft of it.
 #[derive(Debug)]
 struct FileHandle {
     files: Arc<Files>,
     name: Name,
     file: PromptFile,
-    /// The text that counts instead of what the file holds.
+    /// Replaces the contents of the file.
     draft: Option<Box<UnsavedText>>,
 }
 
-/// The text of a prompt that is not saved.
+/// The contents of an unsaved prompt.
 #[derive(Debug)]
 struct UnsavedText {
     text: Arc<str>,
-    /// How the names of the prompts begin that the author of the text may see; `None` for all.
+    /// What the author of the draft may see. `None` means every prompt.
     prefix: Option<Prefix>,
 }
 
 impl FileHandle {
-    /// Reads and parses the file of the prompt, or its draft.
+    /// Reads and parses the draft or, without one, the file.
     ///
     /// # Errors
-    /// The file cannot be read. An error in its text is in [`FileContents::prompt`].
+    /// Fails if the file can't be read. A parse error is stored in [`FileContents::prompt`]
+    /// instead.
     fn read(&self, trace: &mut Trace) -> Result<FileContents, Diagnostic> {
         let mut modified = None;
         let bytes = match &self.draft {
             Some(draft) => draft.text.as_bytes().to_vec(),
             None => {
-                modified = self.files.record(&self.file.path, trace);
+                modified = self.files.record(&self.file.path, trace); // before the file is read
                 self.read_saved(trace)?
             }
         };
@@ -239,34 +242,33 @@ impl FileHandle {
         })
     }
 
-    /// Returns the bytes of the file.
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
         if self.file.is_linked && self.files.root.reach.is_confined() {
-            trace.mark_uncacheable(); // no stamp shows whether the target may still be read
+            trace.mark_uncacheable(); // no stamp reveals whether the target is still readable
         }
         let bytes = self.files.read(&self.file.path, self.file.is_linked);
         if bytes.is_err() {
-            trace.mark_uncacheable(); // no stamp shows when the file can be read again
+            trace.mark_uncacheable(); // no stamp reveals that the error is gone
         }
         bytes
     }
 
-    /// Parses the text of the prompt, and reads the files that it includes.
+    /// Parses the prompt and reads the files that it includes.
     ///
     /// # Errors
-    /// The text is not a prompt, a file cannot be included, or the prompt is a Jinja template and
-    /// comes from a project or a pack.
+    /// Fails if the contents are not a valid prompt, if a file can't be included, or if an
+    /// untrusted prompt is a Jinja template.
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
-        let mut includes = Includes {
+        let mut includes = FolderIncludeReader {
             root,
-            rows: self.files.rows.as_ref(),
-            own: &self.file.path,
-            takes_builtin: self.files.about.layer != Layer::PACK,
+            memory_files: self.files.memory_files.as_ref(),
+            prompt_path: &self.file.path,
+            allows_builtin: self.files.about.layer != Layer::PACK,
             prefix: self.prefix(),
             trace,
         };
-        // Files in the formats of other programs include nothing.
+        // The formats of other programs have no includes.
         let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() {
             None
         } else {
@@ -282,35 +284,34 @@ impl FileHandle {
         Ok(prompt.with_base_directory(&folder.to_string_lossy()))
     }
 
-    /// Adds the path of the file to a diagnostic about it.
+    /// Sets the file of a diagnostic to this one.
     fn with_path(&self, diagnostic: Diagnostic) -> Diagnostic {
         diagnostic.in_file(Arc::clone(&self.file.path))
     }
 
-    /// Returns the prefix of the author of a draft. The draft can include and attach only files
-    /// that have this prefix: only those in the folder `team`, for `team/`.
+    /// Returns the prefix that the author of a draft is limited to. With `team/`, the draft can
+    /// only include and attach files in the folder `team`.
     fn prefix(&self) -> Option<&Prefix> {
         self.draft.as_ref()?.prefix.as_ref()
     }
 
-    /// Reads the attachments of the prompt, one after the other. Returns an error in the place of
-    /// an attachment that cannot be read.
+    /// Reads the attachments of the prompt lazily, in order.
     fn attachments<'p>(
         &'p self,
         prompt: &'p Prompt,
     ) -> impl Iterator<Item = Result<Attachment, Diagnostic>> {
-        let is_on_disk = self.files.rows.is_none();
+        let is_on_disk = self.files.memory_files.is_none();
         let root = is_on_disk.then_some(&self.files.root);
         attachments(root, prompt, &self.file.path, self.prefix())
     }
 
-    /// Reads and parses the prompt, without the cache.
-    fn make_prompt(&self, trace: &mut Trace) -> ParsedPrompt {
+    /// Reads and parses the prompt, bypassing the cache.
+    fn read_prompt(&self, trace: &mut Trace) -> ParsedPrompt {
         self.read(trace)?.prompt.map(Arc::new)
     }
 
-    /// Reads what lists show of the prompt, without the cache.
-    fn make_info(&self, trace: &mut Trace) -> Info {
+    /// Reads the [`Info`] of the prompt, bypassing the cache.
+    fn read_info(&self, trace: &mut Trace) -> Info {
         match self.read(trace) {
             Ok(contents) => {
                 let prompt = contents.prompt.as_ref().map_err(Clone::clone);
@@ -320,8 +321,8 @@ impl FileHandle {
         }
     }
 
-    /// Returns whether a person may change the file. The file of a pack is only a copy, and a
-    /// symlink may lead out of the folders that may be read.
+    /// Whether the user may edit the file. Not if it is in a pack, which is only a copy, nor if it
+    /// is reached through a symlink that leads out of the readable folders.
     fn is_editable(&self) -> bool {
         if self.files.about.layer == Layer::PACK {
             return false;
@@ -341,10 +342,10 @@ impl Handle for FileHandle {
 
     fn info(&self) -> Info {
         if self.draft.is_some() {
-            return self.make_info(&mut Trace::default());
+            return self.read_info(&mut Trace::default());
         }
         let infos = &self.files.infos;
-        infos.get(&*self.file.path, |trace| self.make_info(trace))
+        infos.get(&*self.file.path, |trace| self.read_info(trace))
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
@@ -357,10 +358,10 @@ impl Handle for FileHandle {
 
     fn prompt(&self) -> ParsedPrompt {
         if self.draft.is_some() {
-            return self.make_prompt(&mut Trace::default());
+            return self.read_prompt(&mut Trace::default());
         }
         let prompts = &self.files.prompts;
-        prompts.get(&*self.file.path, |trace| self.make_prompt(trace))
+        prompts.get(&*self.file.path, |trace| self.read_prompt(trace))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
@@ -383,7 +384,9 @@ impl Handle for FileHandle {
         };
         let mut problems = prompt.warnings();
         problems.extend(self.attachments(&prompt).filter_map(Result::err));
-        let problems = problems.into_iter();
-        problems.map(|problem| self.with_path(problem)).collect()
+        problems
+            .into_iter()
+            .map(|problem| self.with_path(problem))
+            .collect()
     }
 }

@@ -1,25 +1,27 @@
-//! How far the links in a folder of prompts may lead.
+//! Where the symlinks in a folder of prompts may lead.
 //!
-//! A folder is the user's own, or it is confined. Own are the folders that `config.toml` or
-//! `--prompts` names, the user's folders for config, data and state, and the folders of agents in
-//! the home directory. Everything else may have been written by somebody else: a project, a pack,
-//! a plugin of a repository, and a folder or a file that `check`, `test` or `import` names.
+//! That depends on whether the folder is certain to be the user's own. These are: folders listed in
+//! `config.toml` or passed with `--prompts`; the user's config, data and state directories; and the
+//! folders of agents in the home directory. Somebody else may have written anything else, so it is
+//! confined: projects, packs, plugins in a repository, and whatever is passed to `check`, `test` or
+//! `import`.
 
 use crate::prompt::{Diagnostic, FORMATS, IMPORTED, Kind};
 use crate::wording::{full_path, path_in_backticks};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
-/// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
+/// The entry that marks the root of a Git repository: a folder or, in a worktree or submodule, a
+/// file.
 pub(crate) const REPOSITORY: &str = ".git";
 
-/// How far the symlinks in a folder of prompts may lead.
+/// Where the symlinks in a folder of prompts may lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The folder is the user's own: links are followed wherever they lead.
+    /// Anywhere. The folder is the user's own.
     Unrestricted,
-    /// Somebody else may have written its files: only files in `folder` are read, and only while
-    /// `folder` itself is in `repository`, all links resolved. Files of the system are never read.
+    /// Only into `folder`, and only while `folder` itself resolves to a path in `repository`. Never
+    /// to files of the system. Somebody else may have written the links.
     Confined {
         folder: PathBuf,
         repository: PathBuf,
@@ -27,13 +29,11 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Returns the reach of a file or folder whose path a person has typed. Symlinks may lead
-    /// within its repository or, outside of a repository, within its folder.
-    ///
-    /// The folders of agents in the home directory, such as `~/.claude/commands`, are the user's
-    /// own, so symlinks in them may lead everywhere.
+    /// Returns the reach for a path that the user typed: unrestricted for the folders of agents in
+    /// the home directory, such as `~/.claude/commands`. Otherwise, confined to the path's
+    /// repository or, outside a repository, to its folder.
     pub(crate) fn for_typed_path(path: &Path) -> Reach {
-        if is_of_agent_at_home(path) {
+        if is_in_users_agent_folder(path) {
             return Reach::Unrestricted;
         }
         let folder = if path.is_dir() {
@@ -52,8 +52,8 @@ impl Reach {
         *self != Reach::Unrestricted
     }
 
-    /// Refuses a path that leads out of the folders that may be read. A missing file is not
-    /// refused, because it is reported when it is read.
+    /// Returns an error if `path` leads out of the readable folders. Missing files pass: reading
+    /// them reports a better error.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Diagnostic> {
         if !self.is_confined() {
             return Ok(());
@@ -64,10 +64,11 @@ impl Reach {
         }
     }
 
-    /// Refuses an open file that is outside of the folders that may be read. Even if its path was
-    /// checked before, a symlink may have taken its place since.
+    /// Like [`check`](Reach::check), but race-free: a symlink can't replace a file that is already
+    /// open.
     ///
-    /// Only Linux says where an open file is. On other systems, no open file is refused.
+    /// Only works on Linux. Other systems don't reveal the path of an open file, so every file
+    /// passes.
     pub(crate) fn check_open_file(&self, file: &File) -> Result<(), Diagnostic> {
         if !self.is_confined() {
             return Ok(());
@@ -78,15 +79,14 @@ impl Reach {
         }
     }
 
-    /// Refuses the target of a symlink, which is a path without symlinks, if it may not be read
-    /// from a confined folder: a file of the system, or one outside of the folder.
+    /// Checks the path of a file, with all symlinks resolved.
     ///
-    /// If the folder itself is a symlink that leads out of its repository, every target is refused.
+    /// If the confined folder is itself a symlink out of its repository, no target passes.
     fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
             return Ok(());
         };
-        if is_of_system(target) {
+        if is_system_file(target) {
             let message = format!(
                 "the symlink points to {}, a file of the system, and is not followed",
                 full_path(target)
@@ -103,10 +103,11 @@ impl Reach {
     }
 }
 
-/// Returns the error for a symlink whose target is outside of a confined folder.
+/// Returns the error for a symlink that leads out of a confined folder.
 fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic {
     let target = full_path(target);
-    // A path that a person has typed is confined to its whole repository, a project to its prompts.
+    // These are the same for a path that the user typed. For a project, `folder` is its prompts
+    // folder.
     if folder == repository {
         let folder = path_in_backticks(folder);
         let message =
@@ -121,23 +122,23 @@ fn outside_error(folder: &Path, repository: &Path, target: &Path) -> Diagnostic 
     Diagnostic::new(Kind::OutsideFolder, message, fix)
 }
 
-/// Returns the part of a path that is below a folder, `/`-separated: `git/x.md`. Returns the whole
-/// path if it is not below the folder.
+/// Returns `path` relative to `folder`, `/`-separated: `git/x.md`. A path outside the folder is
+/// returned whole.
 pub(crate) fn relative_path(folder: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
+    let relative_path = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
     if cfg!(windows) {
-        below.replace('\\', "/")
+        relative_path.replace('\\', "/")
     } else {
-        below.into_owned()
+        relative_path.into_owned()
     }
 }
 
-/// Returns the path of an open file. Returns `None` on systems that do not say it.
+/// Returns the path of an open file, or `None` if the system can't tell.
 pub(crate) fn path_of_open_file(file: &File) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
         let number = std::os::fd::AsRawFd::as_raw_fd(file);
-        // Without /proc, the path was at least checked before it was opened.
+        // If /proc isn't mounted, rely on the check before the file was opened.
         fs::read_link(format!("/proc/self/fd/{number}")).ok()
     }
     #[cfg(not(target_os = "linux"))]
@@ -147,15 +148,15 @@ pub(crate) fn path_of_open_file(file: &File) -> Option<PathBuf> {
     }
 }
 
-/// Returns the folder in which all files must be that are read from an absolute path: its
-/// repository or, outside of a repository, the path itself.
+/// Returns the folder that an absolute path is confined to: its repository or, outside a
+/// repository, the path itself.
 ///
-/// A symlink in a repository may have been made by somebody else, so it is not followed out of the
-/// repository. Other symlinks were made by the user, and are followed.
+/// Symlinks inside a repository are not followed out of it, because somebody else may have created
+/// them. Those outside a repository are the user's own, so they are followed first.
 fn outermost_folder(path: &Path, home: Option<&Path>) -> PathBuf {
     let mut real = PathBuf::new();
-    for step in path.components() {
-        let next = real.join(step);
+    for component in path.components() {
+        let next = real.join(component);
         if !next.is_symlink() {
             real = next;
             continue;
@@ -165,20 +166,20 @@ fn outermost_folder(path: &Path, home: Option<&Path>) -> PathBuf {
         }
         real = fs::canonicalize(&next).unwrap_or(next);
     }
-    let real = fs::canonicalize(&real).unwrap_or(real); // on Windows, it has a prefix then
+    // On Windows, this adds the prefix `\\?\` that the repository's path has.
+    let real = fs::canonicalize(&real).unwrap_or(real);
     repository_of(&real, home).unwrap_or(real)
 }
 
-/// Returns whether an absolute path passes through a folder, also if it does so by a symlink or
-/// `..`:
-/// `/home/me/link/x` passes through `/clone` if `link` points to `/clone/prompts`.
+/// Returns whether an absolute path passes through `folder`, even via a symlink or `..`: if
+/// `/home/me/link` points to `/clone/prompts`, then `/home/me/link/x` passes through `/clone`.
 ///
-/// `folder` has no symlinks in its path. The end of `path` may be missing.
+/// `folder` must not contain symlinks. The last segments of `path` may not exist.
 pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     let mut real = PathBuf::new();
-    for step in path.components() {
-        real.push(step);
-        if real.is_symlink() || step == Component::ParentDir {
+    for component in path.components() {
+        real.push(component);
+        if real.is_symlink() || component == Component::ParentDir {
             real = fs::canonicalize(&real).unwrap_or(real);
         }
         if real.starts_with(folder) {
@@ -188,11 +189,11 @@ pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     false
 }
 
-/// Returns the root of the repository that a folder is in: the nearest folder with a `.git`,
-/// without symlinks in its path.
+/// Returns the root of the repository that contains `folder`: the nearest parent with a `.git`,
+/// with all symlinks resolved.
 ///
-/// The home directory is not taken for a repository, even if it has a `.git`, and neither is a
-/// folder such as `/tmp`, where anybody may create a `.git`.
+/// The home directory never counts, even if it is under version control. Neither does a
+/// world-writable folder such as `/tmp`, where anybody may create a `.git`.
 pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let home = home.and_then(|home| fs::canonicalize(home).ok());
@@ -203,19 +204,22 @@ pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBu
     root.map(Path::to_owned)
 }
 
-/// Returns whether a path is in a folder that an agent has in the home directory, such as
-/// `~/.claude/commands`. Returns false for a path with `..`, because it may lead elsewhere.
-fn is_of_agent_at_home(path: &Path) -> bool {
+/// Returns whether a path is in an agent's folder in the home directory, such as
+/// `~/.claude/commands`. False for any path with `..`, since that may lead out again.
+fn is_in_users_agent_folder(path: &Path) -> bool {
     let Some(home) = std::env::home_dir() else {
         return false;
     };
-    if path.components().any(|step| step == Component::ParentDir) {
+    if path
+        .components()
+        .any(|component| component == Component::ParentDir)
+    {
         return false;
     }
     for format in FORMATS.iter().chain(&IMPORTED) {
         for folder in format.folders {
-            for place in ["", ".config", "Library/Application Support"] {
-                if path.starts_with(home.join(place).join(folder)) {
+            for parent in ["", ".config", "Library/Application Support"] {
+                if path.starts_with(home.join(parent).join(folder)) {
                     return true;
                 }
             }
@@ -224,9 +228,9 @@ fn is_of_agent_at_home(path: &Path) -> bool {
     false
 }
 
-/// Returns whether a file belongs to the system, such as `/proc/self/environ`, which may have the
-/// secrets of this program. The files in `/dev/shm` are ordinary ones.
-fn is_of_system(path: &Path) -> bool {
+/// Returns whether a file belongs to the system, e.g. `/proc/self/environ`, which may contain this
+/// program's secrets. `/dev/shm` contains ordinary files.
+fn is_system_file(path: &Path) -> bool {
     if !cfg!(unix) || path.starts_with("/dev/shm") {
         return false;
     }
@@ -234,7 +238,7 @@ fn is_of_system(path: &Path) -> bool {
     folders.any(|folder| path.starts_with(folder))
 }
 
-/// Returns whether everybody may create files in a folder, as in `/tmp`, and delete only their own.
+/// Returns whether a folder is writable for everybody, like `/tmp`.
 pub(crate) fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {

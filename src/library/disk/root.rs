@@ -1,10 +1,10 @@
-//! A folder of prompt files and its rules: from a name to a path, from a path to a name, and which
+//! A folder of prompt files: maps prompt names to paths and paths back to names, and decides which
 //! symlinks are followed.
 //!
-//! A name becomes a path in one function ([`Root::resolve`]), segment by segment. Symlinks are
-//! followed, except for cycles and for those that lead out of a confined folder. A folder with a
-//! `SKILL.md`, for example, is itself a prompt, and nothing else in it is one; which files do that,
-//! and which suffixes a prompt file has, the format says.
+//! [`Root::resolve`] is the only function that turns a name into a path. Symlinks are followed
+//! unless they form a cycle or lead out of a confined folder. The [`Format`] defines which suffixes
+//! a prompt file has, and whether a folder can itself be a prompt (one that contains a `SKILL.md`,
+//! say). Nothing else in such a folder is a prompt.
 
 use super::cache::Trace;
 use super::reach::{Reach, relative_path};
@@ -16,33 +16,34 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among
-/// folders.
+/// The maximum number of files and folders that one scan visits. It allows 100,000 prompts even if
+/// each one has its own folder.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// Decides which texts in the files of a folder are served.
+/// Decides which file contents in a folder may be served.
 pub(crate) trait TextGuard: Debug + Send + Sync {
-    /// Refuses a file whose text may not be served.
+    /// Returns an error if the contents of the file may not be served.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic>;
 }
 
-/// A folder of prompt files.
+/// A folder of prompt files and the rules for reading it.
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
-    /// How its files are written.
+    /// The format of its files.
     pub(crate) format: &'static Format,
-    /// How far symlinks in it may lead.
+    /// Where symlinks in it may lead.
     pub(crate) reach: Reach,
-    /// What the names of its prompts begin with, besides their path: empty, or such as `plugin/`.
+    /// Prepended to the name of every prompt, e.g. `plugin/`. Usually empty.
     pub(crate) prefix: String,
-    /// What decides which texts are served, if not all of them are.
+    /// Restricts which contents are served. `None` serves everything.
     pub(crate) guard: Option<Arc<dyn TextGuard>>,
-    /// Whether the user named it, so that it is a problem if it is missing.
+    /// Whether the user configured it explicitly, which makes it an error if it is missing.
     pub(crate) is_required: bool,
 }
 
-/// Two roots are equal if they find the same names at the same paths.
+/// Two roots are equal if they map the same names to the same paths. The guard and `is_required`
+/// don't affect that.
 impl PartialEq for Root {
     fn eq(&self, other: &Root) -> bool {
         self.path == other.path
@@ -54,112 +55,113 @@ impl PartialEq for Root {
 
 impl Eq for Root {}
 
-/// A file that should be a prompt.
+/// A file that should contain a prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct PromptFile {
     pub(crate) path: Arc<Path>,
     pub(crate) kind: FileSuffix,
-    /// Whether it, or a folder between the prompts folder and it, is a symlink.
+    /// Whether the file, or any folder between it and the prompts folder, is a symlink.
     pub(crate) is_linked: bool,
 }
 
-/// The name of the prompt in a file, and how the file is read.
+/// The prompt name that a file path maps to, and how to read the file.
 #[derive(Debug)]
 pub(crate) struct NamedFile {
     pub(crate) name: Name,
     pub(crate) kind: FileSuffix,
 }
 
-/// The end of the path of a prompt file, after the name: `.md`, `.MD` or `/SKILL.md`, for example.
+/// What follows the prompt name in the path of its file, e.g. `.md`, `.MD` or `/SKILL.md`.
 #[derive(Debug)]
-pub(crate) struct PathEnd {
+pub(crate) struct PathSuffix {
     pub(crate) text: String,
     pub(crate) kind: FileSuffix,
 }
 
-/// A file that exists in a folder of prompts. It need not be a prompt.
+/// A file that exists in a folder of prompts. It may not be a prompt.
 #[derive(Debug)]
 pub(crate) struct ExistingFile {
     pub(crate) path: PathBuf,
     pub(crate) is_link: bool,
 }
 
-/// A folder that holds prompts of a format.
+/// A prompts folder and the format of its files.
 struct FormatFolder<'p> {
     path: &'p Path,
     format: &'static Format,
 }
 
-/// The folder that has the file of a prompt.
+/// The folder that contains the file of a prompt.
 struct ParentFolder {
     path: PathBuf,
-    /// Whether the path has a symlink.
+    /// Whether any folder in the path, below the prompts folder, is a symlink.
     is_linked: bool,
-    /// The folders from the prompts folder down to this one.
+    /// The folders from the prompts folder down to this one, inclusive.
     chain: FolderChain,
 }
 
-/// Whether a folder is a symlink, and whether that is followed.
+/// Whether a folder is a symlink and, if so, whether to follow it.
 #[derive(Clone, Copy)]
 enum FolderLink {
-    /// The folder is no symlink, or does not exist.
+    /// The folder is not a symlink, or does not exist.
     None,
-    /// The symlink is followed.
     Followed,
-    /// The symlink is not followed: it is a cycle, or leads out of what may be read.
+    /// The symlink forms a cycle, or leads out of the readable folders.
     NotFollowed,
 }
 
-/// The folders from a prompts folder down to the one that is being read.
+/// The folders from the prompts folder down to the one being read, used to detect symlink cycles.
 pub(crate) struct FolderChain {
-    /// The first one is the prompts folder. All others have no symlinks below the prompts folder,
-    /// so that a symlink behind many others is resolved in one step.
+    /// Never empty: the first one is the prompts folder. The others are stored without symlinks
+    /// below the prompts folder, so that resolving a symlink takes one step however many precede
+    /// it.
     folders: Vec<PathBuf>,
 }
 
 impl FolderChain {
-    /// Returns the chain that has only the prompts folder.
-    pub(crate) fn of_root(root: &Path) -> FolderChain {
+    /// Starts a chain at the prompts folder.
+    pub(crate) fn starting_at(root: &Path) -> FolderChain {
         FolderChain {
             folders: vec![root.to_owned()],
         }
     }
 
-    /// Removes the folders that are deeper than `depth` folders below the prompts folder. A depth
-    /// of 0 leaves only the prompts folder.
-    pub(crate) fn back_to(&mut self, depth: usize) {
+    /// Drops all folders deeper than `depth`. At depth 0, only the prompts folder remains.
+    pub(crate) fn truncate_to(&mut self, depth: usize) {
         self.folders.truncate(depth + 1);
     }
 
-    /// Adds a folder that is in the last folder of the chain, without the symlinks in its path.
-    pub(crate) fn enter(&mut self, folder: &Path, is_link: bool) {
-        let mut resolved = self.resolve(folder);
-        if is_link {
-            resolved = fs::canonicalize(&resolved).unwrap_or(resolved);
-        }
-        self.folders.push(resolved);
+    /// Appends a child of the last folder. It must not be a symlink.
+    pub(crate) fn push_folder(&mut self, folder: &Path) {
+        self.folders.push(self.resolve(folder));
     }
 
-    /// Returns the path of a file or folder in the last folder of the chain, without the symlinks
-    /// above it: `real/x.md` for `link/x.md`, if `link` points to `real`.
+    /// Appends the target of a symlink that is a child of the last folder.
+    pub(crate) fn push_link_target(&mut self, link: &Path) {
+        let link = self.resolve(link);
+        self.folders.push(fs::canonicalize(&link).unwrap_or(link));
+    }
+
+    /// Returns the path of a child of the last folder, with the symlinks above it resolved. E.g. if
+    /// `link` points to `real`, returns `real/x.md` for `link/x.md`.
     pub(crate) fn resolve(&self, entry: &Path) -> PathBuf {
         let folder = self.folders.last().map_or(Path::new(""), PathBuf::as_path);
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder above a symlink that the symlink points back to: the folder `a` for a
-    /// symlink `a/b/loop` to `a`. Returns `None` if the symlink points elsewhere.
+    /// Returns the ancestor of `link` that it points back to: `a` for a symlink `a/b/loop` to `a`.
+    /// Returns `None` if the symlink points elsewhere.
     ///
-    /// The symlink is in the last folder of the chain. A scan that followed a cycle would never
-    /// end.
-    pub(crate) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
+    /// `link` must be a child of the last folder in the chain. Following such a symlink would make
+    /// a scan endless.
+    pub(crate) fn find_ancestor_linked_to<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.folders[0];
         let real_root = fs::canonicalize(root).ok()?;
         let depth = self.folders.iter().position(|folder| {
             match folder.strip_prefix(root) {
                 Ok(below) => real_root.join(below) == target,
-                Err(_) => *folder == target, // a symlink has led out of the prompts folder
+                Err(_) => *folder == target, // an earlier symlink leads out of the prompts folder
             }
         })?;
         let steps_up = self.folders.len() - depth;
@@ -168,8 +170,7 @@ impl FolderChain {
 }
 
 impl Root {
-    /// Returns a folder that may be missing, without a prefix for the names of its prompts, and
-    /// without a guard, so that every text in it is served.
+    /// Creates an optional root without a name prefix or a guard.
     pub(crate) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
         Root {
             path,
@@ -181,14 +182,14 @@ impl Root {
         }
     }
 
-    /// Guesses, from its path alone, the folder of prompts that a file belongs to.
+    /// Guesses from a file's path alone which prompts folder it belongs to.
     ///
-    /// For `~/.claude/commands/git/x.md` it is `~/.claude/commands`. If no folder in the path is
-    /// known to belong to an agent, it is the folder of the file, or the one above for a file such
-    /// as `NAME/SKILL.md`.
-    pub(crate) fn around(file: &Path) -> Root {
-        let mut folder = folder_of_other_program(file).unwrap_or_else(|| own_folder(file));
-        if let Some(plugin_folder) = folder_of_plugin(file, &folder) {
+    /// This is the innermost agent folder in the path: `~/.claude/commands` for
+    /// `~/.claude/commands/git/x.md`. Without one, it is the file's folder or, for a file such as
+    /// `NAME/SKILL.md`, the folder above that.
+    pub(crate) fn guess_for(file: &Path) -> Root {
+        let mut folder = agent_folder_of(file).unwrap_or_else(|| native_folder(file));
+        if let Some(plugin_folder) = plugin_folder_of(file, &folder) {
             folder = plugin_folder;
         }
         Root::new(
@@ -198,13 +199,13 @@ impl Root {
         )
     }
 
-    /// Returns whether this program never writes to it, because its files are another program's.
+    /// Whether this program must not write to it, because another program owns its files.
     pub(crate) fn is_read_only(&self) -> bool {
         self.format != Format::OWN
     }
 
-    /// Returns an error if the folder cannot be read now. A missing folder is an error only if the
-    /// user has named it.
+    /// Returns an error if the folder can't be read now. A missing folder is an error only if
+    /// [`is_required`](Root::is_required) is set.
     pub(crate) fn problem(&self) -> Option<Diagnostic> {
         if let Err(escape) = self.reach.check(&self.path) {
             return Some(escape.in_file(&*self.path));
@@ -230,72 +231,73 @@ impl Root {
         Some(problem.in_file(&*self.path))
     }
 
-    /// Finds the file of the prompt with exactly this name: for `git/commit`, the file
-    /// `git/commit.md` or else `git/commit/SKILL.md`. Returns `None` if there is no such file.
+    /// Finds the file of the prompt with exactly this name. For `git/commit`, this is
+    /// `git/commit.md` or, if that doesn't exist, `git/commit/SKILL.md`.
     ///
-    /// Every file and folder that decides which file is found is added to the trace. No other
-    /// function turns a name into a path.
+    /// Records in `trace` every file and folder that affects the result.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         if self.is_read_only() {
-            trace.record(&self.path)?; // most folders of other programs are missing
+            trace.record(&self.path)?; // fast exit: most agent folders don't exist
         }
         let name = Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
-        let parent = self.parent_of(&name, trace)?;
+        let parent = self.resolve_parent(&name, trace)?;
         if let Some(file) = self.file_in_parent(&name, &parent, trace) {
             return Some(file);
         }
         self.file_in_own_folder(&name, &parent, trace)
     }
 
-    /// Finds the file of a prompt directly in its parent folder, such as `git/commit.md`.
+    /// Finds a file such as `git/commit.md`, directly in the parent folder.
     fn file_in_parent(
         &self,
         name: &Name,
         parent: &ParentFolder,
         trace: &mut Trace,
     ) -> Option<PromptFile> {
-        let ends = self.ends(name).filter(|end| !end.kind.is_in_folder());
-        self.first_file(name, parent, ends, trace)
+        let suffixes = self
+            .possible_suffixes(name)
+            .filter(|suffix| !suffix.kind.is_in_folder());
+        self.first_file(name, parent, suffixes, trace)
     }
 
-    /// Finds the file of a prompt that is itself a folder, such as `git/commit/SKILL.md`.
+    /// Finds a file such as `git/commit/SKILL.md`, where the prompt is itself a folder.
     fn file_in_own_folder(
         &self,
         name: &Name,
         parent: &ParentFolder,
         trace: &mut Trace,
     ) -> Option<PromptFile> {
-        let mut ends = self
-            .ends(name)
-            .filter(|end| end.kind.is_in_folder())
+        let mut suffixes = self
+            .possible_suffixes(name)
+            .filter(|suffix| suffix.kind.is_in_folder())
             .peekable();
-        ends.peek()?; // in most formats of other programs, no prompt is a folder
+        suffixes.peek()?; // fast exit: most formats have no prompts that are folders
         let folder = parent.path.join(last_part(name));
         trace.record(&folder);
-        let link = self.link_of_folder(&folder, &parent.chain, trace);
+        let link = self.classify_folder(&folder, &parent.chain, trace);
         if matches!(link, FolderLink::NotFollowed) {
             return None;
         }
-        let mut file = self.first_file(name, parent, ends, trace)?;
+        let mut file = self.first_file(name, parent, suffixes, trace)?;
         file.is_linked |= matches!(link, FolderLink::Followed);
         Some(file)
     }
 
-    /// Returns the first file that exists if each of these ends is tried after the last part of a
-    /// name: `commit.MD`, `commit.md` and so on in the folder `parent`.
+    /// Tries the suffixes in order after the last segment of `name` (`commit.md`, `commit.MD`, …)
+    /// and returns the first file in `parent` that exists.
     fn first_file(
         &self,
         name: &Name,
         parent: &ParentFolder,
-        ends: impl Iterator<Item = PathEnd>,
+        suffixes: impl Iterator<Item = PathSuffix>,
         trace: &mut Trace,
     ) -> Option<PromptFile> {
-        for end in ends {
-            let file_name = format!("{}{}", last_part(name), end.text);
+        for suffix in suffixes {
+            let file_name = format!("{}{}", last_part(name), suffix.text);
             if let Some(file) = self.existing_file(parent.path.join(file_name), trace) {
                 return Some(PromptFile {
                     path: file.path.into(),
-                    kind: end.kind,
+                    kind: suffix.kind,
                     is_linked: parent.is_linked || file.is_link,
                 });
             }
@@ -303,43 +305,51 @@ impl Root {
         None
     }
 
-    /// Returns the ends that the path of the file of this name may have: `.md` and `/SKILL.md`, for
-    /// example. If several such files exist, the prompt is in the one whose end comes first.
-    pub(crate) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = PathEnd> + use<'n> {
+    /// Returns the suffixes that the file of this prompt may have, e.g. `.md` and `/SKILL.md`. If
+    /// several such files exist, the first suffix wins.
+    pub(crate) fn possible_suffixes<'n>(
+        &self,
+        name: &'n Name,
+    ) -> impl Iterator<Item = PathSuffix> + use<'n> {
         let format = self.format;
-        let ends = format
+        let suffixes = format
             .file_suffixes()
-            .flat_map(|kind| kind.spellings().map(move |text| PathEnd { text, kind }));
-        // The name `x.prompt` has no end `.md`, for example: the name of `x.prompt.md` is `x`.
-        ends.filter(move |end| {
-            let path = format!("{name}{}", end.text);
+            .flat_map(|kind| kind.spellings().map(move |text| PathSuffix { text, kind }));
+        // Skip suffixes that would change the name: `x.prompt` can't be stored as `x.prompt.md`,
+        // because the name of that file is `x`.
+        suffixes.filter(move |suffix| {
+            let path = format!("{name}{}", suffix.text);
             format
                 .split_path(&path)
                 .is_some_and(|(name_of_path, _)| name_of_path == name.as_str())
         })
     }
 
-    /// Returns the files that make a folder itself a prompt, such as its `SKILL.md`. If there are
-    /// several, the prompt is in the first one. An empty result means that the folder is no prompt.
-    pub(crate) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<ExistingFile> {
+    /// Returns the files that make `folder` itself a prompt, such as its `SKILL.md`. The first one
+    /// contains the prompt. Empty if the folder is an ordinary one.
+    pub(crate) fn folder_prompt_files(
+        &self,
+        folder: &Path,
+        trace: &mut Trace,
+    ) -> Vec<ExistingFile> {
         let mut files = Vec::new();
         for kind in self.format.file_suffixes() {
             if kind.is_in_folder() {
-                let file_name = &kind.suffix[1..]; // `SKILL.md` of `/SKILL.md`
+                let file_name = &kind.suffix[1..]; // `/SKILL.md` without its slash
                 files.extend(self.existing_file(folder.join(file_name), trace));
             }
         }
         files
     }
 
-    /// Returns the path for the file of a new prompt: `git/commit.md` below the folder for the name
-    /// `git/commit`. Nothing is written.
+    /// Returns where the file of a new prompt belongs: `git/commit.md` for the name `git/commit`.
+    /// Does not touch the disk.
     ///
     /// # Errors
-    /// A file at that path would not be read as a prompt, because a folder above it is itself a
-    /// prompt, or is a symlink that is not followed.
+    /// Fails if no prompt would be read from there, because a parent folder is itself a prompt, or
+    /// is a symlink that isn't followed.
     pub(crate) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
-        if let Some(parent) = self.parent_of(name, &mut Trace::default()) {
+        if let Some(parent) = self.resolve_parent(name, &mut Trace::default()) {
             return Ok(parent.path.join(format!("{}.md", last_part(name))));
         }
         let path = self.path.join(name.as_str());
@@ -353,7 +363,7 @@ impl Root {
         Err(Diagnostic::new(Kind::NotWritable, message, fix))
     }
 
-    /// Returns whether a path below this folder is in a folder that is itself a prompt, such as a
+    /// Returns whether any folder above `path`, up to this root, is itself a prompt, such as a
     /// skill.
     fn is_in_prompt(&self, path: &Path) -> bool {
         let mut trace = Trace::default();
@@ -361,23 +371,23 @@ impl Root {
             if folder == self.path {
                 break;
             }
-            if !self.files_of_prompt(folder, &mut trace).is_empty() {
+            if !self.folder_prompt_files(folder, &mut trace).is_empty() {
                 return true;
             }
         }
         false
     }
 
-    /// Returns the folder that has, or would have, the file of a prompt: `git` for the name
-    /// `git/commit`. Returns `None` if no file in that folder can be a prompt.
+    /// Returns the folder that contains, or would contain, the file of a prompt: `git` for
+    /// `git/commit`. Returns `None` if files in that folder are not read as prompts.
     ///
-    /// Each folder in the name is added to the trace: if `git` became a symlink, for example, the
-    /// name `git/commit` could belong to another file.
-    fn parent_of(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
+    /// Records each folder in the name, because turning one into a symlink can change which file
+    /// the name refers to.
+    fn resolve_parent(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
         let mut parent = ParentFolder {
             path: self.path.clone(),
             is_linked: false,
-            chain: FolderChain::of_root(&self.path),
+            chain: FolderChain::starting_at(&self.path),
         };
         let Some((folders, _)) = name.rsplit_once('/') else {
             trace.record(&parent.path);
@@ -389,30 +399,33 @@ impl Root {
         for folder in folders.split('/') {
             parent.path.push(folder);
             trace.record(&parent.path);
-            let link = self.link_of_folder(&parent.path, &parent.chain, trace);
+            let link = self.classify_folder(&parent.path, &parent.chain, trace);
             if matches!(link, FolderLink::NotFollowed) {
                 return None;
             }
-            if !self.files_of_prompt(&parent.path, trace).is_empty() {
-                return None; // nothing else in the folder of a skill, for example, is a prompt
+            if !self.folder_prompt_files(&parent.path, trace).is_empty() {
+                return None; // e.g. a skill, whose other files are not prompts
             }
-            let is_link = matches!(link, FolderLink::Followed);
-            parent.is_linked |= is_link;
-            parent.chain.enter(&parent.path, is_link);
+            if matches!(link, FolderLink::Followed) {
+                parent.is_linked = true;
+                parent.chain.push_link_target(&parent.path);
+            } else {
+                parent.chain.push_folder(&parent.path);
+            }
         }
         Some(parent)
     }
 
-    /// Returns whether a folder is a symlink, and whether that is followed. `chain` ends with the
-    /// folder above it.
-    fn link_of_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
+    /// Decides whether `folder` is a symlink to follow. It must be a child of the last folder of
+    /// `chain`.
+    fn classify_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
         if !folder.is_symlink() {
             return FolderLink::None;
         }
         if self.reach.is_confined() {
-            trace.mark_uncacheable(); // no stamp shows whether the target is still in the project
+            trace.mark_uncacheable(); // stamps don't reveal that the target has left the project
         }
-        let is_cycle = chain.cycle(folder).is_some();
+        let is_cycle = chain.find_ancestor_linked_to(folder).is_some();
         let leads_out = self.reach.check(&chain.resolve(folder)).is_err();
         if is_cycle || leads_out {
             FolderLink::NotFollowed
@@ -421,8 +434,8 @@ impl Root {
         }
     }
 
-    /// Returns the file at a path. Returns `None` if nothing is there, or a folder: a folder named
-    /// `x.md` may hold prompts, but is not a prompt itself. A symlink is added to the trace.
+    /// Returns the file at `path`, or `None` if it doesn't exist or is a folder. A folder named
+    /// `x.md` may contain prompts, but isn't one. Records symlinks in the trace.
     fn existing_file(&self, path: PathBuf, trace: &mut Trace) -> Option<ExistingFile> {
         let metadata = fs::symlink_metadata(&path).ok()?;
         let is_link = metadata.is_symlink();
@@ -433,10 +446,10 @@ impl Root {
         (!is_folder).then_some(ExistingFile { path, is_link })
     }
 
-    /// Adds the target of a symlink to the trace.
+    /// Records the target of a symlink in the trace.
     ///
-    /// In a confined folder, such as that of a project, a value that was read through a symlink is
-    /// not kept: no stamp shows whether the target is still in the project.
+    /// In a confined folder, also marks the value as uncacheable, because stamps don't reveal
+    /// whether the target is still inside.
     pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
         trace.record(link);
         if self.reach.is_confined() {
@@ -444,8 +457,7 @@ impl Root {
         }
     }
 
-    /// Refuses the text of a file that the guard of the folder does not allow. Without a guard,
-    /// every text is allowed.
+    /// Returns an error if the [guard](Root::guard) forbids serving these contents.
     pub(crate) fn check_text(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         match &self.guard {
             Some(guard) => guard.check(path, bytes),
@@ -453,43 +465,43 @@ impl Root {
         }
     }
 
-    /// Returns the part of a path that is below the folder, `/`-separated: `git/x.md`.
+    /// Returns `path` relative to the folder, `/`-separated: `git/x.md`. A path outside the folder
+    /// is returned whole.
     pub(crate) fn relative_path(&self, path: &Path) -> String {
         relative_path(&self.path, path)
     }
 
-    /// Returns how the names of all prompts begin that a change at a path may concern: `git/` for
-    /// the folder `git`, and an empty text for the prompts folder.
+    /// Returns the name prefix of all prompts that a change at `path` may affect: `git/` for the
+    /// folder `git`, or `""` for the whole root.
     ///
-    /// A file or folder whose name begins with `_` may be included by all prompts next to it, so
-    /// the result for `git/_parts/x.md` is `git/` as well.
-    pub(crate) fn names_around(&self, path: &Path) -> String {
-        let mut folder = self.prefix.clone();
-        for step in self.relative_path(path).split('/') {
-            if step.is_empty() || (!self.is_read_only() && is_partial(step)) {
+    /// Stops at the first segment that starts with `_`, because prompts next to such a file or
+    /// folder may include it: `git/_parts/x.md` affects `git/`.
+    pub(crate) fn affected_name_prefix(&self, path: &Path) -> String {
+        let mut name_prefix = self.prefix.clone();
+        for segment in self.relative_path(path).split('/') {
+            if segment.is_empty() || (!self.is_read_only() && is_partial(segment)) {
                 break;
             }
-            folder.push_str(step);
-            folder.push('/');
+            name_prefix.push_str(segment);
+            name_prefix.push('/');
         }
-        folder
+        name_prefix
     }
 
-    /// Returns whether a file has a name with which prompts of the folder may include it.
+    /// Returns whether prompts in the folder can include a file with this suffix.
     pub(crate) fn is_includable(&self, path: &Path) -> bool {
         let suffix = path.extension().unwrap_or_default();
         !self.is_read_only() && suffix.eq_ignore_ascii_case("md")
     }
 
-    /// Returns the name of the prompt in a file below the folder, and how the file is read: `git/x`
-    /// for `git/x.md`. Returns `None` if it is not a prompt file. Only the path counts, and nothing
-    /// is read.
+    /// Maps the path of a file to its prompt name: `git/x` for `git/x.md`. Returns `None` if it is
+    /// not a prompt file. Only looks at the path.
     ///
     /// # Errors
-    /// The name cannot be typed as a command, because it has a space, for example.
+    /// Fails if the name can't be typed as a command, e.g. because it contains a space.
     pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
-        let below = self.relative_path(path);
-        let (name, kind) = self.format.split_path(&below)?;
+        let relative_path = self.relative_path(path);
+        let (name, kind) = self.format.split_path(&relative_path)?;
         let is_utf8 = path
             .strip_prefix(&self.path)
             .unwrap_or(path)
@@ -509,10 +521,10 @@ impl Root {
         })
     }
 
-    /// Returns the name of the prompt in a file that a person has named, and how the file is read.
+    /// Like [`name_of`](Root::name_of), for a path that the user typed.
     ///
     /// # Errors
-    /// There is no such file, or it is not a prompt.
+    /// Also fails if the file is missing or is not a prompt file.
     pub(crate) fn prompt_at(&self, path: &Path) -> Result<NamedFile, Diagnostic> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             let message = "there is no such file";
@@ -522,8 +534,7 @@ impl Root {
             .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))
     }
 
-    /// Returns the error for a file below the folder that is not a prompt file. It says how the
-    /// file can become one.
+    /// Explains why a file is not read as a prompt, and how to turn it into one.
     fn not_a_prompt(&self, path: &Path) -> Diagnostic {
         if self.is_includable(path) && is_partial(&self.relative_path(path)) {
             return Diagnostic::new(
@@ -532,10 +543,10 @@ impl Root {
                 "rename it, or expand a prompt that includes it",
             );
         }
-        if let Some((end, purpose)) = Format::non_prompt_suffix(&path.to_string_lossy()) {
+        if let Some((suffix, purpose)) = Format::non_prompt_suffix(&path.to_string_lossy()) {
             return Diagnostic::new(
                 Kind::Invalid,
-                format!("a file that ends in `{end}` is not a prompt, but {purpose}"),
+                format!("a file that ends in `{suffix}` is not a prompt, but {purpose}"),
                 "to use it as a prompt, copy it to a file that ends in `.md` alone",
             );
         }
@@ -561,9 +572,8 @@ impl Root {
     }
 }
 
-/// Returns the nearest folder in the path of a file that another program's prompts are in, such as
-/// `.claude/commands`.
-fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
+/// Returns the innermost folder in the path that belongs to an agent, such as `.claude/commands`.
+fn agent_folder_of(file: &Path) -> Option<FormatFolder<'_>> {
     for path in file.ancestors().skip(1) {
         let format = Format::for_folder(path);
         if format != Format::OWN {
@@ -573,9 +583,9 @@ fn folder_of_other_program(file: &Path) -> Option<FormatFolder<'_>> {
     None
 }
 
-/// Returns the folder of prompts that a file in the format of this program belongs to: the folder
-/// of the file or, for a file such as `NAME/SKILL.md`, the folder above.
-fn own_folder(file: &Path) -> FormatFolder<'_> {
+/// Returns the folder of a file in this program's format: its parent or, for `NAME/SKILL.md`, the
+/// parent of `NAME`.
+fn native_folder(file: &Path) -> FormatFolder<'_> {
     let format = Format::OWN;
     let mut path = file.parent().unwrap_or(file);
     if let Some(above) = path.parent()
@@ -587,16 +597,15 @@ fn own_folder(file: &Path) -> FormatFolder<'_> {
     FormatFolder { path, format }
 }
 
-/// Returns the folder with the prompts of one plugin, such as `plugins/acme/commands` for the file
-/// `plugins/acme/commands/x.md`. Returns `None` if the file is in no such folder. `plugins` is the
-/// folder that has all plugins.
-fn folder_of_plugin<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
+/// Returns the prompts folder of the plugin that contains `file`: `plugins/acme/commands` for
+/// `plugins/acme/commands/x.md`. `plugins` is the folder of all plugins, where the search ends.
+fn plugin_folder_of<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
     for path in file.ancestors().skip(1) {
         if path == plugins.path {
             break;
         }
-        for (end, format) in plugins.format.plugin {
-            if path.ends_with(end) {
+        for (suffix, format) in plugins.format.plugin {
+            if path.ends_with(suffix) {
                 let format = Format::by_name(format)?;
                 return Some(FormatFolder { path, format });
             }
@@ -610,13 +619,13 @@ pub(super) fn last_part(name: &Name) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Returns whether the name of a file or folder begins with a dot.
+/// Returns whether the file name starts with a dot.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Returns whether a file has the name of a prompt. Only its path counts.
+/// Returns whether a file is a prompt, judging by its path alone.
 pub fn is_prompt_file(path: &Path) -> bool {
-    Root::around(path).name_of(path).is_some()
+    Root::guess_for(path).name_of(path).is_some()
 }

@@ -1,4 +1,4 @@
-//! Scans a folder for prompt files.
+//! Lists the prompt files in a folder, without opening them.
 
 use super::cache::Trace;
 use super::memory_files::{MemoryFiles, PATH_LIST};
@@ -17,81 +17,88 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
-/// How many symlinks to folders one scan follows. Symlinks between folders can make many more paths
-/// than there are files.
+/// The maximum number of symlinks to folders that one scan follows. Symlinks between folders can
+/// create far more paths than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// Returns the prompts and the test files of a folder, with what is wrong with their paths. Folders
-/// and symlinks are read, files are not.
+/// Values of `is_linked`: whether a file, or a folder above it, is a symlink.
+const LINKED: bool = true;
+const NOT_LINKED: bool = false;
+
+/// Lists the prompts and test files in a folder, and the problems with their paths. Reads folders
+/// and symlinks, but opens no files.
 pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
-    if let Some(rows) = &files.rows {
-        return scan_rows(files, rows, trace);
+    if let Some(memory_files) = &files.memory_files {
+        return scan_memory(files, memory_files, trace);
     }
     let root = &files.root;
     trace.record(&root.path);
     if let Some(problem) = root.problem() {
-        trace.mark_uncacheable(); // no stamp shows when too many open files, for example, are closed
+        // No stamp reveals that a problem such as "too many open files" is over.
+        trace.mark_uncacheable();
         return Listing {
             problems: vec![problem],
             ..Listing::default()
         };
     }
     let mut scan = Scan::new(files, trace);
-    scan.report_if_prompt();
-    scan.enter(&root.path, 0);
+    scan.report_if_root_is_prompt();
+    scan.open_folder(&root.path, 0);
     scan.add_entries();
     scan.into_listing()
 }
 
-/// Returns the prompts of a folder in memory.
-fn scan_rows(files: &Arc<Files>, rows: &Arc<MemoryFiles>, trace: &mut Trace) -> Listing {
-    trace.record_memory_file(rows, PATH_LIST);
+/// Lists the prompts and test files in memory.
+fn scan_memory(files: &Arc<Files>, memory_files: &Arc<MemoryFiles>, trace: &mut Trace) -> Listing {
+    trace.record_memory_file(memory_files, PATH_LIST);
     let mut scan = Scan::new(files, trace);
-    for path in rows.paths() {
-        scan.add_file(&files.root.path.join(&*path), false);
+    for path in memory_files.paths() {
+        scan.add_file(&files.root.path.join(&*path), NOT_LINKED);
     }
     scan.into_listing()
 }
 
-/// A scan of the prompts folder and, one on top of the other, of the folders that symlinks point
-/// to.
+/// The state of a scan.
 ///
-/// walkdir could follow symlinks itself, but it opens what it follows to detect cycles; and opening
-/// what has just become a FIFO would block forever.
+/// walkdir walks a folder, but doesn't follow symlinks here: it would open their targets to detect
+/// cycles, and opening something that has just become a FIFO blocks forever. Instead, a linked
+/// folder is pushed onto `stack` and walked before the rest of the folder that contains the link.
 struct Scan<'f> {
     files: &'f Arc<Files>,
     trace: &'f mut Trace,
-    /// The prompts. Of several files with one name, this is the first in byte order.
+    /// The prompts so far. If several files have the same name, the one whose path is first in byte
+    /// order.
     found: BTreeMap<Name, PromptFile>,
     test_paths: Vec<PathBuf>,
     listing: Listing,
-    /// The prompts folder, and the linked folders that are being read, the innermost last.
+    /// The prompts folder, followed by the linked folders being walked, innermost last.
     stack: Vec<OpenFolder>,
-    /// The folders from the prompts folder down to that of the entry that was read last.
+    /// The folders from the prompts folder down to the parent of the current entry.
     chain: FolderChain,
-    /// How many symlinks to folders were found.
+    /// How many symlinks to folders were found so far.
     linked_folders: usize,
 }
 
-/// The prompts folder or a linked folder, which is being read with the folders in it.
+/// The prompts folder or a linked folder, while it is walked recursively.
 struct OpenFolder {
     entries: walkdir::IntoIter,
-    /// How many folders below the prompts folder it is.
+    /// Its depth below the prompts folder, which has depth 0.
     depth: usize,
 }
 
-/// An entry of a folder, or why it cannot be read.
+/// An entry of a folder, or the error from reading it.
 struct ScannedEntry {
     entry: walkdir::Result<DirEntry>,
-    /// How many folders below the prompts folder it is; 1 is directly in it.
+    /// Its depth below the prompts folder. Direct children have depth 1.
     depth: usize,
 }
 
-/// What a symlink points to.
+/// Where a symlink leads.
 enum LinkTarget {
     Folder,
     File,
-    /// The symlink is broken, is a cycle, or leads out of what may be read. That was reported.
+    /// The symlink is broken, forms a cycle, or leads out of the readable folders. This has already
+    /// been reported.
     NotFollowed,
 }
 
@@ -104,16 +111,16 @@ impl<'f> Scan<'f> {
             test_paths: Vec::new(),
             listing: Listing::default(),
             stack: Vec::new(),
-            chain: FolderChain::of_root(&files.root.path),
+            chain: FolderChain::starting_at(&files.root.path),
             linked_folders: 0,
         }
     }
 
-    /// Returns what was found, sorted. Until then, it has the order of the file system.
+    /// Sorts the results, which were collected in the order of the file system.
     fn into_listing(self) -> Listing {
         let mut listing = self.listing;
         for (name, file) in self.found {
-            listing.found.push(self.files.found(name, file));
+            listing.found.push(self.files.handle_for(name, file));
         }
         let mut test_paths = self.test_paths;
         test_paths.sort();
@@ -126,11 +133,11 @@ impl<'f> Scan<'f> {
         listing
     }
 
-    /// Reports an error if the folder that the user has named is itself a prompt, such as a skill.
-    /// Such a prompt gets its name from the folder above, which is not read.
-    fn report_if_prompt(&mut self) {
+    /// Reports an error if the root itself is a prompt, such as a skill. The name of that prompt
+    /// would come from the folder above, which is not read.
+    fn report_if_root_is_prompt(&mut self) {
         let root = &self.files.root;
-        for file in root.files_of_prompt(&root.path, self.trace) {
+        for file in root.folder_prompt_files(&root.path, self.trace) {
             if root.name_of(&file.path).is_none() {
                 let message =
                     "the folder that was named is a prompt itself, and not a folder of prompts";
@@ -144,19 +151,18 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Adds everything that is in the prompts folder, at any depth. Reports if it has more than
-    /// [`MAX_ENTRIES`] files and folders, or [`MAX_LINKED_FOLDERS`] symlinks to folders, and leaves
-    /// out the rest.
+    /// Adds everything in the prompts folder, recursively. Stops after [`MAX_ENTRIES`] entries, and
+    /// reports that the rest is skipped.
     fn add_entries(&mut self) {
         let root = self.files.root.path.clone();
-        let mut count = 0;
+        let mut entry_count = 0;
         while let Some(ScannedEntry { entry, depth }) = self.next_entry() {
-            if count == MAX_ENTRIES {
+            if entry_count == MAX_ENTRIES {
                 let limit = format!("more than {MAX_ENTRIES} files and folders");
                 self.report_skipped(&root, &limit, "name a smaller folder");
                 break;
             }
-            count += 1;
+            entry_count += 1;
             match entry {
                 Ok(entry) => self.add_entry(&entry, depth),
                 Err(error) => self.add_error(error.path().unwrap_or(&root), error.io_error()),
@@ -168,14 +174,14 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Begins to read a folder. The rest of the folder that was being read follows after it.
-    fn enter(&mut self, folder: &Path, depth: usize) {
+    /// Starts to walk a folder. The walk of the current folder continues afterwards.
+    fn open_folder(&mut self, folder: &Path, depth: usize) {
         let entries = WalkDir::new(folder).min_depth(1).into_iter();
         self.stack.push(OpenFolder { entries, depth });
     }
 
-    /// Returns the next entry of the folder that was entered last. If that has no more, it goes on
-    /// with the folder that was entered before. Returns `None` if all folders are read.
+    /// Returns the next entry of the innermost open folder, closing folders that have no more
+    /// entries. Returns `None` at the end of the scan.
     fn next_entry(&mut self) -> Option<ScannedEntry> {
         while let Some(folder) = self.stack.last_mut() {
             let Some(entry) = folder.entries.next() else {
@@ -192,20 +198,20 @@ impl<'f> Scan<'f> {
         None
     }
 
-    /// Returns whether the path of the entry that was read last has a symlink above it.
+    /// Returns whether the current entry was reached through a symlink.
     fn is_in_linked_folder(&self) -> bool {
         self.stack.len() > 1
     }
 
-    /// Leaves out what is in the folder that was read last.
+    /// Tells walkdir not to descend into the folder that it returned last.
     fn skip_folder(&mut self) {
         if let Some(folder) = self.stack.last_mut() {
             folder.entries.skip_current_dir();
         }
     }
 
-    /// Adds a file or a folder, or what a symlink points to. Hidden files and folders are left out.
-    /// `depth` says how many folders below the prompts folder the entry is; 1 is directly in it.
+    /// Adds a file, a folder, or the target of a symlink. Skips hidden ones. `depth` is that of
+    /// [`ScannedEntry`].
     fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
         let path = entry.path();
         if is_hidden(path) {
@@ -214,7 +220,7 @@ impl<'f> Scan<'f> {
             }
             return;
         }
-        self.chain.back_to(depth.saturating_sub(1));
+        self.chain.truncate_to(depth.saturating_sub(1)); // the depth of the parent
         if !entry.path_is_symlink() {
             if entry.file_type().is_dir() {
                 self.add_folder(path, depth);
@@ -225,12 +231,12 @@ impl<'f> Scan<'f> {
         }
         match self.follow(path) {
             LinkTarget::Folder => self.add_linked_folder(path, depth),
-            LinkTarget::File => self.add_file(path, true),
+            LinkTarget::File => self.add_file(path, LINKED),
             LinkTarget::NotFollowed => {}
         }
     }
 
-    /// Returns what a symlink points to. If the symlink is not followed, this reports why.
+    /// Returns where a symlink leads. Reports a symlink that isn't followed.
     fn follow(&mut self, link: &Path) -> LinkTarget {
         let root = &self.files.root;
         root.record_link(link, self.trace);
@@ -243,13 +249,14 @@ impl<'f> Scan<'f> {
             }
         }
         if self.linked_folders > MAX_LINKED_FOLDERS {
-            return LinkTarget::Folder; // beyond the limit, it is not read
+            // Nothing to check: `add_linked_folder` won't read it.
+            return LinkTarget::Folder;
         }
         if let Err(escape) = root.reach.check(&self.chain.resolve(link)) {
             self.listing.problems.push(escape.in_file(link));
             return LinkTarget::NotFollowed;
         }
-        if let Some(ancestor) = self.chain.cycle(link) {
+        if let Some(ancestor) = self.chain.find_ancestor_linked_to(link) {
             let ancestor = full_path(ancestor);
             let message =
                 format!("the symlink points back to {ancestor} (a cycle), and is not followed");
@@ -259,22 +266,21 @@ impl<'f> Scan<'f> {
         LinkTarget::Folder
     }
 
-    /// Adds a folder that is no symlink. walkdir reads its entries next, unless it is skipped.
+    /// Adds an ordinary folder. walkdir returns its entries next, unless it is skipped here.
     fn add_folder(&mut self, path: &Path, depth: usize) {
         if !self.may_enter(path, depth) {
             self.skip_folder();
             return;
         }
         self.trace.record(path);
-        self.chain.enter(path, false);
-        let is_prompt = self.add_files_of_prompt(path, self.is_in_linked_folder());
+        self.chain.push_folder(path);
+        let is_prompt = self.add_folder_prompt_files(path, self.is_in_linked_folder());
         if is_prompt {
             self.skip_folder();
         }
     }
 
-    /// Adds a folder that a symlink points to, and begins to read it. Beyond
-    /// [`MAX_LINKED_FOLDERS`], such folders are only counted.
+    /// Adds the target of a symlink to a folder. Beyond [`MAX_LINKED_FOLDERS`], it is only counted.
     fn add_linked_folder(&mut self, path: &Path, depth: usize) {
         if !self.may_enter(path, depth) {
             return;
@@ -284,15 +290,15 @@ impl<'f> Scan<'f> {
             return;
         }
         self.trace.record(path);
-        self.chain.enter(path, true);
-        let is_prompt = self.add_files_of_prompt(path, true);
+        self.chain.push_link_target(path);
+        let is_prompt = self.add_folder_prompt_files(path, LINKED);
         if !is_prompt {
-            self.enter(path, depth);
+            self.open_folder(path, depth);
         }
     }
 
-    /// Returns whether a folder is to be read. It is not if the format of the prompts has no
-    /// subfolders, or if the folder is too deep, which is reported.
+    /// Returns whether to read a folder: not if the format has no subfolders, nor if it is nested
+    /// too deeply. The latter is reported.
     fn may_enter(&mut self, folder: &Path, depth: usize) -> bool {
         if depth > MAX_NAME_FOLDERS {
             let limit = format!("more than {MAX_NAME_FOLDERS} folders inside each other");
@@ -301,18 +307,18 @@ impl<'f> Scan<'f> {
         self.files.root.format.is_recursive && depth <= MAX_NAME_FOLDERS
     }
 
-    /// Adds the files that make a folder itself a prompt, such as its `SKILL.md`, and returns
-    /// whether there are any. If so, nothing else in the folder is a prompt.
-    fn add_files_of_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
-        let files = self.files.root.files_of_prompt(folder, self.trace);
+    /// Adds the files that make a folder itself a prompt, such as its `SKILL.md`. Returns false if
+    /// there are none, so that the folder is an ordinary one.
+    fn add_folder_prompt_files(&mut self, folder: &Path, is_linked: bool) -> bool {
+        let files = self.files.root.folder_prompt_files(folder, self.trace);
         for file in &files {
             self.add_file(&file.path, is_linked || file.is_link);
         }
         !files.is_empty()
     }
 
-    /// Adds a file to the prompts, the test files, or the files without a suffix, as its name says.
-    /// Any other file is left out.
+    /// Adds a file as a prompt, a test file, or a file without a suffix, judging by its name.
+    /// Ignores any other file.
     fn add_file(&mut self, path: &Path, is_linked: bool) {
         match self.files.root.name_of(path) {
             Some(Ok(named)) => return self.add_prompt_file(named, path, is_linked),
@@ -321,16 +327,16 @@ impl<'f> Scan<'f> {
         }
         let has_no_suffix = path.extension().is_none();
         if is_test_file(path) {
-            self.test_paths.push(path.to_owned()); // a symlink is checked when it is read
+            self.test_paths.push(path.to_owned()); // its target is checked when it is read
         } else if has_no_suffix && !self.files.root.is_read_only() && !is_linked {
             self.listing.bare.push(path.to_owned());
         }
     }
 
-    /// Adds a prompt file. If two files have the same name, the one whose path is first in byte
-    /// order gets the name, and the other one is reported.
+    /// Adds a prompt file. If another file has the same name, the path that is first in byte order
+    /// wins, and the other one is reported.
     fn add_prompt_file(&mut self, named: NamedFile, path: &Path, is_linked: bool) {
-        let mut file = PromptFile {
+        let file = PromptFile {
             path: path.into(),
             kind: named.kind,
             is_linked,
@@ -340,13 +346,15 @@ impl<'f> Scan<'f> {
                 entry.insert(file);
             }
             Entry::Occupied(mut entry) => {
-                if bytes_of(path) < bytes_of(&entry.get().path) {
-                    file = entry.insert(file); // `file` is the old one now
-                }
-                let first = full_path(&entry.get().path);
-                let message = format!("{first} has the same name, and comes first");
+                let loser = if path_bytes(path) < path_bytes(&entry.get().path) {
+                    entry.insert(file) // returns the file that had the name so far
+                } else {
+                    file
+                };
+                let winner = full_path(&entry.get().path);
+                let message = format!("{winner} has the same name, and comes first");
                 self.report(
-                    &file.path,
+                    &loser.path,
                     Kind::NameCollision,
                     message,
                     "rename one of the two",
@@ -355,28 +363,30 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Reports a file or folder that cannot be read. It is left out if it was just deleted, or is
-    /// hidden. A prompt whose symlink is broken is added instead, and reports the error itself.
+    /// Reports an entry that can't be read. Ignores hidden entries, and those that have just been
+    /// deleted.
+    ///
+    /// A broken symlink with the name of a prompt is added as one, which reports the error when it
+    /// is read.
     fn add_error(&mut self, path: &Path, error: Option<&io::Error>) {
         if is_hidden(path) && path != self.files.root.path {
-            return; // such as the lock files of Emacs, which are broken links
+            return; // e.g. the lock files of Emacs, which are broken symlinks
         }
-        let is_broken = error.is_some_and(is_broken_link);
+        let is_missing = error.is_some_and(is_broken_link);
         if path.is_symlink() {
             if self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
-                self.add_file(path, true);
+                self.add_file(path, LINKED);
                 return;
             }
-            if is_broken {
+            if is_missing {
                 self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
                 return;
             }
         }
-        if is_broken {
-            return; // it was deleted after its folder was read
+        if is_missing {
+            return; // deleted since its folder was read
         }
-        // Too many open files, no memory, a failing disk: no stamp shows when that ends, so the
-        // list is not kept.
+        // Too many open files, out of memory, a failing disk: no stamp reveals that it is over.
         self.trace.mark_uncacheable();
         let Some(error) = error else {
             let message = "cannot be read: for an unknown reason";
@@ -398,15 +408,15 @@ impl<'f> Scan<'f> {
         self.listing.problems.push(problem.in_file(path));
     }
 
-    /// Reports that a folder has more than `limit` allows, so that the rest of it is left out.
+    /// Reports that a folder exceeds `limit`, so that the rest of it is skipped.
     fn report_skipped(&mut self, path: &Path, limit: &str, fix: &str) {
         let message = format!("{limit}; the rest is skipped");
         self.report(path, Kind::Unreadable, message, fix);
     }
 }
 
-/// Returns the bytes of a path. Files with the same name are ordered by them.
-fn bytes_of(path: &Path) -> &[u8] {
+/// Returns the bytes of a path, for sorting.
+fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 

@@ -1,25 +1,25 @@
-//! The state of a file, by which a change of it shows without opening it; and which file systems
-//! can be relied on.
+//! Detects that a file has changed without opening it, and knows which file systems make that
+//! reliable.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The state of a file or a folder, as the file system shows it. Symlinks are followed.
+/// The metadata of a file or folder that changes whenever its contents do. Symlinks are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     /// In bytes.
     size: u64,
-    /// `None` where the file system does not say.
+    /// `None` if the file system does not record it.
     pub(crate) modified: Option<SystemTime>,
     /// What std does not offer on Windows.
     #[cfg(unix)]
     unix: UnixState,
 }
 
-/// The part of the state that only Unix shows. The last change (ctime) is one of the content or of
-/// the metadata.
+/// Metadata that the standard library only offers on Unix. The `changed_*` fields are the ctime,
+/// which changes with the contents and with the metadata.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct UnixState {
@@ -31,13 +31,13 @@ struct UnixState {
 }
 
 impl Stamp {
-    /// Returns the stamp of the file or folder at a path; `None` if nothing is there.
+    /// Reads the stamp of a file or folder. Returns `None` if the path doesn't exist.
     ///
     /// # Errors
-    /// The system cannot say it, such as without a permission for a folder in the path.
-    pub(crate) fn at(path: &Path) -> io::Result<Option<Stamp>> {
+    /// Fails if the metadata can't be read, e.g. without permission for a parent folder.
+    pub(crate) fn read(path: &Path) -> io::Result<Option<Stamp>> {
         match fs::metadata(path) {
-            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+            Ok(metadata) => Ok(Some(Stamp::from_metadata(&metadata))),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -47,8 +47,7 @@ impl Stamp {
         }
     }
 
-    /// Returns the stamp of a file or folder with this metadata.
-    fn of(metadata: &Metadata) -> Stamp {
+    fn from_metadata(metadata: &Metadata) -> Stamp {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
         Stamp {
@@ -65,56 +64,56 @@ impl Stamp {
         }
     }
 
-    /// Returns whether the next change of the file at this path is sure to show another stamp.
+    /// Returns whether the next change of the file at `path` is certain to change the stamp.
     ///
-    /// It is if the last change was at least `min_age` ago, and the file system is known to be
-    /// local. If the time of the last change is in the future, it is not.
+    /// This requires that the file system is known to be local, and that the last change is at
+    /// least `min_age` old. A change time in the future is never reliable.
     pub(crate) fn is_reliable(&self, path: &Path, min_age: Duration) -> bool {
-        let Some(changed) = self.changed() else {
+        let Some(changed_at) = self.changed_at() else {
             return false;
         };
-        changed.elapsed().is_ok_and(|age| age >= min_age) && is_local(path)
+        changed_at.elapsed().is_ok_and(|age| age >= min_age) && is_local(path)
     }
 
-    /// Returns the time of the last change.
+    /// Returns the ctime.
     #[cfg(unix)]
-    fn changed(&self) -> Option<SystemTime> {
+    fn changed_at(&self) -> Option<SystemTime> {
         let seconds = u64::try_from(self.unix.changed_seconds).ok()?;
         let nanoseconds = self.unix.changed_nanoseconds.unsigned_abs();
-        let age = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
-        Some(SystemTime::UNIX_EPOCH + age)
+        let since_epoch = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
+        Some(SystemTime::UNIX_EPOCH + since_epoch)
     }
 
-    /// Returns the time of the last change.
+    /// Returns the modification time, for lack of a ctime.
     #[cfg(not(unix))]
-    fn changed(&self) -> Option<SystemTime> {
+    fn changed_at(&self) -> Option<SystemTime> {
         self.modified
     }
 }
 
-/// Returns the number of the type of the file system at a path, as in statfs(2) and in the kernel's
-/// linux/magic.h.
+/// Returns the type of the file system at `path`: a number from statfs(2), as listed in the
+/// kernel's linux/magic.h.
 #[cfg(target_os = "linux")]
-fn file_system(path: &Path) -> Option<u32> {
-    // Wider on some platforms; the numbers have 32 bits.
+fn file_system_type(path: &Path) -> Option<u32> {
+    // `f_type` is wider on some platforms, but every type fits into 32 bits.
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Returns whether a path is on a file system that shows each change of a file in its stamp at
-/// once.
+/// Returns whether stamps on this file system immediately reflect every change.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
-    file_system(path).is_some_and(is_local_type)
+    file_system_type(path).is_some_and(is_local_type)
 }
 
-/// Returns false: on systems other than Linux, every file is read at each request.
+/// Always false: on systems other than Linux, nothing is cached.
 #[cfg(not(target_os = "linux"))]
 fn is_local(_: &Path) -> bool {
     false
 }
 
-/// Returns whether a type of file system is known to show each change of a file at once. FAT does
-/// not: it stores no time of its root folder, and programs can set all other times.
+/// Returns whether a type of file system is known to be local, so that stamps immediately reflect
+/// every change. FAT is not listed: it stores no time for its root folder, and programs can set all
+/// others.
 #[cfg(target_os = "linux")]
 fn is_local_type(number: u32) -> bool {
     matches!(
@@ -127,7 +126,7 @@ fn is_local_type(number: u32) -> bool {
             | 0xca45_1a4e // Bcachefs
             | 0x0102_1994 // tmpfs
             | 0x8584_58f6 // ramfs
-            | 0x794c_7630 // overlay, as in a container; changing its lower layers is undefined (kernel, overlayfs)
+            | 0x794c_7630 // overlay, as in containers; the kernel forbids changing its lower layers
             | 0x3153_464a // JFS
             | 0x5265_4973 // ReiserFS
             | 0x7371_7368 // SquashFS
@@ -135,14 +134,14 @@ fn is_local_type(number: u32) -> bool {
     )
 }
 
-/// Returns whether other machines may change the files of a folder, so that this one gets no event.
-/// If the type of the file system is not known, they may.
+/// Returns whether other machines may change files without an event on this one. True for unknown
+/// file systems.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_on_network(path: &Path) -> bool {
-    file_system(path).is_some_and(|number| !is_local_type(number))
+    file_system_type(path).is_some_and(|number| !is_local_type(number))
 }
 
-/// Returns false: only Linux is asked for the type of a file system.
+/// Always false: the type of a file system is only detected on Linux.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_on_network(_: &Path) -> bool {
     false

@@ -1,4 +1,4 @@
-//! The test files next to prompts: `NAME.test.txt`.
+//! The test files next to prompts, named `NAME.test.txt`.
 
 use super::open::read_confined;
 use super::prompt_file::Files;
@@ -11,21 +11,22 @@ use crate::wording::{in_backticks, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The tests of a prompt, as they are in their file.
+/// A parsed test file and the prompt that it tests.
 #[derive(Debug)]
 pub struct LoadedTests {
-    /// The prompt to test.
+    /// The prompt under test.
     pub prompt: Arc<Prompt>,
-    /// Its tests.
+    /// The parsed tests.
     pub tests: Tests,
-    /// The bytes of the test file.
+    /// The raw contents of the test file.
     pub bytes: Vec<u8>,
 }
 
-/// Returns the test file at a path, with the prompt that it tests: `git/x.test.txt` tests `git/x`.
+/// Returns the test file at `path`, together with the prompt that it tests: `git/x.test.txt` tests
+/// `git/x`.
 ///
-/// `prompts` are all prompts of the folder, sorted by name. If the tested prompt is not among them,
-/// the test file has a warning instead.
+/// `prompts` are all prompts of the folder, sorted by name. If the prompt doesn't exist,
+/// [`TestFile::found`] contains a warning instead.
 pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> TestFile {
     let root = &files.root;
     let relative_path = root.relative_path(&path);
@@ -40,14 +41,14 @@ pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> Test
         path,
         relative_path,
         found,
-        is_read_only: root.is_read_only() || files.rows.is_some(),
+        is_read_only: root.is_read_only() || files.memory_files.is_some(),
         reach: root.reach.clone(),
-        rows: files.rows.clone(),
+        memory_files: files.memory_files.clone(),
     }
 }
 
-/// Returns the warning about a test file that belongs to no prompt. `name` is the prompt that it
-/// should belong to; the warning proposes a similar one.
+/// Returns the warning for a test file without a prompt. `name` is the missing prompt. Suggests a
+/// similar one if possible.
 fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
     let message = format!(
         "these tests belong to no prompt: there is no {} in this folder of prompts",
@@ -68,16 +69,16 @@ fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
 }
 
 impl TestFile {
-    /// Returns the folder of prompts that the test file is in.
+    /// Returns the prompts folder that contains the test file.
     pub fn folder(&self) -> &Path {
         let depth = self.relative_path.split('/').count();
         self.path.ancestors().nth(depth).unwrap_or(&self.path)
     }
 
-    /// Reads and parses the tests, and the prompt that they belong to.
+    /// Reads and parses the tests and their prompt.
     ///
     /// # Errors
-    /// There is no such prompt, its file is broken, or the tests cannot be read or parsed.
+    /// Fails if the prompt doesn't exist, or if either file can't be read or parsed.
     pub fn read(&self) -> Result<LoadedTests, Diagnostic> {
         let prompt = match &self.found {
             Ok(found) => found.prompt()?,
@@ -94,13 +95,13 @@ impl TestFile {
         })
     }
 
-    /// Returns the bytes of the file, from memory or from the disk.
+    /// Reads the file from memory or from disk.
     ///
     /// # Errors
-    /// The file cannot be read, or is a symlink that leads out of the folders that may be read.
+    /// Fails if the file can't be read, or is a symlink that leads out of the readable folders.
     fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        if let Some(rows) = &self.rows
-            && let Some(row) = rows.get(&self.relative_path)
+        if let Some(memory_files) = &self.memory_files
+            && let Some(row) = memory_files.get(&self.relative_path)
         {
             return Ok(row.text.as_bytes().to_vec());
         }
@@ -109,21 +110,21 @@ impl TestFile {
     }
 }
 
-/// Returns whether a file has the name of a test file.
+/// Returns whether a file is a test file, judging by its name.
 pub fn is_test_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.ends_with(TEST_SUFFIX.as_bytes()) && !is_hidden(path)
 }
 
-/// Returns the path of the tests of a prompt: `git/x.test.txt` for the file `git/x.md`. If the
-/// prompt is a folder, `prompt` is the path of that folder.
+/// Returns the path of a prompt's tests: `git/x.test.txt` for the file `git/x.md`. If the prompt is
+/// a folder, pass the path of that folder.
 pub(crate) fn tests_next_to(prompt: &Path, name: &Name) -> PathBuf {
     prompt.with_file_name(format!("{}{TEST_SUFFIX}", last_part(name)))
 }
 
 impl Found {
-    /// Returns the test file of the prompt, which may be missing. Returns `None` if the prompt
-    /// itself has no file.
+    /// Returns the test file of the prompt, which may not exist. Returns `None` if the prompt has
+    /// no file of its own.
     pub fn test_file(&self) -> Option<TestFile> {
         if self.layer == Layer::SERVICE {
             return None;
@@ -132,7 +133,7 @@ impl Found {
         let file_name = prompt.file_name()?.to_string_lossy();
         let is_named_after_prompt = file_name.starts_with(&format!("{}.", last_part(&self.name)));
         if !is_named_after_prompt {
-            // The prompt is a folder, with a file such as `SKILL.md`.
+            // The file is, e.g., a `SKILL.md`, so the folder is the prompt.
             prompt = prompt.parent()?.to_owned();
         }
         Some(TestFile {
@@ -141,7 +142,7 @@ impl Found {
             found: Ok(self.clone()),
             is_read_only: self.format != Format::OWN,
             reach: Reach::Unrestricted,
-            rows: None,
+            memory_files: None,
         })
     }
 }

@@ -1,7 +1,7 @@
-//! Notices that files of a library change: by events of the system, or else by polling. The only
-//! file that names notify.
+//! Watches the files of a library for changes, with system events or by polling. No other module
+//! uses notify.
 //!
-//! Nothing that is served depends on it: it only tells clients to ask again.
+//! Only notifications to clients depend on it. What is served never does.
 
 use super::watched::{Change, PathEvent, Watched};
 use crate::lock::lock;
@@ -16,47 +16,47 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often files are polled where the system sends no events.
+/// How often files are polled if the system reports no events.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(700);
 
-/// A burst of changes is over after this long without one.
-const QUIET: Duration = Duration::from_millis(100);
+/// A burst of changes ends after this long without another one.
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
 
-/// A burst is over after this long even if changes keep coming.
-const LONGEST: Duration = Duration::from_millis(600);
+/// A burst of changes ends after this long even if they continue.
+const MAX_BURST: Duration = Duration::from_millis(600);
 
-/// How often the folders are registered again because others were added meanwhile.
-const MAX_ROUNDS: usize = 5;
+/// How often to restart the watcher because new folders appeared while it was starting.
+const MAX_RESTARTS: usize = 5;
 
-/// One change, or a burst of changes, of the files of a library.
+/// A change, or a burst of changes, to the files of a library.
 #[derive(Debug)]
 struct Signal {
-    /// The prompts that may have changed.
+    /// What may have changed.
     change: Change,
     /// Whether a file or folder may have been added, removed or renamed.
-    moves: bool,
+    may_move: bool,
 }
 
 impl Signal {
-    /// Returns the signal that anything may have changed, for when events may be missing.
+    /// Used when events may have been lost.
     fn anything() -> Signal {
         Signal {
             change: Change::anything(),
-            moves: true,
+            may_move: true,
         }
     }
 
-    /// Adds another change to the burst.
+    /// Merges another change into the burst.
     fn add(&mut self, other: Signal) {
         self.change.add(other.change);
-        self.moves |= other.moves;
+        self.may_move |= other.may_move;
     }
 }
 
-/// The watches of a library, which are told of the changes that the program makes itself.
+/// Forwards the program's own writes to every [`Watch`] of a library.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// One sender for each watch.
+    /// One sender per watch.
     senders: Mutex<Vec<Sender<Signal>>>,
 }
 
@@ -65,30 +65,31 @@ impl Changes {
         !lock(&self.senders).is_empty()
     }
 
-    /// Tells all watches of a change. A watch that was dropped is removed.
+    /// Sends a change to all watches, and forgets those that were dropped.
     pub(crate) fn tell(&self, change: &Change) {
         lock(&self.senders).retain(|sender| {
             let signal = Signal {
                 change: change.clone(),
-                moves: false,
+                may_move: false,
             };
             sender.send(signal).is_ok()
         });
     }
 }
 
-/// Waits for changes of a library.
+/// Waits for changes to a library.
 pub struct Watch {
-    /// Adds the files and folders to watch, as the library has them now.
+    /// Adds the paths to watch, as of now.
     add_paths: Box<dyn Fn(&mut Watched) + Send>,
-    /// Gets the warning that files have to be polled, at most once.
+    /// Called at most once, with a warning that files have to be polled.
     warn: fn(&str),
     has_warned: bool,
+    /// Never dropped before `receiver`, so that receiving can't fail.
     sender: Sender<Signal>,
     receiver: Receiver<Signal>,
-    /// What the watcher watches.
+    /// The paths that `watcher` watches.
     watched: Arc<Watched>,
-    /// Sends signals until it is dropped.
+    /// Sends signals until it is dropped. `None` if no watcher could be started.
     watcher: Option<Box<dyn Watcher + Send>>,
 }
 
@@ -101,10 +102,11 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Starts to watch the files of a library. No change after the return is missed.
+    /// Starts to watch a library. Every change after this returns will be reported.
     ///
-    /// `add_paths` adds the files and folders to watch. `changes` tells this watch of changes that
-    /// the program makes itself. `warn` gets a warning, at most once, if files have to be polled.
+    /// - `add_paths` adds the paths to watch.
+    /// - `changes` forwards the program's own writes.
+    /// - `warn` is called at most once, with a warning that files have to be polled.
     pub(crate) fn start(
         add_paths: Box<dyn Fn(&mut Watched) + Send>,
         changes: &Changes,
@@ -121,71 +123,70 @@ impl Watch {
             watched: Arc::default(),
             watcher: None,
         };
-        watch.register();
+        watch.restart_watcher();
         watch
     }
 
-    /// Waits for a burst of changes and its end, and returns what may have changed.
+    /// Blocks until a burst of changes is over, and returns what may have changed.
     ///
-    /// If the changes have added or removed paths, the paths of the library are watched anew before
-    /// this returns.
+    /// If paths were added or removed, the watcher is restarted before this returns.
     pub fn wait(&mut self) -> Change {
         let first_signal = self.receiver.recv();
-        // It cannot fail, because `self.sender` is one of the senders.
+        // Can't fail, because `self.sender` still exists.
         let mut burst = first_signal.unwrap_or_else(|_| Signal::anything());
         let started = Instant::now();
-        // The old watcher is kept until the burst is over: it still reports events from before the
-        // new one was started.
+        // Keep the old watcher until the burst is over, because it may still report events from
+        // before the new one started.
         let mut _old_watcher = None;
         loop {
-            while started.elapsed() < LONGEST
-                && let Ok(signal) = self.receiver.recv_timeout(QUIET)
+            while started.elapsed() < MAX_BURST
+                && let Ok(signal) = self.receiver.recv_timeout(QUIET_PERIOD)
             {
                 burst.add(signal);
             }
-            if !self.is_outdated_after(&burst) {
+            if !self.needs_restart_after(&burst) {
                 return burst.change;
             }
-            burst.moves = false;
+            burst.may_move = false; // handled by restarting the watcher
             _old_watcher = self.watcher.take();
-            self.register();
+            self.restart_watcher();
         }
     }
 
-    /// Returns whether the watcher may have to watch other paths after these changes. If a folder
-    /// has changed, another one may have taken its path, which has to be watched anew.
-    fn is_outdated_after(&self, burst: &Signal) -> bool {
-        if !burst.moves {
+    /// Returns whether the watcher must be restarted after this burst, because the paths to watch
+    /// may have changed. A changed folder always counts: it may have been replaced by another one
+    /// at the same path.
+    fn needs_restart_after(&self, burst: &Signal) -> bool {
+        if !burst.may_move {
             return false;
         }
         !burst.change.folders.is_empty() || *self.watched != self.paths_to_watch()
     }
 
-    /// Returns the files and folders to watch, as the library has them now.
+    /// Returns the paths to watch, as of now.
     fn paths_to_watch(&self) -> Watched {
         let mut watched = Watched::default();
         (self.add_paths)(&mut watched);
         watched
     }
 
-    /// Starts a watcher of every path of the library. Meanwhile, paths may have been added, so this
-    /// is repeated until all are watched, up to [`MAX_ROUNDS`] times.
-    fn register(&mut self) {
-        for _ in 0..MAX_ROUNDS {
+    /// Restarts the watcher with the current paths. Repeats that while new paths appear, at most
+    /// [`MAX_RESTARTS`] times.
+    fn restart_watcher(&mut self) {
+        for _ in 0..MAX_RESTARTS {
             self.watched = Arc::new(self.paths_to_watch());
             self.watcher = self.start_watcher();
             if *self.watched == self.paths_to_watch() {
                 return;
             }
         }
-        // Paths are added faster than they can be watched. This signal makes `wait` register again.
-        // It cannot fail, because `self` has the receiver.
+        // Paths appear faster than they can be watched. This signal makes `wait` try again. Sending
+        // can't fail, because `self.receiver` still exists.
         _ = self.sender.send(Signal::anything());
     }
 
-    /// Starts a watcher of every path that gets events of the system. If there are no such events,
-    /// it warns, once, and starts a watcher that polls the paths. Returns `None` if that fails,
-    /// too.
+    /// Starts a watcher that uses system events or, if there are none, one that polls and a
+    /// warning. Returns `None` if neither can be started.
     fn start_watcher(&mut self) -> Option<Box<dyn Watcher + Send>> {
         let reason = if self.watched.is_on_network {
             "some are on a network file system, or on one that is not known".to_owned()
@@ -206,10 +207,10 @@ impl Watch {
             .ok()
     }
 
-    /// Starts a watcher of the type `W` of every path. It sends a signal for each change.
+    /// Starts a watcher of type `W` that sends a signal for each relevant event.
     ///
     /// # Errors
-    /// The system cannot watch a path. The error is the reason, as a clause for a message.
+    /// Fails if a path can't be watched. The error is a clause for a message.
     fn watch_with<W: Watcher + Send + 'static>(
         &self,
         config: Config,
@@ -221,9 +222,9 @@ impl Watch {
             move |event: notify::Result<Event>| {
                 let signal = match event {
                     Ok(event) => signal_of(&event, &watched),
-                    // The next poll tries again to read what could not be read.
+                    // The path could not be read, but the next poll will retry it.
                     Err(_) if W::kind() == WatcherKind::PollWatcher => None,
-                    Err(_) => Some(Signal::anything()), // events may be missing
+                    Err(_) => Some(Signal::anything()), // events may have been lost
                 };
                 if let Some(signal) = signal {
                     _ = sender.send(signal); // fails if the watch was dropped
@@ -243,33 +244,32 @@ impl Watch {
     }
 }
 
-/// Checks that a thread can be started, because notify 8 panics if it cannot start its own.
+/// Returns an error if threads can't be started. notify 8 would panic in that case.
 ///
-/// # Errors
-/// The reason, as a clause for a message.
+/// The error is a clause for a message.
 fn check_that_threads_start() -> Result<(), String> {
-    let thread = thread::Builder::new()
+    let test_thread = thread::Builder::new()
         .spawn(|| {})
         .map_err(|error| format!("cannot start a thread: {error}"))?;
-    thread.join().map_err(|_| "a thread failed".to_owned())
+    test_thread.join().map_err(|_| "a thread failed".to_owned())
 }
 
-/// Returns what may have changed after an event of the system; `None` if nothing has changed. An
-/// event without a path may concern anything.
+/// Translates a system event. Returns `None` if it is irrelevant. An event without paths may
+/// concern anything.
 fn signal_of(event: &Event, watched: &Watched) -> Option<Signal> {
     if is_read(event.kind) {
         return None;
     }
-    let moves = !is_change_of_content(event.kind) || event.need_rescan();
+    let may_move = !is_change_of_content(event.kind) || event.need_rescan();
     if event.paths.is_empty() {
         let change = Change::anything();
-        return Some(Signal { change, moves });
+        return Some(Signal { change, may_move });
     }
     let mut change: Option<Change> = None;
     for path in &event.paths {
         let path_event = PathEvent {
             path,
-            moves,
+            may_move,
             may_be_folder: !is_about_file(event.kind),
         };
         if let Some(more) = watched.change(path_event) {
@@ -278,18 +278,18 @@ fn signal_of(event: &Event, watched: &Watched) -> Option<Signal> {
     }
     Some(Signal {
         change: change?,
-        moves,
+        may_move,
     })
 }
 
-/// Returns whether an event means that a file was only opened or read. If that counted as a change,
-/// this program, which reads the files after each change, would cause one change after the other.
+/// Returns whether an event means that a file was only opened or read. These must be ignored,
+/// because the program itself reads files after each change, which would go on forever.
 fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-/// Returns whether an event means that only the content of a file has changed. A change of
-/// permissions is more than that: a folder that could not be read may have to be watched now.
+/// Returns whether an event means that only the contents of a file changed. Changed permissions
+/// don't count, because they may make a folder readable that must now be watched.
 fn is_change_of_content(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -297,7 +297,7 @@ fn is_change_of_content(kind: EventKind) -> bool {
     )
 }
 
-/// Returns whether an event is certainly about a file, and not about a folder.
+/// Returns whether the path of an event is certain to be a file, not a folder.
 fn is_about_file(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -308,8 +308,8 @@ fn is_about_file(kind: EventKind) -> bool {
     )
 }
 
-/// Returns whether a path cannot be watched because it was removed, or may not be read. Such a path
-/// can be left out, because its prompts cannot be read either.
+/// Returns whether a path can't be watched because it is missing or unreadable. It can be skipped,
+/// because its prompts can't be read either.
 fn is_missing_or_forbidden(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,

@@ -1,6 +1,7 @@
-//! Which paths to watch for changes of prompts, and what an event at one of them may have changed:
-//! the folders that were looked at, the folders above them, and the targets of symlinks. All of
-//! them are real paths, as events name them.
+//! Decides which paths to watch, and which prompts an event at one of them may have changed.
+//!
+//! The watched paths are the folders that were read, their parents, and the targets of symlinks.
+//! All of them are stored without symlinks, because that is how events report them.
 
 use super::cache::Trace;
 use super::root::Root;
@@ -17,18 +18,18 @@ use std::path::{Path, PathBuf};
 pub struct Change {
     /// The names of prompts that may have been changed, added or removed.
     pub prompts: BTreeSet<Name>,
-    /// Folders, such as `team-a/`, in which any prompt may have changed, and any prompt that
-    /// includes their files. The empty text is the whole library.
+    /// Folders such as `team-a/` in which any prompt may have changed, as may any prompt elsewhere
+    /// that includes files from them. `""` stands for the whole library.
     pub folders: BTreeSet<String>,
 }
 
 impl Change {
-    /// Returns a change after which any prompt of the library may be another one.
+    /// A change that may affect every prompt.
     pub fn anything() -> Change {
         Change::of_folder(String::new())
     }
 
-    /// Returns a change of the prompts with these names only.
+    /// A change that only affects the prompts with these names.
     pub fn of_prompts(prompts: BTreeSet<Name>) -> Change {
         Change {
             prompts,
@@ -36,7 +37,7 @@ impl Change {
         }
     }
 
-    /// Returns a change of anything in a folder. The folder has a slash at its end: `git/`.
+    /// A change that may affect everything in a folder. `folder` ends with a slash: `git/`.
     pub fn of_folder(folder: String) -> Change {
         Change {
             folders: BTreeSet::from([folder]),
@@ -44,82 +45,82 @@ impl Change {
         }
     }
 
-    /// Returns the prompts that may change with a file or folder at a path in a folder of prompts:
-    /// the prompt `git/x` with the file `git/x.md`.
+    /// The change caused by a changed file or folder: `git/x.md` affects the prompt `git/x`.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
             Some(Ok(file)) => Change::of_prompts(BTreeSet::from([file.name])),
-            _ => Change::of_folder(root.names_around(path)),
+            _ => Change::of_folder(root.affected_name_prefix(path)),
         }
     }
 
-    /// Adds another change.
+    /// Merges another change into this one.
     pub fn add(&mut self, other: Change) {
         self.prompts.extend(other.prompts);
         self.folders.extend(other.folders);
     }
 
-    /// Returns how many prompts and folders may have changed.
+    /// Returns the number of affected prompts and folders.
     fn len(&self) -> usize {
         self.prompts.len() + self.folders.len()
     }
 
-    /// Returns whether the change may concern a caller who sees only the prompts with this prefix.
-    /// Any change concerns a caller without a prefix.
+    /// Returns whether the change may affect a caller with this prefix. Every change affects a
+    /// caller without one.
     pub fn affects(&self, prefix: Option<&Prefix>) -> bool {
         let Some(prefix) = prefix else {
             return true;
         };
-        self.has_folder_for(Some(prefix)) || self.prompts.iter().any(|name| prefix.contains(name))
+        self.has_visible_folder(Some(prefix))
+            || self.prompts.iter().any(|name| prefix.contains(name))
     }
 
-    /// Returns whether the prompt with this name may have changed. Returns false if a caller with
-    /// this prefix does not see the prompt.
+    /// Returns whether the prompt with this name may have changed. Always false if a caller with
+    /// this prefix can't see the prompt.
     pub fn may_affect(&self, name: &str, prefix: Option<&Prefix>) -> bool {
         let is_visible = prefix.is_none_or(|prefix| prefix.contains(name));
-        is_visible
-            && (self.has_folder_for(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
+        let is_listed = self.prompts.iter().any(|changed| changed.as_str() == name);
+        is_visible && (is_listed || self.has_visible_folder(prefix))
     }
 
-    /// Returns whether a folder may have changed that has prompts which a caller with this prefix
-    /// sees.
-    fn has_folder_for(&self, prefix: Option<&Prefix>) -> bool {
+    /// Returns whether a changed folder may contain prompts that a caller with this prefix can see.
+    fn has_visible_folder(&self, prefix: Option<&Prefix>) -> bool {
         let mut folders = self.folders.iter();
         folders.any(|folder| prefix.is_none_or(|prefix| prefix.overlaps(folder)))
     }
 }
 
-/// A path at which something has happened.
+/// A file system event at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathEvent<'p> {
     pub(crate) path: &'p Path,
     /// Whether something may have been added, removed or renamed.
-    pub(crate) moves: bool,
-    /// Whether the path may be that of a folder.
+    pub(crate) may_move: bool,
+    /// Whether the path may be a folder.
     pub(crate) may_be_folder: bool,
 }
 
 /// The paths to watch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// Folders with prompts, in which every file that is not hidden may matter. A folder has one or
-    /// more roots by which it is reached, each with the path of the folder there.
+    /// Folders of prompts, in which every entry matters unless it is hidden. The key is the real
+    /// path. The value lists each root that contains the folder, with the path by which that root
+    /// reaches it.
     folders: BTreeMap<PathBuf, Vec<(Root, PathBuf)>>,
-    /// Other folders, in which only the entries with these names matter, each with what may change
-    /// with it.
+    /// Other folders, in which only the listed entries matter. Each entry maps to the change that
+    /// it causes.
     entries: BTreeMap<PathBuf, BTreeMap<OsString, Change>>,
     /// Whether other machines may change some of the files without an event on this one.
     pub(crate) is_on_network: bool,
 }
 
 impl Watched {
-    /// Adds every path that was read when the prompts of a folder were listed: each folder, the
-    /// target of each symlink, and the folders above them.
-    pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
-        self.watch_way_to(&root.path, &Change::of_folder(root.prefix.clone()));
+    /// Watches everything that was read to list the prompts of `root`: each folder, the target of
+    /// each symlink, and their parents.
+    pub(crate) fn add_root(&mut self, root: &Root, trace: &Trace) {
+        self.watch_with_ancestors(&root.path, &Change::of_folder(root.prefix.clone()));
         for path in trace.paths() {
             if let Some(target) = target_of(path) {
-                self.watch_way_to(&target, &Change::of_path(root, path));
+                self.watch_with_ancestors(&target, &Change::of_path(root, path));
             }
             let Ok(real) = fs::canonicalize(path) else {
                 continue;
@@ -140,67 +141,70 @@ impl Watched {
         }
     }
 
-    /// Adds a path that decides where the prompts of the library come from, and the folders above
-    /// it. If one of them is replaced, any prompt may have changed.
+    /// Watches a path that determines where prompts come from, and its parents. Replacing any of
+    /// them may change every prompt.
     pub(crate) fn add_path(&mut self, path: &Path) {
-        self.watch_way_to(path, &Change::anything());
+        self.watch_with_ancestors(path, &Change::anything());
     }
 
-    /// Adds a path, and each folder above it. If one of them is replaced, that means `change`. If
-    /// one is a symlink, the way to its target is added, too.
-    fn watch_way_to(&mut self, path: &Path, change: &Change) {
-        for step in path.ancestors() {
-            let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
+    /// Watches a path and all of its parents. Replacing any of them causes `change`. If one of them
+    /// is a symlink, its target is watched in the same way.
+    fn watch_with_ancestors(&mut self, path: &Path, change: &Change) {
+        for ancestor in path.ancestors() {
+            let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
                 continue;
             };
-            let Ok(folder) = fs::canonicalize(folder) else {
+            let Ok(parent) = fs::canonicalize(parent) else {
                 continue;
             };
-            let entries = self.entries.entry(folder).or_default();
-            let known = entries.entry(name.to_owned()).or_default();
-            let length_before = known.len();
-            known.add(change.clone());
-            // A step that is known already ends the recursion, even if links lead in a circle.
-            let is_new = known.len() > length_before;
-            if is_new && let Some(target) = target_of(step) {
-                self.watch_way_to(&target, change);
+            let entries = self.entries.entry(parent).or_default();
+            let entry_change = entries.entry(name.to_owned()).or_default();
+            let length_before = entry_change.len();
+            entry_change.add(change.clone());
+            // Only follow a symlink the first time, so that cycles end the recursion.
+            let is_new = entry_change.len() > length_before;
+            if is_new && let Some(target) = target_of(ancestor) {
+                self.watch_with_ancestors(&target, change);
             }
         }
     }
 
     /// Returns each folder to watch, once.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.folders.keys().chain(
-            self.entries
-                .keys()
-                .filter(|folder| !self.folders.contains_key(*folder)),
-        )
+        let other_folders = self.entries.keys();
+        let other_folders = other_folders.filter(|folder| !self.folders.contains_key(*folder));
+        self.folders.keys().chain(other_folders)
     }
 
-    /// Returns the prompts that may have changed after an event; `None` if none have.
+    /// Returns what an event may have changed, or `None` if it is irrelevant.
     pub(crate) fn change(&self, event: PathEvent<'_>) -> Option<Change> {
         let (Some(folder), Some(name)) = (event.path.parent(), event.path.file_name()) else {
             return Some(Change::anything());
         };
         if !self.is_watched(event.path) && !self.is_watched(folder) {
-            // A watched folder was moved, and the event still has its old path.
+            // A watched folder was moved, and the event reports its old path.
             return Some(Change::anything());
         }
         let mut change = self.change_of_folder(event.path);
-        let entries_on_a_way = self.entries.get(folder);
-        if let Some(change_of_entry) = entries_on_a_way.and_then(|names| names.get(name)) {
-            change.add(change_of_entry.clone());
+        let watched_entries = self.entries.get(folder);
+        if let Some(entry_change) = watched_entries.and_then(|entries| entries.get(name)) {
+            change.add(entry_change.clone());
         }
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
         if !is_hidden {
-            change.add(self.change_of_prompts(folder, name, event));
+            change.add(self.change_in_prompts_folder(folder, name, event));
         }
         (change.len() > 0).then_some(change)
     }
 
-    /// Returns the prompts that may have changed after an event at the entry `name` of a folder of
-    /// prompts. Prompts may be at several paths if symlinks lead to the folder.
-    fn change_of_prompts(&self, folder: &Path, name: &OsStr, event: PathEvent<'_>) -> Change {
+    /// Returns what an event at the entry `name` of a prompts folder may have changed. The folder
+    /// may be reachable by several paths, via symlinks.
+    fn change_in_prompts_folder(
+        &self,
+        folder: &Path,
+        name: &OsStr,
+        event: PathEvent<'_>,
+    ) -> Change {
         let mut change = Change::default();
         for (root, path) in self.folders.get(folder).into_iter().flatten() {
             change.add(change_in_folder(root, path, &path.join(name), event));
@@ -208,43 +212,40 @@ impl Watched {
         change
     }
 
-    /// Returns whether a path is a folder whose entries are watched.
+    /// Returns whether the entries of a folder are watched.
     fn is_watched(&self, path: &Path) -> bool {
         self.folders.contains_key(path) || self.entries.contains_key(path)
     }
 
-    /// Returns the prompts that may have changed after an event at a watched folder itself: all
-    /// those in it, and all those to which one of its entries leads.
+    /// Returns what an event at a watched folder itself may have changed: everything in it, and
+    /// everything that its watched entries affect.
     fn change_of_folder(&self, folder: &Path) -> Change {
         let mut change = Change::default();
         for (root, path) in self.folders.get(folder).into_iter().flatten() {
-            change.add(Change::of_folder(root.names_around(path)));
+            change.add(Change::of_folder(root.affected_name_prefix(path)));
         }
-        for entry in self
-            .entries
-            .get(folder)
-            .into_iter()
-            .flat_map(BTreeMap::values)
-        {
-            change.add(entry.clone());
+        if let Some(entries) = self.entries.get(folder) {
+            for entry_change in entries.values() {
+                change.add(entry_change.clone());
+            }
         }
         change
     }
 }
 
-/// Returns the target of a symlink; `None` if the path is not a symlink.
+/// Returns the target of a symlink, or `None` if the path isn't one.
 fn target_of(link: &Path) -> Option<PathBuf> {
     let target = fs::read_link(link).ok()?;
     Some(link.parent()?.join(target))
 }
 
-/// Returns the prompts that may have changed after an event at `path`, which is in a folder of
-/// prompts. An event at a file that is no prompt, and that none can include, changes nothing.
+/// Returns what an event at `path`, directly in `folder`, may have changed. Nothing if the file is
+/// neither a prompt nor includable.
 fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
     match root.name_of(path) {
-        // A `SKILL.md` was added or removed, so the folder became a prompt, or is none any more.
-        Some(Ok(file)) if event.moves && file.kind.is_in_folder() => {
-            Change::of_folder(root.names_around(folder))
+        // Adding or removing a `SKILL.md` turns the whole folder into a prompt, or back.
+        Some(Ok(file)) if event.may_move && file.kind.is_in_folder() => {
+            Change::of_folder(root.affected_name_prefix(folder))
         }
         None if !event.may_be_folder && !root.is_includable(path) => Change::default(),
         _ => Change::of_path(root, path),
@@ -276,7 +277,7 @@ mod tests {
             trace.record(&root.path.join(seen));
         }
         let mut watched = Watched::default();
-        watched.add(&root, &trace);
+        watched.add_root(&root, &trace);
         let prompts = |names: &[&str]| {
             let names = names.iter().map(|name| Name::new(name).unwrap());
             Some(Change::of_prompts(names.collect()))
@@ -288,7 +289,7 @@ mod tests {
             change.add(prompts(names)?);
             Some(change)
         };
-        for (path, moves, may_be_folder, want) in [
+        for (path, may_move, may_be_folder, want) in [
             ("prompts", true, true, with_prompts("", &["broken", "link"])),
             ("prompts/new.md", true, false, prompts(&["new"])),
             ("prompts/git/x.md", false, false, prompts(&["git/x"])),
@@ -323,7 +324,7 @@ mod tests {
         ] {
             let event = PathEvent {
                 path: &folder.join(path),
-                moves,
+                may_move,
                 may_be_folder,
             };
             assert_eq!(watched.change(event), want, "{path}");

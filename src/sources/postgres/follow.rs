@@ -70,8 +70,8 @@ pub(super) fn parse_writes(rows: &[tokio_postgres::Row]) -> Vec<FileWrite> {
         let text: Option<&str> = row.get(2);
         let file = text.map(|text| MemoryFile {
             text: text.into(),
-            number,
-            at: row.get(3),
+            write_number: number,
+            written_at: row.get(3),
         });
         writes.push((path.into(), number, file));
     }

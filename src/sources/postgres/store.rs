@@ -89,7 +89,7 @@ impl Postgres {
     /// Reads the versions of a prompt, newest first.
     fn versions(&self, name: &Name) -> Result<Vec<StoredVersion>, Diagnostic> {
         let files = &self.shared.folder.files;
-        let paths = files.paths_of(name);
+        let paths = files.possible_paths(name);
         let query = "select text, author, note, at from history where path = any($1) order by seq";
         let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions = Vec::new();
