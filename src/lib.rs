@@ -15,6 +15,7 @@
 //! | module | what it does | what it never does |
 //! |---|---|---|
 //! | `wording` | quotes, counts and joins words in messages | |
+//! | `input` | reads text and JSON, and repairs mistakes of the programs that wrote it | |
 //! | `lock` | locks data that a panic cannot leave half changed | |
 //! | `whole_file` | reads and writes files as a whole | follow a symlink, unless its caller asks it to |
 //! | [`prompt`] | turns a text into a prompt, and a prompt and a call into messages | I/O; it knows no clock, environment or protocol |
@@ -85,5 +86,7 @@ pub mod cli;
 mod lock;
 
 mod whole_file;
+
+mod input;
 
 mod wording;

@@ -1,6 +1,7 @@
 //! Text that a command reads from standard input.
 
 use super::output::{self, Reporter};
+use crate::input::without_bom;
 use crate::wording::format_size;
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, BufRead, ErrorKind, Read, StdinLock};
@@ -28,12 +29,13 @@ pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::
         let limit = format_size(limit);
         bail!("standard input is longer than {limit}, the limit for {purpose}");
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let position = error.utf8_error().valid_up_to();
         anyhow!(
             "standard input is not UTF-8 at byte {position}; convert it first, for example with `iconv`"
         )
-    })
+    })?;
+    Ok(without_bom(&text).to_owned())
 }
 
 /// Prints a note that the program reads standard input, unless the returned sender is dropped

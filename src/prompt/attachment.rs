@@ -1,6 +1,7 @@
 //! The attachments of a prompt: files, of which the prompt has only the paths, and addresses.
 
 use super::diagnostic::{Diagnostic, Position};
+use crate::input::without_bom;
 use crate::wording::quoted;
 
 /// One of the `attachments` in the frontmatter.
@@ -179,7 +180,7 @@ impl Attachment {
 /// three backticks, and more than any row of them in the text, so that the text cannot end the
 /// block.
 fn fenced(text: &str) -> String {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     let backtick_rows = text.split(|letter| letter != '`');
     let longest_row = backtick_rows.map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest_row + 1));

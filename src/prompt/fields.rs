@@ -4,6 +4,7 @@
 use super::format::fences::{Split, split};
 use super::format::frontmatter::{Dialect, is_argument_name};
 use super::serialize::{arguments, file, list_key, messages, text_key};
+use crate::input::without_bom;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
 use crate::prompt::model::Argument;
@@ -47,7 +48,7 @@ struct KeyLines {
 /// # Errors
 /// Fails if the frontmatter is never closed, or if an argument has no valid name.
 pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     let Split { yaml, body, .. } = split(text, Dialect::Own)?;
     if let Some(Some(arguments)) = &fields.arguments {
         check_argument_names(arguments)?;

@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::MAX_FILE;
+use crate::input::without_bom;
 use crate::wording::too_long;
 
 /// Returns the text of a file, without its byte order mark.
@@ -10,7 +11,7 @@ use crate::wording::too_long;
 /// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
 pub(super) fn decode_without_bom(bytes: &[u8]) -> Result<&str, Diagnostic> {
     let text = decode_utf8(bytes)?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    Ok(without_bom(text))
 }
 
 /// Returns the text of a file, with its byte order mark.

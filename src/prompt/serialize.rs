@@ -7,6 +7,7 @@ use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::DRAFT_BODY;
 use super::template::escaped_or_placeholder_offsets;
+use crate::input::without_bom;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{AppendInput, Argument, Prompt};
@@ -40,7 +41,7 @@ pub fn draft_around(
     body: &str,
     description: Option<&str>,
 ) -> Result<String, Diagnostic> {
-    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let body = without_bom(body);
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
     let has_frontmatter = split(body, Dialect::Own)?.yaml.is_some();
     let mut keys = String::new();

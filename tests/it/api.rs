@@ -153,6 +153,9 @@ fn a_call_is_a_text_or_words_or_values_by_name() {
         let explained = post(&server, "/api/explain", call).json();
         assert_eq!(explained["expansion"]["bytes"], want.len());
     }
+    let damaged = "\u{feff}{\"command\":\"two\",\"input\":\"half \\ud83d\"}";
+    let answer = server.send("POST", "/api/expand", &[JSON], damaged).json();
+    assert_eq!(answer["prompt"], "half \u{fffd} ");
     let warned = post(
         &server,
         "/api/expand",

@@ -64,6 +64,9 @@ fn piped_text_is_at_the_end_of_the_words_or_at_the_first_dash() {
     client
         .words("expand review - focus")
         .printed("Review this.\n\nfocus\n");
+    client
+        .run(["expand", "review"], "\u{feff}DIFF\n") // a byte order mark
+        .printed("Review this.\n\nDIFF\n");
 }
 
 #[test]

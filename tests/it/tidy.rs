@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("wording", &[]),
+    ("input", &[]),
     ("lock", &[]),
     ("whole_file", &[]),
     ("prompt", &[]),
@@ -42,8 +43,8 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ),
 ];
 
-/// The wording of messages, how a lock is taken, and how files are read and written.
-const COMMON: [&str; 3] = ["wording", "lock", "whole_file"];
+/// The wording of messages, how a lock is taken, and how input and files are read.
+const COMMON: [&str; 4] = ["wording", "input", "lock", "whole_file"];
 
 /// A dependency, and the only modules that use it.
 const USED_IN: [(&str, &[&str]); 25] = [

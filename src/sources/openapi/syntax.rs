@@ -1,5 +1,6 @@
 //! The text of a document, in JSON or YAML, becomes a value.
 
+use crate::input::without_bom;
 use crate::prompt::{Diagnostic, Position, yaml};
 use crate::wording::format_size;
 use serde_json::Value;
@@ -24,7 +25,7 @@ const MAX_NESTING: usize = 64;
 /// # Errors
 /// It is neither, or too large.
 pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     if text.trim_start().starts_with('{') {
         parse_json(text)
     } else {

@@ -10,6 +10,7 @@ use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
 use crate::api::{self, CallRequest, HistoryAnswer, Me};
+use crate::input;
 use crate::library::{Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
@@ -262,7 +263,7 @@ async fn waits_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
     let threads = &request.exchange.app.threads.files;
     threads
         .run(request.exchange.key(), move || {
-            let found = match serde_json::from_slice::<CallRequest>(&body) {
+            let found = match input::parse_json_bytes::<CallRequest>(&body) {
                 Ok(call) if name.is_empty() => view.find(&call.command),
                 _ => view.find(&name),
             };
@@ -315,7 +316,7 @@ impl ApiRequest {
     }
 
     fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        serde_json::from_slice(&self.body)
+        input::parse_json_bytes(&self.body)
             .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
     }
 

@@ -5,6 +5,7 @@
 //! token.
 
 use super::secret_file::{self, GuardedFile, WatchedValue};
+use crate::input::without_bom;
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace_if_unchanged};
 use crate::whole_file::FileAccess;
 use crate::wording::hex;
@@ -275,7 +276,7 @@ impl Tokens {
     fn parse(text: &str) -> Result<Tokens, String> {
         let mut known = HashSet::new();
         let mut entries = Vec::new();
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim_ascii();
             if line.is_empty() || line.starts_with('#') {
