@@ -1,8 +1,8 @@
-//! `config.toml`, the one settings file: the server, the hook, the command line and the page read
-//! it, so that they agree.
+//! Reads the settings file, `config.toml`. The server, the hook, the commands and the web page all
+//! use the same settings.
 //!
-//! A key has the name of an option and takes the same values, which the parser of that option
-//! checks. So a key that is wrong does not take the others down.
+//! Each key corresponds to a command-line option, and its value is validated by the option's own
+//! parser. An invalid key is reported, and doesn't affect the other keys.
 
 use super::output;
 use super::serve::options::{self, Serve};
@@ -36,17 +36,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
 
-/// A key of the settings file, or of a table in it.
+/// A key of the settings file, or of a table in it. Its value is stored in a `T`.
 struct SettingsKey<T: 'static> {
     name: &'static str,
-    /// The long name of the option that has its meaning; empty if there is none.
+    /// The long name of the corresponding option, or [`NO_OPTION`].
     option: &'static str,
-    /// Parses the value, and stores it in the target.
-    ///
-    /// # Errors
-    /// Returns why the value is not valid.
+    /// Parses the value, and stores it in `T`. The error says why the value is invalid.
     set: fn(&mut T, &KeyValue<'_>) -> Result<(), String>,
 }
+
+/// The [`SettingsKey::option`] of a key that can't be set on the command line.
+const NO_OPTION: &str = "";
 
 const fn key<T>(
     name: &'static str,
@@ -56,7 +56,7 @@ const fn key<T>(
     SettingsKey { name, option, set }
 }
 
-/// The values of the keys, except for those in `[[openapi]]`.
+/// The values of the top-level keys.
 #[derive(Default)]
 struct KeyValues {
     folders: Folders,
@@ -110,7 +110,7 @@ const KEYS: [SettingsKey<KeyValues>; 16] = [
         Ok(())
     }),
     key("team", "team", |keys, value| {
-        keys.team.url = Some(value.text()?);
+        keys.team.url = Some(value.string()?);
         Ok(())
     }),
     key("team-token-file", "team-token-file", |keys, value| {
@@ -118,13 +118,13 @@ const KEYS: [SettingsKey<KeyValues>; 16] = [
         Ok(())
     }),
     key("team-token-env", "team-token-env", |keys, value| {
-        keys.team.token_variable = Some(value.text()?);
+        keys.team.token_variable = Some(value.string()?);
         Ok(())
     }),
-    // `trust` reads it.
-    key(TRUSTED, "", |_, value| value.texts().map(drop)),
-    // The keys in its tables are read after all others.
-    key(OPENAPI, "", |_, value| {
+    // Only validated here: `user_folders` reads the list.
+    key(TRUSTED, NO_OPTION, |_, value| value.strings().map(drop)),
+    // Only validated here: `read_documents` reads the tables.
+    key(OPENAPI, NO_OPTION, |_, value| {
         if value.item.is_array_of_tables() {
             Ok(())
         } else {
@@ -140,7 +140,7 @@ const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
         Ok(())
     }),
     key("operations", "openapi-operation", |document, value| {
-        document.openapi_operation = value.texts()?;
+        document.openapi_operation = value.strings()?;
         Ok(())
     }),
     key("base", "openapi-base", |document, value| {
@@ -163,8 +163,9 @@ const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
 
 const OPENAPI: &str = "openapi";
 
-/// The keys that only the user's own file may have, and no file inside a project.
-const OWN: [&str; 8] = [
+/// The keys that are rejected in a settings file inside a project, which somebody else may have
+/// written.
+const OWN_FILE_ONLY: [&str; 8] = [
     "edit",
     "log-file",
     "tap",
@@ -175,8 +176,8 @@ const OWN: [&str; 8] = [
     "team-token-env",
 ];
 
-/// Returns the path of the settings file; `None` if no file is to be read, or the home directory is
-/// unknown.
+/// Returns the path of the settings file, or `None` if `--no-config` was passed or the home
+/// directory is unknown.
 pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
     if options.no_config {
         return None;
@@ -187,14 +188,14 @@ pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
     }
 }
 
-/// The content of a settings file.
+/// The parsed contents of a settings file.
 #[derive(Default)]
 struct SettingsFile {
     folders: Folders,
     settings: LoadedSettings,
 }
 
-/// Completes the options with what the settings file and the environment variables say.
+/// Reads the settings file and the environment variables, and merges them into the options.
 pub(super) fn load(source: &mut PromptSource) {
     let file = match path(&source.config) {
         Some(path) => read_file(path, &source.config),
@@ -204,10 +205,11 @@ pub(super) fn load(source: &mut PromptSource) {
     source.settings = file.settings;
     source.settings.problems.extend(user_folders::problems());
 }
+
 fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {
     let mut file = match read_text(&path) {
         Ok(text) => parse(&path, &text),
-        // Only a file that is named must be there.
+        // The file may be missing unless `--config` named it explicitly.
         Err(error) if error.kind() == ErrorKind::NotFound && options.config.is_none() => {
             SettingsFile::default()
         }
@@ -225,7 +227,7 @@ const REPAIR: &str =
     "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
 impl SettingsFile {
-    /// Returns what is known of a file that cannot be read or parsed: only why.
+    /// Returns the result for a file that can't be read or parsed, with a diagnostic that says why.
     fn unusable(path: &Path, diagnostic: Diagnostic) -> SettingsFile {
         let settings = LoadedSettings {
             problems: vec![diagnostic.in_file(path)],
@@ -239,11 +241,12 @@ impl SettingsFile {
     }
 }
 
-/// Parses the text of a settings file. A key that is wrong is a problem, and the others count.
+/// Parses a settings file. An invalid key is reported in the problems, and doesn't affect the
+/// others.
 fn parse(path: &Path, text: &str) -> SettingsFile {
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return SettingsFile::unusable(path, not_toml(&error, text)),
+        Err(error) => return SettingsFile::unusable(path, toml_error(&error, text)),
     };
     let mut reader = Reader {
         text,
@@ -271,18 +274,18 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
     }
 }
 
-/// Reads the tables of a settings file.
+/// Reads the tables of a settings file, and collects the problems.
 struct Reader<'t> {
     text: &'t str,
-    /// The folder of the file, where relative paths begin.
+    /// The folder of the file, to which its paths are relative.
     folder: &'t Path,
-    /// Only the user can have written the file.
+    /// Whether nobody but the user can have written the file.
     is_own: bool,
     problems: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
-    /// Reads the keys of a table into `target`. A key that is wrong becomes a problem.
+    /// Reads the values of a table into `target`, and reports invalid and unknown keys.
     fn read_table<T>(&mut self, table: &Table, keys: &[SettingsKey<T>], target: &mut T) {
         for (name, item) in table.iter() {
             let Some(key) = self.find_key(name, table, keys) else {
@@ -295,13 +298,13 @@ impl Reader<'_> {
                 folder: self.folder,
             };
             if let Err(message) = (key.set)(target, &value) {
-                self.problem(item.span(), message, "correct it, or delete the line");
+                self.report(item.span(), message, "correct it, or delete the line");
             }
         }
     }
 
-    /// Returns the key of this name. An unknown key is a problem, and so is a key in a project's
-    /// file that only the user's own file may have.
+    /// Returns the key with this name. If there is none, or it isn't allowed in this file, reports
+    /// that, and returns `None`.
     fn find_key<'k, T>(
         &mut self,
         name: &str,
@@ -309,37 +312,41 @@ impl Reader<'_> {
         keys: &'k [SettingsKey<T>],
     ) -> Option<&'k SettingsKey<T>> {
         let span = table.key(name).and_then(toml_edit::Key::span);
-        if !self.is_own && OWN.contains(&name) {
+        if !self.is_own && OWN_FILE_ONLY.contains(&name) {
             let message = format!(
                 "{} is not taken from a file inside a project",
                 in_backticks(name)
             );
             let fix = "write it into your own settings file, in your configuration folder";
-            self.problem(span, message, fix);
+            self.report(span, message, fix);
             return None;
         }
         let key = keys.iter().find(|key| key.name == name);
         if key.is_none() {
             let message = format!("there is no key {}", in_backticks(name));
-            self.problem(span, message, &fix_of_unknown_key(name, keys));
+            self.report(span, message, &fix_for_unknown_key(name, keys));
         }
         key
     }
 
-    /// Returns the team that the keys name, if they name one.
+    /// Opens the team that the keys specify. If that fails, reports the problem, and returns
+    /// `None`.
     #[cfg(feature = "openapi")]
     fn read_team(&mut self, table: &Table, keys: TeamKeys) -> Option<Arc<Team>> {
         match team::open(keys, self.folder) {
             Ok(team) => team,
             Err(message) => {
                 let span = table.get("team").and_then(Item::span);
-                self.problem(span, message, "correct it");
+                self.report(span, message, "correct it");
                 None
             }
         }
     }
 
-    /// Reads the tables `[[openapi]]`, which only a file of the user's own may have.
+    /// Reads the `[[openapi]]` tables. Skips them in a file inside a project, where [`find_key`]
+    /// has already rejected them.
+    ///
+    /// [`find_key`]: Reader::find_key
     #[cfg(feature = "openapi")]
     fn read_documents(&mut self, table: &Table) -> Vec<OpenApiArgs> {
         let mut documents = Vec::new();
@@ -354,22 +361,22 @@ impl Reader<'_> {
             self.read_table(table, &OPENAPI_KEYS, &mut document);
             if !table.contains_key("file") {
                 let message = "an `[[openapi]]` needs a `file`".to_owned();
-                self.problem(table.span(), message, "add one");
+                self.report(table.span(), message, "add one");
             }
             documents.push(document);
         }
         documents
     }
 
-    fn problem(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
+    fn report(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
         let position = span.map(|span| Position::in_text(self.text, span.start, 1));
         self.problems
             .push(Diagnostic::error(position, message, fix));
     }
 }
 
-/// Returns which key may be meant by a name that no key has.
-fn fix_of_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
+/// Suggests the key with the most similar name, or lists all keys if none is similar.
+fn fix_for_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     match closest(name, names.iter().copied()) {
         Some(similar) => format!("did you mean {}?", in_backticks(similar)),
@@ -377,14 +384,14 @@ fn fix_of_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
     }
 }
 
-/// The value of a key.
+/// The value of a key, with what is needed to parse it.
 struct KeyValue<'t> {
     /// The name of the key.
     name: &'t str,
-    /// The long name of the option that has the meaning of the key.
+    /// The [`SettingsKey::option`] of the key.
     option: &'static str,
     item: &'t Item,
-    /// The folder of the file, where relative paths begin.
+    /// The folder of the settings file, to which paths are relative.
     folder: &'t Path,
 }
 
@@ -396,8 +403,8 @@ impl KeyValue<'_> {
         }
     }
 
-    /// Returns a text, or a number as a text.
-    fn text(&self) -> Result<String, String> {
+    /// Returns a string. An integer is formatted as one.
+    fn string(&self) -> Result<String, String> {
         if let Some(number) = self.item.as_integer() {
             return Ok(number.to_string());
         }
@@ -407,26 +414,26 @@ impl KeyValue<'_> {
         }
     }
 
-    fn texts(&self) -> Result<Vec<String>, String> {
+    fn strings(&self) -> Result<Vec<String>, String> {
         match strings(self.item) {
-            Some(texts) => Ok(texts),
+            Some(strings) => Ok(strings),
             None => Err(format!(
-                "{} must be a list of texts",
+                "{} must be a list of strings",
                 in_backticks(self.name)
             )),
         }
     }
 
     fn path(&self) -> Result<PathBuf, String> {
-        Ok(in_folder(self.folder, &self.text()?))
+        Ok(resolve(self.folder, &self.string()?))
     }
 
-    /// Returns the folders of prompts, each with the format that is named before it.
+    /// Returns values for `--prompts`: absolute paths, with the format before them if there is one.
     fn prompt_folders(&self) -> Result<Vec<PathBuf>, String> {
         let mut folders = Vec::new();
-        for text in self.texts()? {
-            let (format, path) = Format::split_prefix(&text);
-            let path = in_folder(self.folder, path);
+        for option in self.strings()? {
+            let (format, path) = Format::split_prefix(&option);
+            let path = resolve(self.folder, path);
             folders.push(match format {
                 Some(format) => format!("{}:{}", format.name, path.display()).into(),
                 None => path,
@@ -435,24 +442,28 @@ impl KeyValue<'_> {
         Ok(folders)
     }
 
-    /// Parses the value as the option of the key does. `name` is the name of the option's value in
-    /// its help.
+    /// Parses the value with the parser of the corresponding option. `value_name` is the
+    /// placeholder for the value in the option's help, e.g. `COUNT`, which errors contain.
     fn parsed<P: TypedValueParser>(
         &self,
-        name: &'static str,
+        value_name: &'static str,
         parser: P,
     ) -> Result<P::Value, String> {
-        self.parse(&self.text()?, name, &parser)
+        self.parse_string(&self.string()?, value_name, &parser)
     }
 
-    fn parse<P: TypedValueParser>(
+    /// Same as [`parsed`](KeyValue::parsed), but for one string of a list.
+    fn parse_string<P: TypedValueParser>(
         &self,
-        text: &str,
-        name: &'static str,
+        string: &str,
+        value_name: &'static str,
         parser: &P,
     ) -> Result<P::Value, String> {
-        let option = Arg::new("").long(self.option).value_name(name).num_args(1);
-        let value = parser.parse_ref(&Command::new(""), Some(&option), OsStr::new(text));
+        let option = Arg::new("")
+            .long(self.option)
+            .value_name(value_name)
+            .num_args(1);
+        let value = parser.parse_ref(&Command::new(""), Some(&option), OsStr::new(string));
         value.map_err(|error| output::without_usage(&error.to_string()))
     }
 }
@@ -461,21 +472,22 @@ impl KeyValue<'_> {
 impl KeyValue<'_> {
     fn paths(&self) -> Result<Vec<PathBuf>, String> {
         let mut paths = Vec::new();
-        for text in self.texts()? {
-            paths.push(in_folder(self.folder, &text));
+        for path in self.strings()? {
+            paths.push(resolve(self.folder, &path));
         }
         Ok(paths)
     }
 
-    /// Returns headers whose values are in files or variables: `Authorization: Bearer @FILE`.
+    /// Parses headers such as `Authorization: Bearer @FILE`, whose value is read from a file or an
+    /// environment variable.
     fn headers(&self) -> Result<Vec<SecretHeader>, String> {
         let mut headers = Vec::new();
-        for mut text in self.texts()? {
-            if let Some((before, path)) = text.split_once('@') {
-                text = format!("{before}@{}", in_folder(self.folder, path).display());
+        for mut header in self.strings()? {
+            if let Some((prefix, path)) = header.split_once('@') {
+                header = format!("{prefix}@{}", resolve(self.folder, path).display());
             }
-            headers.push(self.parse(
-                &text,
+            headers.push(self.parse_string(
+                &header,
                 "NAME: @FILE|$VARIABLE",
                 &Unrepeated(openapi::header),
             )?);
@@ -484,8 +496,9 @@ impl KeyValue<'_> {
     }
 }
 
-/// Returns a path that is relative to a folder, unless it is absolute or begins with `~`.
-fn in_folder(folder: &Path, path: &str) -> PathBuf {
+/// Resolves a path relative to a folder. Leaves absolute paths, and those that begin with `~`, as
+/// they are.
+fn resolve(folder: &Path, path: &str) -> PathBuf {
     if path.starts_with('~') {
         path.into()
     } else {
@@ -493,8 +506,8 @@ fn in_folder(folder: &Path, path: &str) -> PathBuf {
     }
 }
 
-/// Returns the diagnostic for a file that is not TOML.
-fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
+/// Returns the diagnostic for a file that isn't valid TOML.
+fn toml_error(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     let position = error
         .span()
         .map(|span| Position::in_text(text, span.start, 1));
@@ -502,10 +515,10 @@ fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
 }
 
-/// Writes the list of trusted repositories into a settings file, which may be missing.
+/// Sets the list of trusted repositories in a settings file. Creates the file if it doesn't exist.
 ///
 /// # Errors
-/// The file is in a project, is not TOML, or cannot be written.
+/// Fails if the file is inside a project, isn't valid TOML, or can't be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     if !is_users_own(path) {
         bail!(
@@ -517,26 +530,24 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     let text = file.original_text();
     let mut document: DocumentMut = text
         .parse()
-        .map_err(|error| not_toml(&error, text).in_file(path))?;
-    set(
-        document.as_table_mut(),
-        TRUSTED,
-        Value::from(roots.iter().collect::<Array>()),
-    );
+        .map_err(|error| toml_error(&error, text).in_file(path))?;
+    let list = Value::from(roots.iter().collect::<Array>());
+    set_keeping_comments(document.as_table_mut(), TRUSTED, list);
     file.edited = Some(document.to_string());
     Ok(file.write()?)
 }
 
-/// Sets a key; a comment on its line stays.
-fn set(table: &mut Table, key: &str, mut value: Value) {
+/// Sets a key, and keeps the comment on its line if the key exists.
+fn set_keeping_comments(table: &mut Table, key: &str, mut value: Value) {
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
     }
     table[key] = Item::Value(value);
 }
 
-/// Returns the key that has the meaning of an option: `builtin` for `no-builtin`.
-pub(super) fn key_of(option: &str) -> Option<String> {
+/// Returns the key that corresponds to an option, e.g. `builtin` for `no-builtin`. A key of an
+/// `[[openapi]]` table comes with the name of the table: `[[openapi]] file`.
+pub(super) fn key_of_option(option: &str) -> Option<String> {
     if let Some(key) = KEYS.iter().find(|key| key.option == option) {
         return Some(key.name.to_owned());
     }
@@ -547,9 +558,9 @@ pub(super) fn key_of(option: &str) -> Option<String> {
     None
 }
 
-/// Returns whether the text of a settings file lets agents edit prompts.
-pub(super) fn may_edit(text: &str) -> bool {
-    let Ok(document) = text.parse::<DocumentMut>() else {
+/// Returns whether a settings file lets agents edit prompts. Invalid TOML doesn't.
+pub(super) fn may_edit(settings: &str) -> bool {
+    let Ok(document) = settings.parse::<DocumentMut>() else {
         return false;
     };
     document.get("edit").and_then(Item::as_bool) == Some(true)
@@ -559,7 +570,7 @@ pub(super) fn may_edit(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Parses the text of a settings file. Returns its problems, too, each in a line.
+    /// Parses a settings file. Returns it together with its problems, formatted as lines.
     fn parsed(text: &str) -> (SettingsFile, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let file = parse(&folder.path().join("config.toml"), text);
@@ -591,7 +602,7 @@ mod tests {
             ),
             (
                 "prompts = [1]",
-                "2:11: `prompts` must be a list of texts; correct it, or delete the line",
+                "2:11: `prompts` must be a list of strings; correct it, or delete the line",
             ),
             (
                 "page-size = 0",

@@ -1,4 +1,4 @@
-//! The options that choose a database of prompts.
+//! The options that select a database of prompts.
 
 use super::unrepeated::Unrepeated;
 use crate::sources::Address;
@@ -8,62 +8,66 @@ use clap::Args;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The environment variable with the address of the database.
-const VARIABLE: &str = "PROMPT_EXPANDER_STORE";
+/// The environment variable that contains the address of the database.
+const ADDRESS_VARIABLE: &str = "PROMPT_EXPANDER_STORE";
 
-/// The environment variable of PostgreSQL's own programs with the path of a file with passwords.
-const PASSWORDS: &str = "PGPASSFILE";
+/// The environment variable that contains the path of a password file. PostgreSQL's own programs
+/// use it, too.
+const PASSWORD_FILE_VARIABLE: &str = "PGPASSFILE";
 
-// Which database has the prompts, instead of folders.
+// No doc comment, because clap would print it.
 #[derive(Debug, Default, Args)]
 pub(super) struct StoreOptions {
     /// Use the prompts in this PostgreSQL database instead of those in folders, and read no
     /// settings file
     ///
-    /// Leave a password out of the address, where others could see it: write it into the file that
-    /// PGPASSFILE names, or put the whole address into the environment variable
-    /// PROMPT_EXPANDER_STORE or into the file of --store-file.
-    #[arg(long, value_name = "URL", value_parser = Unrepeated(address_of_option), conflicts_with = "store_file")]
+    /// Don't put a password into the address, where other users could see it. Put it into the file
+    /// that PGPASSFILE names, or put the whole address into the environment variable
+    /// PROMPT_EXPANDER_STORE or into the file that --store-file names.
+    #[arg(long, value_name = "URL", value_parser = Unrepeated(parse_option), conflicts_with = "store_file")]
     store: Option<Address>,
-    /// The file with the address of the database, which only you may read
+    /// Read the address of the database from this file, which must be readable by you only
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     store_file: Option<PathBuf>,
 }
 
-/// Parses the address of a database, as `--store` takes it: `postgres://user@host/database`.
+/// Parses a value of `--store`, e.g. `postgres://user@host/database`.
 ///
 /// # Errors
-/// The address is not valid, or has a password, which other users could see in the list of
-/// processes.
-fn address_of_option(text: &str) -> Result<Address, String> {
+/// Fails if the address is invalid, or contains a password, which other users could see in the
+/// process list.
+fn parse_option(text: &str) -> Result<Address, String> {
     let address = Address::parse(text)?;
     if address.has_password() {
         return Err(format!(
-            "others can see a password there; give the address in {VARIABLE} or --store-file"
+            "others can see a password there; give the address in {ADDRESS_VARIABLE} or --store-file"
         ));
     }
     Ok(address)
 }
 
 impl StoreOptions {
-    /// Returns the address of the chosen database, with the password that PGPASSFILE has for it.
+    /// Returns the address of the selected database, including its password from PGPASSFILE.
     ///
     /// # Errors
-    /// No database is chosen, or its address cannot be read or parsed.
-    pub(super) fn required(&self) -> anyhow::Result<Address> {
-        let address = self.chosen_database().map_err(anyhow::Error::msg)?;
+    /// Fails if no database is selected, or its address can't be read or parsed.
+    pub(super) fn required_address(&self) -> anyhow::Result<Address> {
+        let address = self.selected_address().map_err(anyhow::Error::msg)?;
         address.context("no store is given; choose one with --store URL")
     }
 
-    /// Returns the address of the database that has the prompts, with the password that PGPASSFILE
-    /// has for it; `None` if the prompts are in folders. `has_folders` is whether --prompts is
-    /// given, which counts more than the environment variable with a database.
+    /// Returns the address of the database to read prompts from, including its password from
+    /// PGPASSFILE. Returns `None` if the prompts come from folders.
+    ///
+    /// `has_folders` says whether `--prompts` was passed. If so, the environment variable with an
+    /// address is ignored.
     ///
     /// # Errors
-    /// The address cannot be read or parsed, or both --store and --prompts are given.
+    /// Fails if the address can't be read or parsed, or `--store` was passed along with
+    /// `--prompts`.
     pub(super) fn address(&self, has_folders: bool) -> Result<Option<Address>, String> {
         if !has_folders {
-            return self.chosen_database();
+            return self.selected_address();
         }
         let has_options = self.store.is_some() || self.store_file.is_some();
         if has_options {
@@ -72,44 +76,41 @@ impl StoreOptions {
         Ok(None)
     }
 
-    /// Returns the address of the chosen database, with the password that PGPASSFILE has for it;
-    /// `None` if no database is chosen.
-    ///
-    /// # Errors
-    /// The address, or the file of PGPASSFILE, cannot be read or parsed.
-    fn chosen_database(&self) -> Result<Option<Address>, String> {
-        let Some(address) = self.address_without_passwords()? else {
+    /// Returns the address of the selected database, including its password from PGPASSFILE.
+    /// Returns `None` if no database is selected.
+    fn selected_address(&self) -> Result<Option<Address>, String> {
+        let Some(address) = self.address_without_password()? else {
             return Ok(None);
         };
-        let Some(password_file) = env::var_os(PASSWORDS) else {
+        let Some(password_file) = env::var_os(PASSWORD_FILE_VARIABLE) else {
             return Ok(Some(address));
         };
-        let passwords = read_text(Path::new(&password_file), "file of PGPASSFILE")?;
+        let passwords = read_guarded_file(Path::new(&password_file), "file of PGPASSFILE")?;
         Ok(Some(address.with_passwords(&passwords)))
     }
 
-    /// Returns the address in --store, else in the file of --store-file, else in the environment
-    /// variable; `None` without all three. The passwords of PGPASSFILE are not in it yet.
-    fn address_without_passwords(&self) -> Result<Option<Address>, String> {
+    /// Returns the address from `--store`, `--store-file` or the environment variable, in this
+    /// order of precedence. Doesn't read PGPASSFILE.
+    fn address_without_password(&self) -> Result<Option<Address>, String> {
         if let Some(address) = &self.store {
             return Ok(Some(address.clone()));
         }
         if let Some(file) = &self.store_file {
-            let text = read_text(file, "file of --store-file")?;
-            return parse_address(&text, "--store-file").map(Some);
+            let url = read_guarded_file(file, "file of --store-file")?;
+            return parse_address(&url, "--store-file").map(Some);
         }
-        match env::var(VARIABLE) {
-            Ok(text) if !text.is_empty() => parse_address(&text, VARIABLE).map(Some),
+        match env::var(ADDRESS_VARIABLE) {
+            Ok(url) if !url.is_empty() => parse_address(&url, ADDRESS_VARIABLE).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-/// Reads a file that only the user may read. `title` is its name in errors: `file of PGPASSFILE`.
+/// Reads a file that contains a secret. In errors, the file is called `title`.
 ///
 /// # Errors
-/// The file cannot be read, others may read it, or it is not UTF-8.
-fn read_text(path: &Path, title: &str) -> Result<String, String> {
+/// Fails if the file can't be read, isn't UTF-8, or can be read by other users.
+fn read_guarded_file(path: &Path, title: &str) -> Result<String, String> {
     let file = GuardedFile {
         path,
         title,
@@ -119,8 +120,7 @@ fn read_text(path: &Path, title: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 
-/// Parses the address of a database. In an error, `origin` says where the address is:
-/// `--store-file`.
-fn parse_address(text: &str, origin: &str) -> Result<Address, String> {
-    Address::parse(text).map_err(|problem| format!("{origin} is not valid: {problem}"))
+/// Parses the address of a database. An error begins with `origin`, e.g. `--store-file`.
+fn parse_address(url: &str, origin: &str) -> Result<Address, String> {
+    Address::parse(url).map_err(|problem| format!("{origin} is not valid: {problem}"))
 }

@@ -206,7 +206,7 @@ fn with_tip_for_settings(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    let Some(key) = option.strip_prefix("--").and_then(config::key_of) else {
+    let Some(key) = option.strip_prefix("--").and_then(config::key_of_option) else {
         return error;
     };
     let tip = format!("write `{key}` into config.toml instead");

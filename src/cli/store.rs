@@ -97,7 +97,7 @@ impl StoreCommand {
     pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         match self.action {
             StoreAction::Init(store) => {
-                let address = store.required()?;
+                let address = store.required_address()?;
                 if Postgres::init(&address)? {
                     reporter.note(&format!("{address} is ready for prompts"));
                 } else {
@@ -127,7 +127,7 @@ impl Push {
         let reach = source.reach_of(&absolute(folder));
         let FolderTexts { files, problems } = Postgres::read_storable_files(folder, &reach);
         options.check(&problems, reporter)?;
-        let address = options.store.required()?;
+        let address = options.store.required_address()?;
         let store = open(&address)?;
         let stored = store.files();
         let deletes_all = self.prune && files.is_empty();
@@ -201,7 +201,7 @@ impl PullTexts {
 impl SyncOptions {
     /// Writes the files of the store into the folder.
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
-        let address = self.store.required()?;
+        let address = self.store.required_address()?;
         let store = open(&address)?;
         let PullTexts {
             stored,
