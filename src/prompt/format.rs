@@ -1,5 +1,6 @@
-//! The formats of prompt files: a row for each program whose files are read in place. The row and
-//! the file of the parser have all that this program knows of a format.
+//! The table of prompt file formats: one row for each program whose files are read in place.
+//!
+//! Everything specific to a format is in its row here and in the module of its parser.
 
 pub(super) mod claude;
 pub(super) mod codex;
@@ -20,34 +21,34 @@ use super::model::Prompt;
 use super::name::Name;
 use std::path::Path;
 
-/// How files of a program are written, and where they are.
+/// The prompt file format of one program, and the folders in which its files are found.
 #[derive(Debug)]
 pub struct Format {
-    /// The word for the format in `--prompts FORMAT:DIR` and in JSON.
+    /// The identifier used in `--prompts FORMAT:DIR` and in JSON, e.g. `claude`.
     pub name: &'static str,
-    /// The name of the format in a sentence.
+    /// The name shown to people, e.g. `Claude Code`.
     pub title: &'static str,
-    /// The suffixes of the paths of prompt files, in byte order, each with the function that reads
-    /// such a file. A path is the name of the prompt and a suffix: `git/commit.md`.
+    /// The file suffixes, sorted by bytes, each with its parser. The path of a file is the name of
+    /// the prompt plus a suffix: `git/commit` + `.md`.
     ///
-    /// Of several files with the same name, the first wins. If several suffixes fit a path, such as
-    /// `.md` and `.prompt.md`, the longest counts.
+    /// If a path matches several suffixes, e.g. `.md` and `.prompt.md`, the longest one is used.
+    /// If several files have the same name, the one whose suffix comes first here is used.
     pub files: &'static [(&'static str, Parse)],
-    /// The suffixes of the paths of folders in this format. A suffix that begins with a dot is the
-    /// path of a folder that agents read, below the home directory or in a project.
+    /// The path suffixes by which folders in this format are recognized. Those that begin with a
+    /// dot, e.g. `.claude/commands`, are read by agents, in the home directory or in a project.
     pub folders: &'static [&'static str],
-    /// Whether the files in subfolders are prompts too.
+    /// Whether subfolders are searched for prompts.
     pub is_recursive: bool,
-    /// The folders of a plugin that have prompts, each with its format, if such a folder has
-    /// plugins and no `files`.
+    /// For a folder of plugins: the subfolders of a plugin that contain prompts, each with the
+    /// `name` of its format. Empty for a format that has `files`.
     pub plugin: &'static [(&'static str, &'static str)],
 }
 
-/// Reads the text of a file. Lines that include another file stay as written.
+/// Parses the contents of a prompt file. Include lines are left unexpanded.
 pub type Parse = fn(&Name, &str) -> Result<Prompt, Diagnostic>;
 
-/// Returns a row of the table of formats, for a format whose subfolders have prompts, too.
-pub(super) const fn row(
+/// Creates a format whose subfolders are searched for prompts. It has no plugins.
+pub(super) const fn recursive_format(
     name: &'static str,
     title: &'static str,
     files: &'static [(&'static str, Parse)],
@@ -63,9 +64,9 @@ pub(super) const fn row(
     }
 }
 
-/// The formats that are read in place.
+/// The formats whose files are read in place. The first one is [`Format::OWN`].
 pub static FORMATS: &[Format] = &[
-    row(
+    recursive_format(
         "prompt-expander",
         "prompt-expander",
         &[
@@ -77,7 +78,7 @@ pub static FORMATS: &[Format] = &[
         ],
         &[],
     ),
-    row(
+    recursive_format(
         "claude",
         "Claude Code",
         &[
@@ -87,7 +88,7 @@ pub static FORMATS: &[Format] = &[
         ],
         &[".claude/commands"],
     ),
-    row(
+    recursive_format(
         "skills",
         "Agent Skills",
         &[("/SKILL.md", claude::skill)],
@@ -104,20 +105,20 @@ pub static FORMATS: &[Format] = &[
     ),
     Format {
         is_recursive: false,
-        ..row(
+        ..recursive_format(
             "codex",
             "Codex",
             &[(".md", codex::parse), (".prompt.md", codex::parse)],
             &[".codex/prompts"],
         )
     },
-    row(
+    recursive_format(
         "gemini",
         "Gemini CLI",
         &[(".toml", gemini::parse)],
         &[".gemini/commands"],
     ),
-    row(
+    recursive_format(
         "opencode",
         "opencode",
         &[(".md", claude::opencode), (".prompt.md", claude::opencode)],
@@ -128,19 +129,19 @@ pub static FORMATS: &[Format] = &[
             "opencode/commands",
         ],
     ),
-    row(
+    recursive_format(
         "vscode",
         "VS Code",
         &[(".prompt.md", vscode::parse)],
         &[".github/prompts"],
     ),
-    row(
+    recursive_format(
         "cursor",
         "Cursor",
         &[(".md", claude::cursor), (".prompt.md", claude::cursor)],
         &[".cursor/commands"],
     ),
-    row(
+    recursive_format(
         "antigravity",
         "Antigravity",
         &[(".md", claude::workflow)],
@@ -152,14 +153,14 @@ pub static FORMATS: &[Format] = &[
     ),
     Format {
         is_recursive: false,
-        ..row(
+        ..recursive_format(
             "pi",
             "pi",
             &[(".md", codex::parse_pi)],
             &[".pi/agent/prompts", ".pi/prompts"],
         )
     },
-    row(
+    recursive_format(
         "windsurf",
         "Windsurf",
         &[(".md", claude::workflow)],
@@ -167,7 +168,7 @@ pub static FORMATS: &[Format] = &[
     ),
     Format {
         plugin: &[("commands", "claude"), ("skills", "skills")],
-        ..row(
+        ..recursive_format(
             "claude-plugins",
             "plugins of Claude Code",
             &[],
@@ -176,14 +177,14 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         plugin: &[("commands", "gemini"), ("skills", "skills")],
-        ..row(
+        ..recursive_format(
             "gemini-extensions",
             "extensions of Gemini CLI",
             &[],
             &[".gemini/extensions"],
         )
     },
-    row(
+    recursive_format(
         "fabric",
         "fabric",
         &[("/system.md", fabric::parse)],
@@ -191,8 +192,8 @@ pub static FORMATS: &[Format] = &[
     ),
 ];
 
-/// The format of the operations of OpenAPI documents, which are not files.
-static OPENAPI: Format = row("openapi", "OpenAPI", &[], &[]);
+/// The format of prompts made from the operations of an OpenAPI document. It has no files.
+static OPENAPI: Format = recursive_format("openapi", "OpenAPI", &[], &[]);
 
 impl PartialEq for Format {
     fn eq(&self, other: &Format) -> bool {
@@ -202,59 +203,56 @@ impl PartialEq for Format {
 
 impl Eq for Format {}
 
-/// The suffix of the path of a prompt file, and the function that reads such a file.
-///
-/// The suffix follows the prompt's name: `.md`, or `/SKILL.md` if the prompt is a folder.
+/// A suffix of prompt files, and the parser for such files.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSuffix {
-    /// The suffix with its `.` or `/`.
+    /// What follows the prompt's name in the path: `.md`, or `/SKILL.md` if the prompt is a folder.
     pub suffix: &'static str,
     parse: Parse,
 }
 
 impl FileSuffix {
-    /// The Markdown files of this program.
+    /// The suffix `.md` of this program's own format.
     pub const OWN: FileSuffix = FileSuffix {
         suffix: ".md",
         parse: markdown::parse,
     };
 
-    /// Returns the suffix in every spelling that a file may have, in byte order: `.MD`, `.Md`,
-    /// `.mD` and `.md`.
-    ///
-    /// A file in a folder, such as `/SKILL.md`, has one spelling.
-    pub fn spellings(self) -> impl Iterator<Item = String> {
-        // Where file names ignore letter case, one spelling finds the files in all spellings.
-        let file_names_have_case = !cfg!(any(windows, target_os = "macos"));
-        let mut spellings = Vec::new();
-        if file_names_have_case
+    /// Returns the case variants of the suffix to look for on disk, sorted by bytes: `.MD`, `.Md`,
+    /// `.mD` and `.md`. A suffix such as `/SKILL.md` has only one.
+    pub fn case_variants(self) -> impl Iterator<Item = String> {
+        // A case-insensitive file system finds every variant by the one in lowercase.
+        let is_case_sensitive = !cfg!(any(windows, target_os = "macos"));
+        let mut variants = Vec::new();
+        if is_case_sensitive
             && !self.is_in_folder()
             && let Some(before_md) = self.suffix.strip_suffix("md")
         {
-            spellings.extend(["MD", "Md", "mD"].map(|md| format!("{before_md}{md}")));
+            variants.extend(["MD", "Md", "mD"].map(|md| format!("{before_md}{md}")));
         }
-        spellings.push(self.suffix.to_owned());
-        spellings.into_iter()
+        variants.push(self.suffix.to_owned());
+        variants.into_iter()
     }
 
-    /// Returns whether the prompt is a folder, and this file in it has its text.
+    /// Returns whether the prompt is a folder that contains this file, as with `/SKILL.md`.
     pub fn is_in_folder(self) -> bool {
         self.suffix.starts_with('/')
     }
 
-    /// Returns whether the file is Markdown of this program.
+    /// Returns whether this is the `.md` of this program's own format. Other formats have a `.md`
+    /// with another parser.
     pub fn is_own(self) -> bool {
         self.suffix == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
     }
 
-    /// Reads the whole file of a prompt. [`Prompt::warnings`] has the mistakes in the frontmatter.
+    /// Parses a prompt file. Mistakes in its frontmatter are reported by [`Prompt::warnings`].
     ///
-    /// Without a reader, lines that include another file stay as written.
+    /// `includes` reads the files that it includes; with `None`, include lines are left unexpanded.
+    /// Only files of this program's own format can include others.
     ///
     /// # Errors
-    /// Fails if the file is longer than [`MAX_FILE`](super::limits::MAX_FILE) or not UTF-8, if its
-    /// frontmatter is never closed or exceeds one of the [limits](super::limits), or if a file
-    /// cannot be included.
+    /// Fails if the file isn't UTF-8, exceeds a [limit](super::limits), has frontmatter that is
+    /// never closed, or includes a file that can't be included. Some formats have further errors.
     pub fn parse(
         self,
         name: &Name,
@@ -270,17 +268,17 @@ impl FileSuffix {
 }
 
 impl Prompt {
-    /// Reads a file of this program's own format, without the files that it includes.
+    /// Parses a file of this program's own format. Include lines are left unexpanded.
     ///
     /// # Errors
-    /// Fails if the file is not a prompt, as [`FileSuffix::parse`] does.
+    /// The same as for [`FileSuffix::parse`], except those of includes.
     pub fn parse(name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
         markdown::parse(&name, decode_without_bom(bytes)?)
     }
 }
 
-/// The suffixes of files that are not prompts in any format, and what such files are.
-const OTHER_PURPOSES: [(&str, &str); 2] = [
+/// The suffixes of files that aren't prompts in any format, each with a description of such files.
+const NON_PROMPT_SUFFIXES: [(&str, &str); 2] = [
     (
         ".instructions.md",
         "instructions that VS Code adds to a chat by itself",
@@ -289,18 +287,18 @@ const OTHER_PURPOSES: [(&str, &str); 2] = [
 ];
 
 impl Format {
-    /// The format of this program.
+    /// This program's own format.
     pub const OWN: &'static Format = &FORMATS[0];
 
-    /// The format of prompts that a service renders.
+    /// The format of prompts that are rendered by a service.
     pub const OPENAPI: &'static Format = &OPENAPI;
 
-    /// Returns whether this is the format of this program.
+    /// Returns whether this is this program's own format.
     pub fn is_own(&self) -> bool {
         self == Format::OWN
     }
 
-    /// Returns the format with this name.
+    /// Finds a format by its `name`, e.g. `claude`.
     pub fn by_name(name: &str) -> Option<&'static Format> {
         FORMATS
             .iter()
@@ -308,19 +306,21 @@ impl Format {
             .find(|format| format.name == name)
     }
 
-    /// Returns the format and the path in the value of `--prompts`: Claude Code and `x/commands`
-    /// for `claude:x/commands`. There is no format if the text is a path alone, such as `C:\x`.
-    pub fn split_prefix(text: &str) -> (Option<&'static Format>, &str) {
-        if let Some((name, path)) = text.split_once(':')
+    /// Splits the value of `--prompts` into its format and its path: `claude:x/commands` is Claude
+    /// Code and `x/commands`.
+    ///
+    /// The format is `None` if the value doesn't begin with the name of one, e.g. `C:\x`.
+    pub fn split_prefix(option: &str) -> (Option<&'static Format>, &str) {
+        if let Some((name, path)) = option.split_once(':')
             && let Some(format) = FORMATS.iter().find(|format| format.name == name)
         {
             return (Some(format), path);
         }
-        (None, text)
+        (None, option)
     }
 
-    /// Returns the format of the prompts in a folder, by the suffix of its path: Claude Code for
-    /// `x/.claude/commands`, and this program for an unknown suffix. Reads no file.
+    /// Guesses the format of a folder from the end of its path: Claude Code for
+    /// `x/.claude/commands`. Defaults to this program's own format.
     pub fn for_folder(path: &Path) -> &'static Format {
         FORMATS
             .iter()
@@ -328,18 +328,17 @@ impl Format {
             .unwrap_or(Format::OWN)
     }
 
-    /// Returns the path of each folder that agents read, such as `.claude/commands`, with its
-    /// format. The paths are relative to the home directory or to a project.
+    /// Returns the folders that agents read, e.g. `.claude/commands`, each with its format. The
+    /// paths are relative to the home directory or to a project.
     pub fn agent_folders() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
         FORMATS
             .iter()
             .flat_map(|format| format.folders.iter().map(move |path| (format, *path)))
-            // Only a folder of an agent begins with a dot. Others, such as `fabric/patterns`, may
-            // be below any folder.
+            // The other suffixes, e.g. `fabric/patterns`, match anywhere on the disk.
             .filter(|(_, path)| path.starts_with('.'))
     }
 
-    /// Returns the suffixes of the paths of prompt files, each with the way to read such a file.
+    /// Returns the file suffixes of the format, in the order of [`Format::files`].
     pub fn file_suffixes(&self) -> impl Iterator<Item = FileSuffix> + use<> {
         self.files.iter().map(|(suffix, parse)| FileSuffix {
             suffix,
@@ -347,79 +346,74 @@ impl Format {
         })
     }
 
-    /// Returns the name of the prompt in a file, and how the file is read; `None` if the file is
-    /// not a prompt, such as a [partial](is_partial).
+    /// Splits the path of a prompt file into the name of the prompt and the suffix: `git/commit.MD`
+    /// is `git/commit` and `.md`.
     ///
-    /// `path` is relative to the folder of prompts, with `/` between its parts. The suffix `.md` is
-    /// matched in any letter case. If several suffixes match, the longest wins: `/SKILL.md` before
-    /// `.md`.
+    /// `path` is relative to the prompts folder and separated by `/`. `.md` matches in any letter
+    /// case, and the longest matching suffix is used: `/SKILL.md` before `.md`. Returns `None` if
+    /// the file isn't a prompt, which includes [partials](is_partial).
     pub fn split_path<'p>(&self, path: &'p str) -> Option<(&'p str, FileSuffix)> {
         if (self.is_own() && is_partial(path)) || Format::non_prompt_suffix(path).is_some() {
             return None;
         }
         self.file_suffixes()
-            .filter_map(|file| Some((without_suffix(path, file.suffix)?, file)))
+            .filter_map(|file| Some((strip_file_suffix(path, file.suffix)?, file)))
             .max_by_key(|(_, file)| file.suffix.len())
     }
 
-    /// Returns whether a path ends with a suffix that has a meaning of its own for a program, such
-    /// as `/SKILL.md` or `.agent.md`. The plain `.md` has none.
+    /// Returns whether the path ends with a suffix that is special to some program, e.g.
+    /// `/SKILL.md` or `.agent.md`, but not plain `.md`.
     ///
-    /// Letter case and invisible characters make no difference, because some file systems ignore
-    /// them.
+    /// Letter case and zero-width joiners are ignored, as some file systems do.
     pub fn has_special_suffix(&self, path: &str) -> bool {
-        let path = in_any_case(path);
-        let own_suffixes = self.files.iter().map(|(suffix, _)| *suffix);
-        own_suffixes
-            .chain(OTHER_PURPOSES.map(|(suffix, _)| suffix))
+        let path = fold_path(path);
+        let prompt_suffixes = self.files.iter().map(|(suffix, _)| *suffix);
+        prompt_suffixes
+            .chain(NON_PROMPT_SUFFIXES.map(|(suffix, _)| suffix))
             .filter(|suffix| *suffix != FileSuffix::OWN.suffix)
-            .any(|suffix| path.ends_with(&in_any_case(suffix)))
+            .any(|suffix| path.ends_with(&fold_path(suffix)))
     }
 
-    /// Returns the suffix of a file that is not a prompt in any format, and what such a file is:
-    /// `.agent.md` and `the definition of an agent` for `x/review.agent.md`.
+    /// If the suffix marks a file that isn't a prompt in any format, returns that suffix and a
+    /// description: `.agent.md` and `the definition of an agent` for `x/review.agent.md`.
     pub fn non_prompt_suffix(path: &str) -> Option<(&'static str, &'static str)> {
-        OTHER_PURPOSES
+        NON_PROMPT_SUFFIXES
             .into_iter()
-            .find(|(suffix, _)| without_suffix(path, suffix).is_some())
+            .find(|(suffix, _)| strip_file_suffix(path, suffix).is_some())
     }
 }
 
-/// Returns a path in a form in which two paths are equal if any file system treats them as the same
-/// file: `/skill.md` for `/SKILL.md`. Zero-width joiners are dropped, because HFS+ ignores them.
-fn in_any_case(path: &str) -> String {
-    // Upper case comes first, because only then `ſ` becomes `s`.
+/// Normalizes a path so that paths compare equal if any file system treats them as the same file:
+/// `/SKILL.md` becomes `/skill.md`. Zero-width joiners are dropped because HFS+ ignores them.
+fn fold_path(path: &str) -> String {
+    // Without the detour through uppercase, `ſ` would not become `s`.
     path.to_uppercase()
         .to_lowercase()
         .replace(['\u{200c}', '\u{200d}'], "")
 }
 
-/// Returns the name of a prompt from the path of its file: `git/commit` of `git/commit.MD`, if the
-/// suffix is `.md`. Returns `None` if the path has another suffix, or no name before it.
-fn without_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
+/// Strips a suffix of prompt files from a path: `git/commit.MD` without `.md` is `git/commit`.
+/// Returns `None` if the suffix doesn't match, or if no name is left.
+fn strip_file_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
     let name_length = path.len().checked_sub(suffix.len())?;
     let (name, path_suffix) = path.split_at_checked(name_length)?;
-    let is_in_folder = suffix.starts_with('/'); // `/SKILL.md`, which has only this spelling
-    let fits = if is_in_folder {
-        path_suffix == suffix
-    } else {
-        is_same_suffix(path_suffix, suffix)
-    };
-    if !fits || name.is_empty() || name.ends_with('/') {
+    if !suffix_matches(path_suffix, suffix) || name.is_empty() || name.ends_with('/') {
         return None;
     }
     Some(name)
 }
 
-/// Returns whether the suffix of a path is the expected one. A final `md` matches in any letter
-/// case, so `.MD` is the suffix `.md`.
-fn is_same_suffix(path_suffix: &str, expected: &str) -> bool {
-    match expected.strip_suffix("md") {
-        Some(before_md) => path_suffix
-            .strip_prefix(before_md)
-            .is_some_and(|md| md.eq_ignore_ascii_case("md")),
-        None => path_suffix == expected,
+/// Returns whether the suffix of a path is the expected one. In a plain suffix, a final `md`
+/// matches in any letter case, e.g. `.MD`; `/SKILL.md` must match exactly.
+fn suffix_matches(path_suffix: &str, expected: &str) -> bool {
+    let is_in_folder = expected.starts_with('/');
+    if let Some(before_md) = expected.strip_suffix("md")
+        && !is_in_folder
+        && let Some(md) = path_suffix.strip_prefix(before_md)
+    {
+        return md.eq_ignore_ascii_case("md");
     }
+    path_suffix == expected
 }
 
 #[cfg(test)]
@@ -436,7 +430,7 @@ pub(super) mod testing {
         parse(&Name::new("p").unwrap(), file).unwrap_or_else(|error| panic!("{file:?}: {error}"))
     }
 
-    /// Checks what a file expands to for a text.
+    /// Checks the expansion of a file when it is called with `text`.
     #[track_caller]
     pub(crate) fn check(parse: Parse, file: &str, text: &str, want: &str) {
         let expansion = parsed(parse, file)
@@ -449,7 +443,7 @@ pub(super) mod testing {
         );
     }
 
-    /// Checks the error about a file that is not a prompt.
+    /// Checks the error that the parser returns for a file.
     #[track_caller]
     pub(crate) fn refused(parse: Parse, file: &str, want: &str) {
         assert_eq!(
@@ -459,7 +453,7 @@ pub(super) mod testing {
         );
     }
 
-    /// Checks all warnings about a file.
+    /// Checks that the parser returns exactly these warnings for a file.
     #[track_caller]
     pub(crate) fn warned(parse: Parse, file: &str, want: &[&str]) {
         assert_eq!(

@@ -7,7 +7,7 @@ pub(super) mod continue_dev;
 pub(super) mod hexai;
 pub(super) mod llm;
 
-use super::format::{Format, row};
+use super::format::{Format, recursive_format};
 use super::outline::outline;
 use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
@@ -18,13 +18,13 @@ use crate::wording::{in_backticks, quoted};
 
 /// The formats that are imported only.
 pub static IMPORTED: [Format; 3] = [
-    row(
+    recursive_format(
         "llm",
         "llm",
         &[(".yaml", llm::parse)],
         &["io.datasette.llm/templates"],
     ),
-    row(
+    recursive_format(
         "continue",
         "Continue",
         &[
@@ -34,7 +34,7 @@ pub static IMPORTED: [Format; 3] = [
         ],
         &[".continue/prompts"],
     ),
-    row(
+    recursive_format(
         "hexai",
         "hexai",
         &[(".jsonl", hexai::parse)],

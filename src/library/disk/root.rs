@@ -314,7 +314,7 @@ impl Root {
         let format = self.format;
         let suffixes = format
             .file_suffixes()
-            .flat_map(|kind| kind.spellings().map(move |text| PathSuffix { text, kind }));
+            .flat_map(|kind| kind.case_variants().map(move |text| PathSuffix { text, kind }));
         // Skip suffixes that would change the name: `x.prompt` can't be stored as `x.prompt.md`,
         // because the name of that file is `x`.
         suffixes.filter(move |suffix| {

@@ -148,7 +148,7 @@ const LIKE_FENCE: [&str; 4] = ["--", "+++", "—", "–"];
 /// known key, and a line `---` follows the keys.
 fn has_unopened_keys(text: &str) -> bool {
     let first_line = text.lines().next().unwrap_or_default();
-    let Some((first_key, _)) = lenient::key_of(first_line) else {
+    let Some((first_key, _)) = lenient::split_unindented_key(first_line) else {
         return false;
     };
     if !KEYS.contains(&first_key) {

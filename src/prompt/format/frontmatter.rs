@@ -1,8 +1,8 @@
-//! What the keys of a frontmatter say.
+//! Reads the frontmatter of a Markdown file into a [`Frontmatter`].
 //!
-//! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, key by
-//! key ([`lenient`]), so that a mistake in one key costs no other. A mistake is not an error; it
-//! becomes a warning with its fix.
+//! The frontmatter is first parsed as strict YAML ([`yaml`]). If that fails, it is parsed again key
+//! by key ([`lenient`]), so that a mistake in one key doesn't affect the others. Mistakes are
+//! reported as warnings with a fix, not as errors.
 
 use super::yaml::{self, Field, Node, Value, YamlError};
 use super::{lenient, swallowed};
@@ -14,7 +14,7 @@ use crate::prompt::similar::edit_distance;
 use crate::wording::{or_list, quoted};
 use std::collections::BTreeSet;
 
-/// What the frontmatter says.
+/// The keys of a frontmatter. A missing key has its default value.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frontmatter {
     pub(crate) title: Option<String>,
@@ -22,42 +22,44 @@ pub(crate) struct Frontmatter {
     pub(crate) arguments: Vec<Argument>,
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: Metadata,
+    /// The unknown keys, in the order of the file.
     pub(crate) ignored_keys: Vec<IgnoredKey>,
+    /// `words: true`: each argument is one word of the text.
     pub(crate) one_word_per_argument: bool,
-    /// Whether it says `mention: false`.
+    /// `mention: false`: naming the prompt in the middle of a message does not invoke it.
     pub(crate) forbids_mentions: bool,
     pub(crate) attachments: Vec<AttachmentPath>,
-    /// Whether markers divide the body into messages.
+    /// `messages: true`: markers divide the body into messages.
     pub(crate) has_messages: bool,
-    /// Whether lines of the body include other files.
+    /// `include: true`: lines of the body include other files.
     pub(crate) has_includes: bool,
-    /// Where `engine: jinja` is written.
-    pub(crate) jinja: Option<Position>,
+    /// The position of `engine: jinja`, if the body is a Jinja template.
+    pub(crate) jinja_position: Option<Position>,
 }
 
 impl Frontmatter {
-    /// Returns the names of the arguments.
     pub(crate) fn argument_names(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().map(|argument| argument.name.as_str())
     }
 }
 
-/// The program that a file is written for. The same frontmatter means different things to them.
+/// The program that a file is written for, which determines how its frontmatter is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// This program. Mistakes are warnings.
+    /// This program, the only one that supports includes, messages, attachments and Jinja.
     Own,
-    /// Claude Code, to which a text in `arguments` is a list of names, too.
+    /// Claude Code, which also accepts a string of names as `arguments`: `arguments: issue branch`.
     Claude,
-    /// Cursor, which has no frontmatter: lines between two rules are text.
+    /// Cursor, which treats lines between two `---` as text if none of them has a key.
     Cursor,
+    /// Any other program.
     Other,
 }
 
-/// The line of the file in which a frontmatter begins.
+/// The line of the file in which the keys begin, below the opening `---`.
 const FIRST_LINE: usize = 2;
 
-/// The known keys of a frontmatter.
+/// The known keys of a frontmatter, except for those of [`Metadata`].
 pub(super) const KEYS: [&str; 10] = [
     "title",
     "description",
@@ -82,14 +84,14 @@ const ARGUMENT_KEYS: [&str; 7] = [
     "strict",
 ];
 
-/// Reads frontmatter, and adds the warnings about its mistakes to `warnings`.
+/// Parses the lines between the two `---`, and adds a warning to `warnings` for each mistake.
 ///
-/// Returns `None` if no line has a key of one word, because then the lines are text between two
-/// rules.
+/// Returns `None` if the lines aren't frontmatter but text between two Markdown rules: none of them
+/// has a key such as `title:`.
 ///
 /// # Errors
-/// Fails if YAML aliases make the frontmatter larger than [`MAX_YAML_SIZE`], if it has more than
-/// [`MAX_ARGUMENTS`] or [`MAX_ATTACHMENTS`], or if it contains the body of the prompt
+/// Fails if the YAML is larger than [`MAX_YAML_SIZE`], if there are more than [`MAX_ARGUMENTS`] or
+/// [`MAX_ATTACHMENTS`], or, in this program's own dialect, if the closing `---` was forgotten
 /// ([`swallowed::refuse_body`]).
 pub(crate) fn read(
     yaml: &str,
@@ -104,53 +106,53 @@ pub(crate) fn read(
         dialect,
         warnings,
     };
-    map.warn_of_keys(&KEYS);
+    map.warn_about_keys(&KEYS);
     let is_own = dialect == Dialect::Own;
     Ok(Some(Frontmatter {
-        title: map.text("title"),
-        description: map.text("description"),
-        jinja: map.jinja(),
-        has_includes: is_own && map.is_true("include"),
-        arguments: map.arguments()?,
-        tags: map.texts("tags"),
+        title: map.take_string("title"),
+        description: map.take_string("description"),
+        jinja_position: map.take_jinja_position(),
+        has_includes: is_own && map.take_bool("include"),
+        arguments: map.take_arguments()?,
+        tags: map.take_strings("tags"),
         metadata: Metadata {
-            author: map.text("author"),
-            version: map.text("version"),
-            category: map.text("category"),
+            author: map.take_string("author"),
+            version: map.take_string("version"),
+            category: map.take_string("category"),
         },
         attachments: if is_own {
-            map.attachments()?
+            map.take_attachments()?
         } else {
             Vec::new()
         },
-        has_messages: is_own && map.is_true("messages"),
-        one_word_per_argument: is_own && map.is_true("words"),
-        forbids_mentions: map.position("mention").is_some() && !map.is_true("mention"),
-        // These are the keys that nothing above has taken.
-        ignored_keys: map.into_other_keys(),
+        has_messages: is_own && map.take_bool("messages"),
+        one_word_per_argument: is_own && map.take_bool("words"),
+        // `mention` defaults to true, so only an explicit value can forbid mentions.
+        forbids_mentions: map.key_position("mention").is_some() && !map.take_bool("mention"),
+        // Must come last: these are the keys that were not taken above.
+        ignored_keys: map.into_ignored_keys(),
     }))
 }
 
-/// Returns the keys of a frontmatter with their values. If YAML refuses the lines, they are read
-/// one by one, with a warning about each mistake.
+/// Parses the lines as YAML, falling back to lenient parsing if they are not a valid map.
 ///
-/// Returns `None` if the lines between the two `---` are text, because none of them begins with a
-/// key such as `title:`. Lines that are empty or comments are a frontmatter without keys.
+/// Returns `None` if the lines are text, not frontmatter. Blank lines and comments alone are
+/// frontmatter without keys.
 ///
 /// # Errors
-/// Fails if the values weigh more than [`MAX_YAML_SIZE`], or if the lines contain the body of a prompt
-/// of this program.
+/// The same as for [`read`], except for too many arguments and attachments.
 fn read_fields(
     yaml: &str,
     dialect: Dialect,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Vec<Field>>, Diagnostic> {
-    let has_keys = lenient::has_keys(yaml);
+    let has_keys = lenient::has_any_key(yaml);
     let mut budget = MAX_YAML_SIZE;
     let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
     if let Err(YamlError::TooLarge(error)) = parsed {
         return Err(error);
     }
+    // A swallowed body may be valid YAML, so this is checked even if parsing succeeded.
     if has_keys && dialect == Dialect::Own {
         swallowed::refuse_body(yaml, FIRST_LINE)?;
     }
@@ -168,19 +170,19 @@ fn read_fields(
     if !has_keys {
         return Ok(None);
     }
-    let mut lenient_budget = MAX_YAML_SIZE; // what the first reading used does not count
-    let fields = lenient::fields(yaml, FIRST_LINE, &mut lenient_budget, warnings)?;
+    let mut lenient_budget = MAX_YAML_SIZE;
+    let fields = lenient::parse_fields(yaml, FIRST_LINE, &mut lenient_budget, warnings)?;
     Ok(Some(fields))
 }
 
-/// Returns whether a key has a meaning in a frontmatter of this program.
 fn is_known(field: &Field) -> bool {
     KEYS.contains(&field.key.as_str())
 }
 
-/// Reads the values of one map: of the frontmatter, or of an argument in it.
+/// Reads the values of the frontmatter map, or of the map of one argument.
 ///
-/// Each key is taken out of the map when it is read. If a key appears twice, the last one counts.
+/// Each key is removed when it is read, so that the unknown keys remain in the end. If a key appears
+/// twice, the last one is used.
 struct MapReader<'w> {
     fields: Vec<Field>,
     dialect: Dialect,
@@ -188,75 +190,77 @@ struct MapReader<'w> {
 }
 
 impl MapReader<'_> {
-    /// Takes a key and its value out of the map: those that come last, if the key appears twice.
+    /// Removes the last field with this key.
     fn take(&mut self, key: &str) -> Option<Field> {
         let index = self.fields.iter().rposition(|field| field.key == key)?;
-        Some(self.fields.swap_remove(index))
+        Some(self.fields.remove(index))
     }
 
-    /// Returns the position of a key, which stays in the map. Must be called before the value is
-    /// taken.
-    fn position(&self, key: &str) -> Option<Position> {
+    /// Returns the position of a key. Must be called before the key is taken.
+    fn key_position(&self, key: &str) -> Option<Position> {
         let field = self.fields.iter().rfind(|field| field.key == key)?;
         Some(field.position)
     }
 
-    /// Adds a warning.
     fn warn(&mut self, position: Position, message: impl Into<String>, fix: impl Into<String>) {
         self.warnings
             .push(Diagnostic::warning(Some(position), message, fix));
     }
 
-    /// Warns of keys that appear twice, and of unknown keys that may be misspelled or misplaced.
-    fn warn_of_keys(&mut self, known: &[&str]) {
+    /// Warns about keys that appear twice, and about unknown keys that may be misspelled or
+    /// misplaced. Files of other programs get no such warnings.
+    fn warn_about_keys(&mut self, known_keys: &[&str]) {
         if self.dialect != Dialect::Own {
             return;
         }
         let mut seen = BTreeSet::new();
         for field in &self.fields {
-            if !seen.insert(field.key.as_str()) {
-                self.warnings.push(repeated_key(field));
+            let key = field.key.as_str();
+            if !seen.insert(key) {
+                self.warnings.push(repeated_key_warning(field));
             }
-            if !known.contains(&field.key.as_str()) {
-                self.warnings.extend(misspelled_key(field, known));
+            if !known_keys.contains(&key) {
+                self.warnings
+                    .extend(misspelled_key_warning(field, known_keys));
             }
         }
     }
 
-    /// Returns the value of a key as a text that is not empty.
+    /// Takes a key and returns its value as a trimmed string, or `None` if it is missing or empty.
     ///
-    /// A list or a map is read as its YAML in one line, with a warning.
-    fn text(&mut self, key: &str) -> Option<String> {
+    /// A list or a map is converted to YAML on one line, with a warning. A quoted `default` keeps
+    /// its surrounding spaces.
+    fn take_string(&mut self, key: &str) -> Option<String> {
         let node = self.take(key)?.node;
         let text = match node.value {
             Value::Null(_) => return None,
-            Value::Text {
+            Value::Scalar {
                 text,
                 is_quoted: true,
-            } if key == "default" => text, // The quotes are there to keep its spaces.
-            Value::Text { text, .. } => text.trim().to_owned(),
+            } if key == "default" => text,
+            Value::Scalar { text, .. } => text.trim().to_owned(),
             Value::List(_) | Value::Map(_) => {
-                let text = yaml::in_one_line(&node);
+                let text = yaml::to_flow_style(&node);
                 let message = format!(
                     "{} is a list or a map to YAML; it is read as text",
                     quoted(key)
                 );
-                self.warn(node.position, message, lenient::quoting_fix(key, &text));
+                self.warn(node.position, message, lenient::quote_fix(key, &text));
                 text
             }
         };
         (!text.is_empty()).then_some(text)
     }
 
-    /// Returns whether the value of a key is `true`. Any other text than `true` and `false` gets a
-    /// warning, and counts as `false`.
-    fn is_true(&mut self, key: &str) -> bool {
+    /// Takes a key and returns its value as a boolean. Defaults to `false` if the key is missing or
+    /// empty, and also, with a warning, if the value is not a boolean.
+    fn take_bool(&mut self, key: &str) -> bool {
         let Some(field) = self.take(key) else {
             return false;
         };
         let value = match &field.node.value {
             Value::Null(_) => Some(false),
-            Value::Text { text, .. } => truth(text),
+            Value::Scalar { text, .. } => parse_bool(text),
             Value::List(_) | Value::Map(_) => None,
         };
         if let Some(value) = value {
@@ -271,48 +275,49 @@ impl MapReader<'_> {
         false
     }
 
-    /// Returns the distinct texts in the list of a key. Instead of a list, a text without quotes
-    /// may have commas between its parts.
-    fn texts(&mut self, key: &str) -> Vec<String> {
+    /// Takes a key and returns its list of strings, without empty ones and duplicates. An unquoted
+    /// string is split at its commas: `tags: a, b`.
+    fn take_strings(&mut self, key: &str) -> Vec<String> {
         let Some(field) = self.take(key) else {
             return Vec::new();
         };
-        let mut texts = Vec::new();
-        if let Value::Text {
+        let mut strings = Vec::new();
+        if let Value::Scalar {
             text,
             is_quoted: false,
         } = &field.node.value
         {
             for part in text.split(',') {
+                // The brackets and quotes of an invalid list, such as `[a, "b`.
                 let part = part.trim().trim_matches(['"', '\'', '[', ']']);
-                texts.push(part.to_owned());
+                strings.push(part.to_owned());
             }
         } else {
-            for item in self.items(field) {
-                texts.push(item.text);
+            for item in self.strings_in(field) {
+                strings.push(item.text);
             }
         }
-        distinct(texts)
+        without_duplicates(strings)
     }
 
-    /// Returns the texts in a list, or the one text that is there instead of a list. An item that
-    /// is not text is left out, with a warning.
-    fn items(&mut self, field: Field) -> Vec<ListItem> {
+    /// Returns the strings of a list. A single string is a list of one. Items that are lists or maps
+    /// are skipped with a warning.
+    fn strings_in(&mut self, field: Field) -> Vec<StringItem> {
         let nodes = match field.node.value {
             Value::Null(_) => return Vec::new(),
             Value::List(nodes) => nodes,
-            Value::Text { .. } | Value::Map(_) => vec![field.node],
+            Value::Scalar { .. } | Value::Map(_) => vec![field.node],
         };
         let mut items = Vec::new();
         for Node { position, value } in nodes {
             match value {
-                Value::Text { text, .. } | Value::Null(text) => {
-                    items.push(ListItem { text, position });
+                Value::Scalar { text, .. } | Value::Null(text) => {
+                    items.push(StringItem { text, position });
                 }
                 Value::List(_) | Value::Map(_) => {
                     let key = quoted(&field.key);
-                    let message = format!("a part of {key} is not text, and is ignored");
-                    let fix = "write it as text, in quotes if it begins with `[` or `{`";
+                    let message = format!("an item of {key} is not a string, and is ignored");
+                    let fix = "write it as a string, in quotes if it begins with `[` or `{`";
                     self.warn(position, message, fix);
                 }
             }
@@ -320,16 +325,16 @@ impl MapReader<'_> {
         items
     }
 
-    /// Returns the paths and addresses in `attachments`.
+    /// Takes `attachments` and returns its paths and URLs.
     ///
     /// # Errors
     /// Fails if there are more than [`MAX_ATTACHMENTS`].
-    fn attachments(&mut self) -> Result<Vec<AttachmentPath>, Diagnostic> {
+    fn take_attachments(&mut self) -> Result<Vec<AttachmentPath>, Diagnostic> {
         let Some(field) = self.take("attachments") else {
             return Ok(Vec::new());
         };
         let key_position = field.position;
-        let items = self.items(field);
+        let items = self.strings_in(field);
         if items.len() > MAX_ATTACHMENTS {
             let count = items.len();
             return Err(Diagnostic::error(
@@ -339,7 +344,7 @@ impl MapReader<'_> {
             ));
         }
         let mut attachments = Vec::new();
-        for ListItem { text, position } in items {
+        for StringItem { text, position } in items {
             let path = text.trim().to_owned();
             if !path.is_empty() {
                 attachments.push(AttachmentPath { path, position });
@@ -348,24 +353,24 @@ impl MapReader<'_> {
         Ok(attachments)
     }
 
-    /// Returns the position of `engine: jinja`, if the frontmatter has it.
-    fn jinja(&mut self) -> Option<Position> {
+    /// Takes `engine` and returns its position, if the value is `jinja`. Other values are ignored.
+    fn take_jinja_position(&mut self) -> Option<Position> {
         let field = self.take("engine")?;
         let is_jinja =
-            matches!(&field.node.value, Value::Text { text, .. } if text.trim() == "jinja");
+            matches!(&field.node.value, Value::Scalar { text, .. } if text.trim() == "jinja");
         is_jinja.then_some(field.position)
     }
 
-    /// Returns the declared arguments. Those without a valid name of their own are left out, with a
-    /// warning.
+    /// Takes `arguments` and returns the declared arguments. One with an invalid name, or with the
+    /// name of an earlier one, is skipped with a warning.
     ///
     /// # Errors
     /// Fails if there are more than [`MAX_ARGUMENTS`].
-    fn arguments(&mut self) -> Result<Vec<Argument>, Diagnostic> {
+    fn take_arguments(&mut self) -> Result<Vec<Argument>, Diagnostic> {
         let mut arguments: Vec<Argument> = Vec::new();
-        for (index, node) in self.argument_nodes().into_iter().enumerate() {
+        for (index, node) in self.take_argument_nodes().into_iter().enumerate() {
             let position = node.position;
-            let argument = self.argument(node);
+            let argument = self.argument_from(node);
             let name = &argument.name;
             if self.dialect == Dialect::Claude && is_ignored_by_claude_code(name) {
                 continue;
@@ -393,11 +398,10 @@ impl MapReader<'_> {
         Ok(arguments)
     }
 
-    /// Returns the items of the key `arguments`. Each is the name of an argument, or a map.
+    /// Takes `arguments` and returns its items, each of which is a name or a map.
     ///
-    /// Without `arguments`, a list `parameters` is used, which is the key of the program
-    /// swissarmyhammer.
-    fn argument_nodes(&mut self) -> Vec<Node> {
+    /// Falls back to a list `parameters`, the key that the program swissarmyhammer uses.
+    fn take_argument_nodes(&mut self) -> Vec<Node> {
         let parameters = self
             .take("parameters")
             .filter(|field| matches!(field.node.value, Value::List(_)));
@@ -408,10 +412,10 @@ impl MapReader<'_> {
         match field.node.value {
             Value::Null(_) => Vec::new(),
             Value::List(nodes) => nodes,
-            Value::Text { text, .. } if self.dialect == Dialect::Claude => {
-                name_nodes(&text, position)
+            Value::Scalar { text, .. } if self.dialect == Dialect::Claude => {
+                split_names(&text, position)
             }
-            Value::Text { .. } | Value::Map(_) => {
+            Value::Scalar { .. } | Value::Map(_) => {
                 let message = "`arguments` is not a list, and declares nothing";
                 let fix = "write one line `  - name: …` for each argument below `arguments:`, or delete the key";
                 self.warn(position, message, fix);
@@ -420,10 +424,11 @@ impl MapReader<'_> {
         }
     }
 
-    /// Returns one argument. Its name is empty if the declared name is missing or invalid.
-    fn argument(&mut self, node: Node) -> Argument {
+    /// Converts an item of `arguments`. If the declared name is missing or invalid, the name of the
+    /// result is empty.
+    fn argument_from(&mut self, node: Node) -> Argument {
         let mut argument = match node.value {
-            Value::Text { text, .. } => Argument {
+            Value::Scalar { text, .. } => Argument {
                 name: text.trim().to_owned(),
                 ..Argument::default()
             },
@@ -441,19 +446,19 @@ impl MapReader<'_> {
         argument
     }
 
-    /// Returns the argument that this map declares, with its name as written.
+    /// Converts the map of one argument. Its name is not validated.
     fn into_argument(mut self) -> Argument {
-        self.warn_of_keys(&ARGUMENT_KEYS);
-        let default_position = self.position("default");
-        let default = self.text("default");
+        self.warn_about_keys(&ARGUMENT_KEYS);
+        let default_position = self.key_position("default");
+        let default = self.take_string("default");
         let argument = Argument {
-            name: self.text("name").unwrap_or_default(),
-            title: self.text("title"),
-            description: self.text("description"),
-            required: self.is_true("required") && default.is_none(),
+            name: self.take_string("name").unwrap_or_default(),
+            title: self.take_string("title"),
+            description: self.take_string("description"),
+            required: self.take_bool("required") && default.is_none(),
             default,
-            choices: self.texts("choices"),
-            strict: self.is_true("strict"),
+            choices: self.take_strings("choices"),
+            strict: self.take_bool("strict"),
         };
         if let Some(position) = default_position
             && let Some(default) = &argument.default
@@ -468,16 +473,16 @@ impl MapReader<'_> {
         argument
     }
 
-    /// Returns the keys that this program does not know, in the order of the file.
-    fn into_other_keys(mut self) -> Vec<IgnoredKey> {
-        // Some known keys remain in the fields: the first of two equal keys, and a key such as
-        // `include` in a file of another program, which ignores it.
+    /// Returns the unknown keys that are left, in the order of the file.
+    fn into_ignored_keys(mut self) -> Vec<IgnoredKey> {
+        // Known keys can be left, too: the first of two equal keys, or a key that is read only in
+        // this program's own dialect, such as `include`.
         self.fields.retain(|field| !is_known(field));
         self.fields.sort_by_key(|field| field.position);
         self.fields
             .into_iter()
             .map(|field| IgnoredKey {
-                value: yaml::in_one_line(&field.node),
+                value: yaml::to_flow_style(&field.node),
                 key: field.key,
                 position: field.position,
             })
@@ -485,14 +490,13 @@ impl MapReader<'_> {
     }
 }
 
-/// A text in a list.
-struct ListItem {
+/// A string in a list.
+struct StringItem {
     text: String,
     position: Position,
 }
 
-/// Returns the warning about the second of two equal keys.
-fn repeated_key(field: &Field) -> Diagnostic {
+fn repeated_key_warning(field: &Field) -> Diagnostic {
     Diagnostic::warning(
         Some(field.position),
         format!("{} appears twice; the last is used", quoted(&field.key)),
@@ -500,38 +504,40 @@ fn repeated_key(field: &Field) -> Diagnostic {
     )
 }
 
-/// Returns a warning about an unknown key that is one letter away from a known one, or from a key
-/// of an argument.
-fn misspelled_key(field: &Field, known: &[&str]) -> Option<Diagnostic> {
-    if let Some(near) = known.iter().find(|near| is_near(&field.key, near)) {
+/// Returns a warning if an unknown key looks like a typo of a known one, or like a key of an
+/// argument that was written at the top level.
+fn misspelled_key_warning(field: &Field, known_keys: &[&str]) -> Option<Diagnostic> {
+    let key = quoted(&field.key);
+    if let Some(known) = known_keys
+        .iter()
+        .find(|known| is_typo_of(&field.key, known))
+    {
         return Some(Diagnostic::warning(
             Some(field.position),
-            format!("unknown key {}", quoted(&field.key)),
-            format!("write `{near}:` if that is meant"),
+            format!("unknown key {key}"),
+            format!("write `{known}:` if that is meant"),
         ));
     }
-    // A frontmatter with a `name` is usual in other programs.
-    let near = ARGUMENT_KEYS
+    // A top-level `name` is no mistake: other programs have it in their frontmatter.
+    let argument_key = ARGUMENT_KEYS
         .iter()
-        .find(|near| **near != "name" && is_near(&field.key, near))?;
-    let key = quoted(&field.key);
+        .find(|known| **known != "name" && is_typo_of(&field.key, known))?;
     Some(Diagnostic::warning(
         Some(field.position),
         format!("{key} has no effect here, because it is a key of an argument"),
-        format!("write `{near}:` below `- name: …`, in `arguments`"),
+        format!("write `{argument_key}:` below `- name: …`, in `arguments`"),
     ))
 }
 
-/// Returns whether at most one letter of a key differs from a known key.
-fn is_near(key: &str, known: &str) -> bool {
-    // Most keys differ in length, which costs less to find out than the distance.
+/// Returns whether a key equals a known key, or is one edit away from it.
+fn is_typo_of(key: &str, known: &str) -> bool {
+    // Comparing the lengths first rules out most keys cheaply.
     key.chars().count().abs_diff(known.len()) <= 1
         && matches!(edit_distance(key, known), Some(0 | 1))
 }
 
-/// Returns the truth value that a text has in YAML 1.1: `true` for `yes`, `false` for `Off` and for
-/// an empty text, `None` for `maybe`.
-fn truth(text: &str) -> Option<bool> {
+/// Parses a boolean of YAML 1.1, e.g. `yes` or `Off`. An empty string is `false`.
+fn parse_bool(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),
         "" | "false" | "no" | "off" => Some(false),
@@ -539,12 +545,12 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Returns each name in a text such as `issue, branch`, as if the text were a list.
-fn name_nodes(text: &str, position: Position) -> Vec<Node> {
+/// Splits a string such as `issue, branch` or `[issue branch]` into nodes, one for each name.
+fn split_names(text: &str, position: Position) -> Vec<Node> {
     let mut nodes = Vec::new();
     for name in text.split([' ', ',', '\n', '[', ']', '"']) {
         if !name.is_empty() {
-            let value = Value::Text {
+            let value = Value::Scalar {
                 text: name.to_owned(),
                 is_quoted: false,
             };
@@ -554,24 +560,25 @@ fn name_nodes(text: &str, position: Position) -> Vec<Node> {
     nodes
 }
 
-/// Returns whether Claude Code declares no argument of this name. `$1` is a word of the text there.
+/// Returns whether Claude Code ignores an argument of this name, because in the body `$1` is a word
+/// of the text.
 fn is_ignored_by_claude_code(name: &str) -> bool {
     name.starts_with('$') || name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a placeholder can have this name.
+/// Returns whether this is a valid argument name, i.e. one that a placeholder can contain.
 pub(crate) fn is_argument_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(is_forbidden_in_name)
 }
 
-/// Returns whether no name of an argument has this character, because it would end a placeholder.
+/// Returns whether the character would end a placeholder.
 fn is_forbidden_in_name(letter: char) -> bool {
     letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter)
 }
 
-/// Returns each text that is not empty, once.
-fn distinct(mut texts: Vec<String>) -> Vec<String> {
+/// Removes empty strings, and all but the first of equal strings.
+fn without_duplicates(mut strings: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    texts.retain(|text| !text.is_empty() && seen.insert(text.clone()));
-    texts
+    strings.retain(|string| !string.is_empty() && seen.insert(string.clone()));
+    strings
 }

@@ -1,20 +1,24 @@
-//! The lenient reading of a frontmatter that YAML refuses: line by line, as `key: value`.
+//! Parses frontmatter that isn't valid YAML, key by key.
+//!
+//! A value that isn't valid YAML on its own is read as a string.
 
 use super::yaml::{self, Field, Node, Value, YamlError};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_YAML_SIZE;
 use crate::wording::quoted;
 
-/// The length in bytes of the longest value that a fix shows.
+/// The length of the longest value that a fix quotes, in bytes.
 const MAX_LENGTH_IN_FIX: usize = 200;
 
-/// Returns the keys that begin a line, each with the value in its lines, so that a mistake in one
-/// value costs no other. A value that YAML refuses is read as text: `a: b` for the line
-/// `title: a: b`. What is wrong is added to `warnings`.
+/// Splits frontmatter at the lines that begin with a key, and parses the value of each key on its
+/// own. An invalid value is read as a string, e.g. `a: b` in the line `title: a: b`.
+///
+/// Adds a warning for each mistake. `first_line` is the line of the file in which `yaml` begins, and
+/// the size of the values is subtracted from `budget` (see [`yaml::parse`]).
 ///
 /// # Errors
-/// Fails if the values, with their aliases expanded, weigh more than the `budget`.
-pub(super) fn fields(
+/// Fails if the values, with their aliases expanded, are larger than `budget`.
+pub(super) fn parse_fields(
     yaml: &str,
     first_line: usize,
     budget: &mut usize,
@@ -23,37 +27,36 @@ pub(super) fn fields(
     let mut fields = Vec::new();
     let mut lines = (first_line..).zip(yaml.split_inclusive('\n')).peekable();
     while let Some((number, line)) = lines.next() {
-        let Some((key, first_value)) = key_of(line) else {
+        let Some((key, inline_value)) = split_unindented_key(line) else {
             if !is_empty_or_comment(line) {
                 warnings.push(missing_key_warning(line, number));
             }
             continue;
         };
         let mut text = line.to_owned();
-        while let Some((_, line)) = lines.next_if(|(_, line)| continues_value(line)) {
-            text += line;
+        while let Some((_, value_line)) = lines.next_if(|(_, line)| continues_value(line)) {
+            text += value_line;
         }
         let block = KeyBlock {
             key,
-            first_value,
+            inline_value,
             text: &text,
             line: number,
         };
         fields.push(Field {
             key: key.to_owned(),
             position: block.position(),
-            node: block.node(budget, warnings)?,
+            node: block.parse_value(budget, warnings)?,
         });
     }
     Ok(fields)
 }
 
-/// Returns whether a line belongs to the key in a line above it.
+/// Returns whether a line belongs to the value of the key above it.
 fn continues_value(line: &str) -> bool {
     line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line)
 }
 
-/// Returns the warning about a line that has no key, and belongs to none above it.
 fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
     let position = Position::at_line(number);
     let quoted_line = quoted(line.trim());
@@ -64,14 +67,14 @@ fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
     )
 }
 
-/// A key with all lines of its value.
+/// A key and all lines of its value.
 struct KeyBlock<'y> {
     key: &'y str,
-    /// What follows the key in its line.
-    first_value: &'y str,
-    /// All lines, with that of the key.
+    /// The part of the value that is on the same line as the key.
+    inline_value: &'y str,
+    /// All lines, including the one with the key.
     text: &'y str,
-    /// The number of the line of the key.
+    /// The line number of the key.
     line: usize,
 }
 
@@ -80,21 +83,25 @@ impl KeyBlock<'_> {
         Position::at_line(self.line)
     }
 
-    /// Returns the value: as YAML reads it, else with quotes around what YAML refuses, else as
-    /// text. A value that is not read as written gets at least one warning.
+    /// Parses the value as YAML; if that fails, with quotes around the parts that are invalid; and
+    /// if that fails, as a string. The last two add at least one warning.
     ///
     /// # Errors
-    /// Fails if the value weighs more than the `budget`.
-    fn node(&self, budget: &mut usize, warnings: &mut Vec<Diagnostic>) -> Result<Node, Diagnostic> {
-        if let Some(node) = self.parse(self.text, budget)? {
+    /// Fails if the value is larger than `budget`.
+    fn parse_value(
+        &self,
+        budget: &mut usize,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Node, Diagnostic> {
+        if let Some(node) = self.parse_yaml(self.text, budget)? {
             return Ok(node);
         }
         let text_with_quotes = quote_invalid_values(self.text, self.line, warnings);
-        if let Some(node) = self.parse(&text_with_quotes, budget)? {
+        if let Some(node) = self.parse_yaml(&text_with_quotes, budget)? {
             return Ok(node);
         }
         let position = Some(self.position());
-        // Warnings are in the order of the lines, so only the last one can be about these lines.
+        // Warnings are in line order, so if there is one about this block, it is the last.
         let has_warning = warnings
             .last()
             .is_some_and(|warning| warning.position >= position);
@@ -108,15 +115,15 @@ impl KeyBlock<'_> {
                 "put a text in quotes, or indent all lines of a list with the same number of spaces",
             ));
         }
-        Ok(self.as_text())
+        Ok(self.to_string_node())
     }
 
-    /// Returns the value of the key in a text; `None` if YAML refuses the text, or finds another
-    /// key in it.
+    /// Parses `text` as YAML and returns the value of the key. Returns `None` if it isn't valid YAML,
+    /// or isn't a map with only this key.
     ///
     /// # Errors
-    /// Fails if the text weighs more than the `budget`.
-    fn parse(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
+    /// Fails if the value is larger than `budget`.
+    fn parse_yaml(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
         match yaml::parse(text, self.line, budget) {
             Ok(Node {
                 value: Value::Map(mut map),
@@ -127,9 +134,9 @@ impl KeyBlock<'_> {
         }
     }
 
-    /// Returns all lines of the value as one line of text, without comments and empty lines.
-    fn as_text(&self) -> Node {
-        let mut text = unquoted(self.first_value).to_owned();
+    /// Joins the lines of the value into one string, without comments and blank lines.
+    fn to_string_node(&self) -> Node {
+        let mut text = unquoted(self.inline_value).to_owned();
         for line in self.text.lines().skip(1) {
             if !is_empty_or_comment(line) {
                 text.push(' ');
@@ -138,7 +145,7 @@ impl KeyBlock<'_> {
         }
         Node {
             position: self.position(),
-            value: Value::Text {
+            value: Value::Scalar {
                 text,
                 is_quoted: false,
             },
@@ -146,30 +153,30 @@ impl KeyBlock<'_> {
     }
 }
 
-/// Returns a block with quotes around each value that YAML refuses, and adds a warning about each:
-/// `  - title: "a: b"` for `  - title: a: b`.
+/// Puts quotes around each value that isn't valid YAML, and adds a warning about it: the line
+/// `  - title: a: b` becomes `  - title: "a: b"`.
 ///
-/// The lines of a text below `key: |` or `key: >`, which are indented deeper than the key, stay as
-/// they are.
+/// The contents of a block scalar (`key: |` or `key: >`) are not changed.
 fn quote_invalid_values(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
     let mut output = String::new();
-    // The indentation of the last key if its text is in the lines below it.
-    let mut text_key_indent: Option<usize> = None;
+    // The indentation of the key whose block scalar is being copied. The scalar ends at the next
+    // key that is not indented deeper.
+    let mut block_scalar_indent: Option<usize> = None;
     for (number, line) in (first_line..).zip(block.split_inclusive('\n')) {
         let indent = line.len() - line.trim_start().len();
-        if let Some(key_indent) = text_key_indent
+        if let Some(key_indent) = block_scalar_indent
             && indent > key_indent
         {
             output += line;
             continue;
         }
-        let Some(value_line) = ValueLine::of(line) else {
+        let Some(value_line) = ValueLine::parse(line) else {
             output += line;
             continue;
         };
-        text_key_indent = None;
+        block_scalar_indent = None;
         if value_line.value.starts_with(['|', '>']) {
-            text_key_indent = Some(indent);
+            block_scalar_indent = Some(indent);
         }
         if value_line.is_valid(number) {
             output += line;
@@ -181,20 +188,20 @@ fn quote_invalid_values(block: &str, first_line: usize, warnings: &mut Vec<Diagn
     output
 }
 
-/// A line with a key and a value: `  - name: a: b`.
+/// A line with a key and a value, e.g. `  - name: a: b`.
 struct ValueLine<'l> {
     line: &'l str,
-    /// The line without its indentation and the `-` of a list.
+    /// The line without its indentation and list dashes: `name: a: b`.
     item: &'l str,
     key: &'l str,
     value: &'l str,
 }
 
 impl<'l> ValueLine<'l> {
-    /// Returns the key and the value of a line; `None` if it has no key, or no value.
-    fn of(line: &'l str) -> Option<ValueLine<'l>> {
+    /// Returns `None` if the line has no key or no value.
+    fn parse(line: &'l str) -> Option<ValueLine<'l>> {
         let item = line.trim_start_matches([' ', '\t', '-']);
-        let (key, value) = key_value(item)?;
+        let (key, value) = split_key(item)?;
         if value.is_empty() {
             return None;
         }
@@ -206,9 +213,9 @@ impl<'l> ValueLine<'l> {
         })
     }
 
-    /// Returns whether YAML reads this line alone, without its indentation, as the key with a
-    /// value.
+    /// Returns whether the line, taken alone, is valid YAML for this key.
     fn is_valid(&self, number: usize) -> bool {
+        // Its own budget, because the caller charges for the whole block when it parses it.
         let mut budget = MAX_YAML_SIZE;
         match yaml::parse(self.item, number, &mut budget) {
             Ok(Node {
@@ -219,7 +226,7 @@ impl<'l> ValueLine<'l> {
         }
     }
 
-    /// Returns the warning that the value is read as text, at the position of the value.
+    /// Returns the warning that the value is read as a string. Its position is that of the value.
     fn warning(&self, number: usize) -> Diagnostic {
         let value_start = self.line.trim_end().len() - self.value.len();
         let before_value = &self.line[..value_start];
@@ -231,10 +238,10 @@ impl<'l> ValueLine<'l> {
             "the value of {} is not valid YAML without quotes, and is read as text",
             quoted(self.key)
         );
-        Diagnostic::warning(Some(position), message, quoting_fix(self.key, self.value))
+        Diagnostic::warning(Some(position), message, quote_fix(self.key, self.value))
     }
 
-    /// Returns the line with its value in quotes: `  - name: "a: b"`.
+    /// Formats the line with its value in quotes: `  - name: "a: b"`.
     fn with_quotes(&self) -> String {
         let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
         let value = in_quotes(unquoted(self.value));
@@ -242,17 +249,17 @@ impl<'l> ValueLine<'l> {
     }
 }
 
-/// Returns whether any line of a text begins with a key of one word, as those of a frontmatter do.
-pub(super) fn has_keys(yaml: &str) -> bool {
+/// Returns whether any line begins with a key such as `title:`.
+pub(super) fn has_any_key(yaml: &str) -> bool {
     yaml.lines().any(has_key)
 }
 
-/// Returns whether a line begins with a key of one word, such as `title: x`.
+/// Returns whether a line begins with a key that is one word, e.g. `title: x`.
 pub(super) fn has_key(line: &str) -> bool {
-    key_of(line).is_some_and(|(key, _)| is_plain_key(key))
+    split_unindented_key(line).is_some_and(|(key, _)| is_plain_key(key))
 }
 
-/// Returns whether a line has a key of one word, or may belong to the key above it.
+/// Returns whether a line can be part of frontmatter: it has a key, or may belong to the one above.
 pub(super) fn belongs_to_keys(line: &str) -> bool {
     has_key(line) || continues_value(line)
 }
@@ -261,35 +268,35 @@ pub(super) fn is_empty_or_comment(line: &str) -> bool {
     matches!(line.trim_start().chars().next(), None | Some('#'))
 }
 
-/// Returns the key and the value of a line that begins with a key, without indentation.
-pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
+/// Splits a line into its key and value, like [`split_key`]. Returns `None` if it is indented.
+pub(super) fn split_unindented_key(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t']) {
         return None;
     }
-    key_value(line)
+    split_key(line)
 }
 
-/// Returns the key and the value of a line such as `key: value` or `key:value`. A line such as
-/// `https://…`, `std::vec`, `C:\…` or `10:30` has no key.
-pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
+/// Splits a line such as `key: value` or `key:value` into its key and value. Returns `None` for
+/// lines such as `https://…`, `std::vec`, `C:\…` and `10:30`.
+pub(super) fn split_key(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    let colon = key_end(line)?;
+    let colon = key_end_offset(line)?;
     let key = line[..colon].trim_end().trim_matches('"');
-    if key.is_empty() || key.starts_with(|first| YAML_SIGNS.contains(first)) {
+    if key.is_empty() || key.starts_with(|first| YAML_INDICATORS.contains(first)) {
         return None;
     }
     Some((key, line[colon + 1..].trim()))
 }
 
-/// The characters with a meaning in YAML, with which no key without quotes begins.
-const YAML_SIGNS: &str = "-?[]{},#&*!|>\"'";
+/// The characters that are special in YAML at the start of a key.
+const YAML_INDICATORS: &str = "-?[]{},#&*!|>\"'";
 
 /// Returns the offset of the colon that ends the key of a line:
 ///
-/// - The first colon, if a plain word precedes it, as in `title:a: b`. A colon in an address or a
-///   path, as in `https://…`, `std::vec` or `C:\…`, ends no key.
-/// - Otherwise, the first colon before a blank or the end of the line, as in `my key: value`.
-fn key_end(line: &str) -> Option<usize> {
+/// - the first colon, if it follows a single word: `title:a: b`. This excludes colons in URLs and
+///   paths: `https://…`, `std::vec`, `C:\…`
+/// - otherwise, the first colon before a space or the end of the line: `my key: value`
+fn key_end_offset(line: &str) -> Option<usize> {
     let first_colon = line.find(':')?;
     let after_first = &line[first_colon + 1..];
     let is_address_or_path = after_first.starts_with(['/', ':', '\\']);
@@ -305,7 +312,7 @@ fn key_end(line: &str) -> Option<usize> {
     None
 }
 
-/// Returns whether a text is a word that begins with a letter, such as `argument-hint`.
+/// Returns whether a key is a single word that begins with a letter, e.g. `argument-hint`.
 fn is_plain_key(text: &str) -> bool {
     text.starts_with(char::is_alphabetic)
         && text
@@ -313,18 +320,18 @@ fn is_plain_key(text: &str) -> bool {
             .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
 }
 
-/// Returns a value without the quotes around it, or without a double quote that is never closed:
+/// Removes the quotes around a value, or a double quote at its start that is never closed:
 ///
 /// | value | result |
 /// |---|---|
 /// | `"a "b" c"` | `a "b" c` |
-/// | `"a" and "b"` | `"a" and "b"`, because the outer quotes are not a pair |
+/// | `"a" and "b"` | unchanged, because the first and the last quote are not a pair |
 /// | `"a b` | `a b` |
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some(after_quote) = value.strip_prefix(quote)
             && let Some(inside) = after_quote.strip_suffix(quote)
-            && are_balanced(inside, quote)
+            && has_paired_quotes(inside, quote)
         {
             return inside;
         }
@@ -337,9 +344,11 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-/// Returns whether the quotes in a text open and close words in pairs, as in `a "b" c`. In
-/// `a" and "b` they do not, so the quotes around it are parts of two groups.
-fn are_balanced(inside: &str, quote: char) -> bool {
+/// Returns whether every quote that ends a word follows one that begins a word, as in `a "b" c`.
+///
+/// In `a" and "b` the first quote ends a word. So in `"a" and "b"`, the outer quotes belong to two
+/// different pairs.
+fn has_paired_quotes(inside: &str, quote: char) -> bool {
     let mut open_count = 0_usize;
     for word in inside.split(' ') {
         if word.starts_with(quote) {
@@ -355,7 +364,7 @@ fn are_balanced(inside: &str, quote: char) -> bool {
     open_count == 0
 }
 
-/// Returns a text as a YAML value in quotes: in single quotes, if it has a `"` or a backslash.
+/// Formats a text as a quoted YAML string. Uses single quotes if it contains `"` or a backslash.
 fn in_quotes(text: &str) -> String {
     if text.contains(['"', '\\']) {
         format!("'{}'", text.replace('\'', "''"))
@@ -364,10 +373,10 @@ fn in_quotes(text: &str) -> String {
     }
 }
 
-/// Returns a fix that shows the line with its value in quotes, such as `` write `title: "a: b"` ``.
+/// Returns the fix for a value that needs quotes, e.g. `` write `title: "a: b"` ``.
 ///
-/// If the value is empty, long or has control characters, the fix is general advice.
-pub(super) fn quoting_fix(key: &str, value: &str) -> String {
+/// A value that is empty, too long or contains control characters is not shown.
+pub(super) fn quote_fix(key: &str, value: &str) -> String {
     let has_control = key.contains(char::is_control) || value.contains(char::is_control);
     if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || has_control {
         return "put the value in quotes".to_owned();

@@ -118,7 +118,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
     let Some(frontmatter) = frontmatter::read(yaml, dialect, &mut warnings)? else {
         return Ok(read_without_keys(dialect, text, &split));
     };
-    if let Some(position) = frontmatter.jinja
+    if let Some(position) = frontmatter.jinja_position
         && dialect != Dialect::Own
     {
         return Err(Diagnostic::error(
@@ -269,7 +269,7 @@ impl MarkdownSource {
             .take_messages(&origins)
             .map_err(|error| origins.locate(error))?;
         let names = self.frontmatter.argument_names();
-        if self.frontmatter.jinja.is_some() {
+        if self.frontmatter.jinja_position.is_some() {
             parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
         } else {
             MessageTemplate::parse_placeholders(&PlaceholderSyntax::OWN, &mut messages, names);

@@ -3,7 +3,7 @@
 //!
 //! YAML accepts many of them: a heading is a comment, and `First: read it.` is a key.
 
-use super::lenient::{has_key, key_of};
+use super::lenient::{has_key, split_unindented_key};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
 
@@ -146,7 +146,7 @@ impl KeyStyle {
 
 /// Returns whether a line begins with a key that is one word, or in quotes.
 fn is_key(line: &str) -> bool {
-    key_of(line).is_some_and(|(key, _)| line.starts_with('"') || is_word(key))
+    split_unindented_key(line).is_some_and(|(key, _)| line.starts_with('"') || is_word(key))
 }
 
 /// Returns whether a key is one word, and not the number of a step such as `1`.
@@ -156,7 +156,8 @@ fn is_word(key: &str) -> bool {
 
 /// Returns whether the value of a key is in the lines below it, as after `tags:` or `title: |`.
 fn is_open(line: &str) -> bool {
-    key_of(line).is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
+    split_unindented_key(line)
+        .is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
 }
 
 /// Returns whether a line looks like a heading of Markdown: one to six `#` and a space.

@@ -555,7 +555,7 @@ fn what_is_probably_a_mistake_gets_a_warning() {
             ],
         ),
         ("---\narguments: [{name: a, required: [true]}]\n---\n{{a}}", vec!["2:33: `required` is neither `true` nor `false`, and is read as `false`; write `required: true` or `required: false`".to_owned()]),
-        ("---\narguments:\n- name: a\n  choices: [{x: y}, z]\n---\n{{a}}", vec!["4:13: a part of `choices` is not text, and is ignored; write it as text, in quotes if it begins with `[` or `{`".to_owned()]),
+        ("---\narguments:\n- name: a\n  choices: [{x: y}, z]\n---\n{{a}}", vec!["4:13: an item of `choices` is not a string, and is ignored; write it as a string, in quotes if it begins with `[` or `{`".to_owned()]),
         ("---\narguments:\n- name: a\n  choices: [x]\n  default: y\n---\n{{a}}", vec!["5:3: the default `y` is not among the choices, `x`; add it to `choices`, or write one of them as `default`".to_owned()]),
         ("---\narguments: [a]\n---\nB", vec!["declared but not used in the body: `a`; write `{{a}}` where the text belongs, or delete the declaration".to_owned()]),
         ("---\ntitle: T\n---\n", vec!["the prompt has no body: it expands to its input only; write the instructions".to_owned()]),

@@ -1,8 +1,9 @@
-//! YAML as a tree with positions, in one pass over the events of the parser.
+//! A YAML parser that returns a tree of [`Node`]s with their positions.
 //!
-//! yaml-rust2's own loader recurses once for each level of nesting (20,000 levels of `- ` end the
-//! process), copies whatever an alias names (eight levels of nine exhaust the memory), and does not
-//! record where a value is and how it is written. Its event parser has none of these faults.
+//! It builds the tree from the events of yaml-rust2's parser, because yaml-rust2's own loader is not
+//! safe for untrusted files: it recurses for each level of nesting (20,000 levels of `- ` overflow
+//! the stack) and expands aliases without a limit (eight levels of nine aliases exhaust the memory).
+//! Nor does it record positions and quotes.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_NESTING;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
 
-/// A value, and where it is.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) position: Position,
@@ -19,11 +20,11 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// No value, with the word that is written for it: nothing, `~` or `null`. As an item of a
-    /// list of texts, or as a key, the word is a text.
+    /// Null, with its source: nothing, `~` or `null`. Where only a string is allowed, e.g. as a key,
+    /// the source is used as that string.
     Null(String),
-    /// A number or a truth value is the text as written, too.
-    Text {
+    /// Any other scalar. Numbers and booleans are not converted: `text` is their source.
+    Scalar {
         text: String,
         /// Whether it is in single or double quotes.
         is_quoted: bool,
@@ -40,41 +41,41 @@ pub(crate) struct Field {
     pub(crate) node: Node,
 }
 
-/// Why a text was not read.
+/// The reason why a document was rejected.
 #[derive(Debug, PartialEq)]
 pub(crate) enum YamlError {
-    /// It is not YAML as this program reads it; the lenient reading may still succeed. The
-    /// diagnostic is a warning.
+    /// It is not valid YAML, or uses YAML that isn't supported. The diagnostic is only a warning,
+    /// because lenient parsing may still succeed.
     Syntax(Diagnostic),
-    /// Its aliases make it too large. The diagnostic is an error.
+    /// It is too large with its aliases expanded. The diagnostic is an error.
     TooLarge(Diagnostic),
 }
 
-/// What to do about most texts that are not YAML.
+/// The fix for most syntax errors.
 const QUOTE_VALUE: &str = "put the value in quotes if it is text";
 
-/// What a text may cost.
+/// Limits that depend on the kind of document. Its maximum size is passed separately, as a budget.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeLimits {
-    /// How many lists and maps may be within each other.
+    /// The maximum depth of lists and maps.
     pub(crate) max_nesting: usize,
-    /// The weight of each value, besides the bytes of its text.
+    /// What each node adds to the size of the document, besides the bytes of its text.
     pub(crate) node_overhead: usize,
 }
 
 impl Value {
-    /// The value of a document without any text.
-    const NOTHING: Value = Value::Null(String::new());
+    /// The value of an empty document.
+    const EMPTY: Value = Value::Null(String::new());
 }
 
-/// Reads one YAML document, whose first line counts as `first_line`.
+/// Parses the YAML of a prompt file. `first_line` is the line of the file in which it begins.
 ///
-/// The weight of a document is the bytes of its texts, and one for each value, as if its aliases
-/// were written out. If the document is read, the `budget` becomes smaller by its weight.
+/// Its size, i.e. the bytes of all scalars plus 1 for each node, with aliases expanded, is
+/// subtracted from `budget`.
 ///
 /// # Errors
-/// Fails if the text is not YAML, is nested deeper than [`MAX_NESTING`], or weighs more than the
-/// `budget`. The budget stays as it was.
+/// Fails if the text isn't a single YAML document, is nested deeper than [`MAX_NESTING`], or is
+/// larger than `budget`, which is left unchanged then.
 pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, YamlError> {
     let limits = NodeLimits {
         max_nesting: MAX_NESTING,
@@ -83,93 +84,94 @@ pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
     parse_within(yaml, first_line, limits, budget)
 }
 
-/// Reads one YAML document, whose first line counts as `first_line`, within these limits.
-///
-/// If the document is read, the `budget` becomes smaller by its weight.
+/// Parses YAML like [`parse`], but with other limits.
 ///
 /// # Errors
-/// Fails if the text is not YAML, is nested too deep, or weighs more than the `budget`. The budget
-/// stays as it was, so that the text can be read in another way.
+/// Fails if the text isn't a single YAML document, is nested too deep, or is larger than `budget`,
+/// which is left unchanged then.
 pub(crate) fn parse_within(
     yaml: &str,
     first_line: usize,
     limits: NodeLimits,
     budget: &mut usize,
 ) -> Result<Node, YamlError> {
-    refuse_control_characters(yaml, first_line)?;
+    reject_control_characters(yaml, first_line)?;
     let mut parser = Parser::new_from_str(yaml);
-    let mut builder = Builder {
+    let mut builder = TreeBuilder {
         open: Vec::new(),
         anchors: HashMap::new(),
         root: Node {
             position: Position::at_line(first_line),
-            value: Value::NOTHING,
+            value: Value::EMPTY,
         },
         document_count: 0,
-        weight: 0,
-        max_weight: *budget,
+        size: 0,
+        max_size: *budget,
         limits,
     };
     loop {
         let (event, marker) = parser.next_token().map_err(|error| {
-            let at = position_of(error.marker(), first_line);
-            syntax_refusal(at, error.info(), QUOTE_VALUE)
+            let position = position_of(error.marker(), first_line);
+            syntax_error(position, error.info(), QUOTE_VALUE)
         })?;
         if event == Event::StreamEnd {
             break;
         }
         builder.add_event(event, position_of(&marker, first_line))?;
     }
-    *budget -= builder.weight; // not less than zero, because the builder checks `max_weight`
+    *budget -= builder.size; // cannot underflow: `add_size` keeps `size` within `max_size`
     Ok(builder.root)
 }
 
-/// Refuses control characters. The parser would treat NUL as the end of the text.
-fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlError> {
+/// Rejects control characters. The parser would stop silently at a NUL.
+fn reject_control_characters(yaml: &str, first_line: usize) -> Result<(), YamlError> {
     for (offset, character) in yaml.char_indices() {
         if character.is_control() && !"\n\r\t".contains(character) {
-            let at = Position::in_text(yaml, offset, first_line);
+            let position = Position::in_text(yaml, offset, first_line);
             let message = format!("a control character (U+{:04X})", u32::from(character));
-            return Err(syntax_refusal(at, message, "delete it"));
+            return Err(syntax_error(position, message, "delete it"));
         }
     }
     Ok(())
 }
 
-/// Returns the position of a marker of the parser, which counts lines from 1, or from 0 before the
-/// first event, and columns from 0.
+/// Converts a marker of the parser into a position in the file.
 fn position_of(marker: &Marker, first_line: usize) -> Position {
     Position {
+        // The parser counts lines from 1, but the stream itself starts at line 0.
         line: first_line + marker.line().saturating_sub(1),
         column: marker.col() + 1,
     }
 }
 
-/// Returns the refusal of a text that the lenient reading may still accept.
-fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> YamlError {
-    YamlError::Syntax(Diagnostic::warning(Some(at), message, fix))
+fn syntax_error(
+    position: Position,
+    message: impl Into<String>,
+    fix: impl Into<String>,
+) -> YamlError {
+    YamlError::Syntax(Diagnostic::warning(Some(position), message, fix))
 }
 
 /// Builds the tree from the events of the parser.
-struct Builder {
-    /// The lists and maps that are not closed yet, each within the one before it.
+struct TreeBuilder {
+    /// The stack of open lists and maps; the innermost one is last.
     open: Vec<OpenNode>,
-    anchors: HashMap<usize, Anchored>,
+    /// The values that aliases can refer to, by the number that the parser gave to the anchor.
+    anchors: HashMap<usize, AnchoredValue>,
     root: Node,
     document_count: usize,
-    /// The weight of all nodes so far.
-    weight: usize,
-    /// The most that they may weigh together.
-    max_weight: usize,
+    /// The size of the document so far, with aliases expanded.
+    size: usize,
+    max_size: usize,
     limits: NodeLimits,
 }
 
-/// A list or a map that is not closed yet.
+/// A list or map whose end has not been reached.
 struct OpenNode {
     node: Node,
     anchor: usize,
-    /// The weight of everything before it.
-    weight_before: usize,
+    /// The size of the document before this node.
+    size_before: usize,
     /// In a map: the key whose value comes next.
     key: Option<OpenKey>,
 }
@@ -179,106 +181,107 @@ struct OpenKey {
     position: Position,
 }
 
-/// What an anchor names.
-struct Anchored {
+/// The value of a node that has an anchor, such as `&a x`.
+struct AnchoredValue {
     value: Value,
-    weight: usize,
+    size: usize,
 }
 
 /// The number that the parser gives to a node without an anchor.
 const NO_ANCHOR: usize = 0;
 
-impl Builder {
-    /// Adds what an event of the parser says: a value, or the beginning or the end of a list or
-    /// map.
-    fn add_event(&mut self, event: Event, at: Position) -> Result<(), YamlError> {
+impl TreeBuilder {
+    fn add_event(&mut self, event: Event, position: Position) -> Result<(), YamlError> {
         match event {
-            Event::DocumentStart => self.begin_document(at),
-            Event::SequenceStart(anchor, _) => self.open(anchor, at, Value::List(Vec::new())),
-            Event::MappingStart(anchor, _) => self.open(anchor, at, Value::Map(Vec::new())),
-            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::DocumentStart => self.start_document(position),
+            Event::SequenceStart(anchor, _) => {
+                self.open_collection(anchor, position, Value::List(Vec::new()))
+            }
+            Event::MappingStart(anchor, _) => {
+                self.open_collection(anchor, position, Value::Map(Vec::new()))
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(),
             Event::Scalar(text, style, anchor, tag) => {
-                let weight = self.limits.node_overhead + text.len();
-                self.add_weight(weight, at)?;
+                let size = self.limits.node_overhead + text.len();
+                self.add_size(size, position)?;
                 let node = Node {
-                    position: at,
+                    position,
                     value: scalar_value(text, style, tag.is_some()),
                 };
-                self.push(node, anchor, weight)
+                self.push_node(node, anchor, size)
             }
-            Event::Alias(anchor) => self.add_alias(anchor, at),
+            Event::Alias(anchor) => self.add_alias(anchor, position),
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
         }
     }
 
-    /// Refuses a second document.
-    fn begin_document(&mut self, at: Position) -> Result<(), YamlError> {
+    /// Rejects a second document.
+    fn start_document(&mut self, position: Position) -> Result<(), YamlError> {
         self.document_count += 1;
         if self.document_count == 1 {
             return Ok(());
         }
         let fix = "keep one, and delete what is not part of it";
-        Err(syntax_refusal(at, "a second YAML document", fix))
+        Err(syntax_error(position, "a second YAML document", fix))
     }
 
-    /// Adds a copy of the value that an anchor names: a second `x` for `[&a x, *a]`.
+    /// Adds a copy of the anchored value: `[&a x, *a]` is read as `[x, x]`.
     ///
-    /// An alias within the list or map that it names, as in `&a [*a]`, has no value yet, and stands
-    /// for nothing.
-    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), YamlError> {
-        let weight = match self.anchors.get(&anchor) {
-            Some(anchored) => anchored.weight,
+    /// An alias inside its own anchor, as in `&a [*a]`, is read as null.
+    fn add_alias(&mut self, anchor: usize, position: Position) -> Result<(), YamlError> {
+        let size = match self.anchors.get(&anchor) {
+            Some(anchored) => anchored.size,
             None => self.limits.node_overhead,
         };
-        // The weight is checked before the value is copied, because the copy may be huge.
-        self.add_weight(weight, at)?;
+        // Must come before the clone, which could be huge.
+        self.add_size(size, position)?;
         let value = match self.anchors.get(&anchor) {
             Some(anchored) => anchored.value.clone(),
-            None => Value::NOTHING,
+            None => Value::EMPTY,
         };
-        let node = Node {
-            position: at,
-            value,
-        };
-        self.push(node, NO_ANCHOR, weight)
+        let node = Node { position, value };
+        self.push_node(node, NO_ANCHOR, size)
     }
 
-    /// Counts the weight of a value at this position, and refuses a text that weighs too much.
-    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), YamlError> {
-        self.weight += weight;
-        if self.weight <= self.max_weight {
+    /// Adds to the size of the document, and fails if it becomes too large. `position` is that of
+    /// the node that was added.
+    fn add_size(&mut self, size: usize, position: Position) -> Result<(), YamlError> {
+        self.size += size;
+        if self.size <= self.max_size {
             return Ok(());
         }
         Err(YamlError::TooLarge(Diagnostic::error(
-            Some(at),
+            Some(position),
             "with its aliases (`*name`) expanded, the YAML is too large",
             "write the values out instead of repeating them with aliases",
         )))
     }
 
-    /// Begins a list or a map.
-    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), YamlError> {
-        let weight_before = self.weight;
-        self.add_weight(self.limits.node_overhead, at)?;
+    /// Starts a list or a map.
+    fn open_collection(
+        &mut self,
+        anchor: usize,
+        position: Position,
+        value: Value,
+    ) -> Result<(), YamlError> {
+        let size_before = self.size;
+        self.add_size(self.limits.node_overhead, position)?;
         self.open.push(OpenNode {
-            node: Node {
-                position: at,
-                value,
-            },
+            node: Node { position, value },
             anchor,
-            weight_before,
+            size_before,
             key: None,
         });
         let max_nesting = self.limits.max_nesting;
         if self.open.len() > max_nesting {
             let message = format!("lists or maps nested deeper than {max_nesting} levels");
-            return Err(syntax_refusal(at, message, QUOTE_VALUE));
+            return Err(syntax_error(position, message, QUOTE_VALUE));
         }
         Ok(())
     }
 
-    /// Ends the list or map that was opened last.
-    fn close(&mut self) -> Result<(), YamlError> {
+    /// Ends the innermost open list or map.
+    fn close_collection(&mut self) -> Result<(), YamlError> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
         };
@@ -286,19 +289,19 @@ impl Builder {
         if let Value::Map(fields) = &node.value
             && let Some(first) = fields.first()
         {
-            // The parser sees that a block map begins only after its first key.
+            // The parser reports the start of a block map only after its first key.
             node.position = node.position.min(first.position);
         }
-        let weight = self.weight - closed.weight_before;
-        self.push(node, closed.anchor, weight)
+        let size = self.size - closed.size_before;
+        self.push_node(node, closed.anchor, size)
     }
 
-    /// Adds a complete node to the innermost open list or map; without one, it is the root. In a
-    /// map, every other node is a key. If the node has an anchor, its value is kept for aliases.
-    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), YamlError> {
+    /// Adds a complete node to the innermost open list or map, or makes it the root if there is
+    /// none. In a map, nodes alternate between keys and values.
+    fn push_node(&mut self, node: Node, anchor: usize, size: usize) -> Result<(), YamlError> {
         if anchor != NO_ANCHOR {
             let value = node.value.clone();
-            self.anchors.insert(anchor, Anchored { value, weight });
+            self.anchors.insert(anchor, AnchoredValue { value, size });
         }
         let Some(parent) = self.open.last_mut() else {
             self.root = node;
@@ -307,27 +310,26 @@ impl Builder {
         match &mut parent.node.value {
             Value::List(nodes) => nodes.push(node),
             Value::Map(fields) => match parent.key.take() {
-                None => parent.key = Some(as_open_key(node)?),
+                None => parent.key = Some(into_open_key(node)?),
                 Some(open_key) => fields.push(Field {
                     key: open_key.key,
                     position: open_key.position,
                     node,
                 }),
             },
-            Value::Text { .. } | Value::Null(_) => {} // These are never open.
+            Value::Scalar { .. } | Value::Null(_) => {} // Only lists and maps are ever open.
         }
         Ok(())
     }
 }
 
-/// Returns the value for a scalar. A word for no value, such as `~` or `null`, is a text if it is in
-/// quotes or has a tag, as in `!!str null`.
+/// Converts a scalar. `~` and `null` are null unless they are quoted or tagged: `!!str null`.
 fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
     let can_be_null = style == TScalarStyle::Plain && !has_tag;
     if can_be_null && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") {
         return Value::Null(text);
     }
-    Value::Text {
+    Value::Scalar {
         text,
         is_quoted: matches!(
             style,
@@ -336,14 +338,14 @@ fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
     }
 }
 
-/// Returns a node as the key of a map. A list or a map is refused as a key.
-fn as_open_key(node: Node) -> Result<OpenKey, YamlError> {
+/// Converts a node into the key of a map. Fails if it is a list or a map itself.
+fn into_open_key(node: Node) -> Result<OpenKey, YamlError> {
     match node.value {
-        Value::Text { text: key, .. } | Value::Null(key) => Ok(OpenKey {
+        Value::Scalar { text: key, .. } | Value::Null(key) => Ok(OpenKey {
             key,
             position: node.position,
         }),
-        Value::List(_) | Value::Map(_) => Err(syntax_refusal(
+        Value::List(_) | Value::Map(_) => Err(syntax_error(
             node.position,
             "a key that is a list or a map",
             "put it in quotes if it is text",
@@ -351,30 +353,30 @@ fn as_open_key(node: Node) -> Result<OpenKey, YamlError> {
     }
 }
 
-/// Returns a value as YAML in one line, such as `{name: x, tags: [a, "b: c"]}`.
-pub(crate) fn in_one_line(node: &Node) -> String {
+/// Formats a node as YAML on one line, e.g. `{name: x, tags: [a, "b: c"]}`.
+pub(crate) fn to_flow_style(node: &Node) -> String {
     match &node.value {
         Value::Null(_) => "null".to_owned(),
-        Value::Text {
+        Value::Scalar {
             text,
             is_quoted: false,
         } if is_plain(text) => text.clone(),
-        Value::Text { text, .. } => in_double_quotes(text),
+        Value::Scalar { text, .. } => in_double_quotes(text),
         Value::List(nodes) => {
-            let items: Vec<String> = nodes.iter().map(in_one_line).collect();
+            let items: Vec<String> = nodes.iter().map(to_flow_style).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Map(fields) => {
             let entries: Vec<String> = fields
                 .iter()
-                .map(|field| format!("{}: {}", as_key(&field.key), in_one_line(&field.node)))
+                .map(|field| format!("{}: {}", as_key(&field.key), to_flow_style(&field.node)))
                 .collect();
             format!("{{{}}}", entries.join(", "))
         }
     }
 }
 
-/// Returns a text as the key of a map, in quotes if YAML needs them: `my key`, or `"a: b"`.
+/// Formats a map key, with quotes if YAML needs them: `my key`, `"a: b"`.
 pub(crate) fn as_key(key: &str) -> String {
     if is_plain(key) {
         key.to_owned()
@@ -383,11 +385,9 @@ pub(crate) fn as_key(key: &str) -> String {
     }
 }
 
-/// Returns whether YAML reads the text without quotes as the same string, even in a list such as
-/// `[a, b]`.
+/// Returns whether YAML can represent the text without quotes, even inside `[a, b]`.
 ///
-/// The rule is stricter than that of YAML: a text may contain `-`, but it may not begin with it,
-/// because `- x` is an item of a list.
+/// This is stricter than YAML, so some texts are quoted without need.
 fn is_plain(text: &str) -> bool {
     text.starts_with(|first: char| first.is_alphanumeric() || "_./($+".contains(first))
         && !text.ends_with(' ')
@@ -396,7 +396,7 @@ fn is_plain(text: &str) -> bool {
             .all(|letter| letter.is_alphanumeric() || " _-./()+=$;".contains(letter))
 }
 
-/// Returns a text as a YAML value in double quotes, in one line: `"say \"hi\"\n"`.
+/// Formats a text as a double-quoted YAML string on one line, e.g. `"say \"hi\"\n"`.
 pub(crate) fn in_double_quotes(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {
@@ -413,7 +413,7 @@ pub(crate) fn in_double_quotes(text: &str) -> String {
     quoted
 }
 
-/// Adds the escape of a character of the Basic Multilingual Plane, such as `\u2028`.
+/// Appends an escape such as `\u2028`. The character must be at most U+FFFF.
 fn push_escaped(text: &mut String, character: char) {
     *text += &format!("\\u{:04x}", u32::from(character));
 }

@@ -107,11 +107,11 @@ impl TemplateKeys {
     fn add(&mut self, field: Field) {
         let line = field.node.position.line;
         match (field.key.as_str(), &field.node.value) {
-            ("system", Value::Text { text, .. }) => {
+            ("system", Value::Scalar { text, .. }) => {
                 self.note_text_at(line);
                 self.system = Some(text.trim_end().to_owned());
             }
-            ("prompt", Value::Text { text, .. }) => {
+            ("prompt", Value::Scalar { text, .. }) => {
                 self.note_text_at(line);
                 self.prompt = Some(text.trim_end().to_owned());
             }
@@ -131,7 +131,7 @@ impl TemplateKeys {
     /// Adds the defaults that are texts. Others, such as lists, are ignored.
     fn add_defaults(&mut self, fields: &[Field]) {
         for field in fields {
-            if let Value::Text { text, .. } = &field.node.value {
+            if let Value::Scalar { text, .. } = &field.node.value {
                 self.defaults.insert(field.key.clone(), text.clone());
             }
         }
@@ -147,7 +147,7 @@ impl TemplateKeys {
             ));
         }
         self.frontmatter.ignored_keys.push(IgnoredKey {
-            value: yaml::in_one_line(&field.node),
+            value: yaml::to_flow_style(&field.node),
             key: field.key,
             position: field.position,
         });

@@ -83,7 +83,7 @@ fn too_large() -> Diagnostic {
 fn json_value(node: yaml::Node) -> Value {
     match node.value {
         yaml::Value::Null(_) => Value::Null,
-        yaml::Value::Text { text, is_quoted } => {
+        yaml::Value::Scalar { text, is_quoted } => {
             if is_quoted {
                 Value::String(text)
             } else {
