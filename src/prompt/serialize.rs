@@ -3,7 +3,7 @@
 
 use super::format::fences::split;
 use super::format::frontmatter::Dialect;
-use super::format::markdown::{Marker, markers};
+use super::format::markdown::{Marker, find_markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::DRAFT_BODY;
 use super::template::escaped_or_placeholder_offsets;
@@ -262,7 +262,7 @@ impl BodyWriter {
         }
         if self.has_markers && (index > 0 || role == Role::Assistant) {
             self.markers.push(self.text.len());
-            self.text += Marker::line_for(role);
+            self.text += Marker::text_for(role);
             self.text.push('\n');
         }
     }
@@ -284,9 +284,9 @@ impl BodyWriter {
     fn markers_to_escape(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         if self.has_markers {
-            for marker in markers(&self.text) {
+            for marker in find_markers(&self.text) {
                 if !self.markers.contains(&marker.line.start) {
-                    starts.push(marker.text_start(&self.text));
+                    starts.push(marker.comment_start(&self.text));
                 }
             }
         }

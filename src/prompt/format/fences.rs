@@ -1,4 +1,4 @@
-//! The lines that open and close the frontmatter of a Markdown file.
+//! Finds the `---` lines that open and close the frontmatter of a Markdown file.
 
 use super::frontmatter::{Dialect, KEYS};
 use super::lenient;
@@ -6,21 +6,21 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_FRONTMATTER;
 use crate::wording::{quoted, too_long};
 
-/// The text of a file, divided at the lines that open and close its frontmatter.
+/// A file split into frontmatter and body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Split<'t> {
-    /// The text between these two lines, which begins in line 2. `None` if line 1 is not `---`.
+    /// The lines between the two fences, beginning on line 2. `None` if there is no frontmatter.
     pub(crate) yaml: Option<&'t str>,
-    /// The text after the closing line.
+    /// The text below the closing fence.
     pub(crate) body: &'t str,
-    /// The line of the file in which the body begins, counted from 1.
+    /// The line number at which the body begins.
     pub(crate) body_line: usize,
-    /// A warning about a closing line that is not `---`.
+    /// A warning if the closing fence is misspelled, e.g. `----`.
     pub(crate) warning: Option<Diagnostic>,
 }
 
 impl Split<'_> {
-    /// Returns the split of a text that has no frontmatter: all of it is the body.
+    /// Creates the split of a text without frontmatter.
     pub(crate) fn body_only(text: &str) -> Split<'_> {
         Split {
             yaml: None,
@@ -31,10 +31,11 @@ impl Split<'_> {
     }
 }
 
-/// Divides a text at the first line, if it is `---`, and at the next line `---`.
+/// Splits a file into frontmatter and body, if its first line is `---`. The next `---` closes the
+/// frontmatter.
 ///
-/// Spaces may follow the `---`. In this program's own files, a line that is only similar to `---`
-/// closes the frontmatter, too, if a key is above it ([`is_similar_to_fence`]).
+/// In this program's own files, a line such as `----` closes it, too, with a warning, provided that
+/// there is a key above it (see [`looks_like_fence`]).
 ///
 /// # Errors
 /// Fails if the frontmatter is never closed, or is longer than [`MAX_FRONTMATTER`].
@@ -48,12 +49,12 @@ pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnosti
     let mut has_key = false;
     for (number, line) in (2..).zip(lines) {
         let mut warning = None;
-        if dialect == Dialect::Own && has_key && is_similar_to_fence(line) {
-            warning = Some(similar_fence_warning(line, number));
+        if dialect == Dialect::Own && has_key && looks_like_fence(line) {
+            warning = Some(unusual_fence_warning(line, number));
         }
         if is_fence(line) || warning.is_some() {
             let yaml = &text[yaml_start..line_start];
-            refuse_long(yaml)?;
+            reject_too_long(yaml)?;
             return Ok(Split {
                 yaml: Some(yaml),
                 body: &text[line_start + line.len()..],
@@ -71,8 +72,8 @@ pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnosti
     ))
 }
 
-/// Refuses a frontmatter that is longer than [`MAX_FRONTMATTER`].
-fn refuse_long(yaml: &str) -> Result<(), Diagnostic> {
+/// Fails if the frontmatter is longer than [`MAX_FRONTMATTER`].
+fn reject_too_long(yaml: &str) -> Result<(), Diagnostic> {
     if yaml.len() <= MAX_FRONTMATTER {
         return Ok(());
     }
@@ -84,7 +85,7 @@ fn refuse_long(yaml: &str) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns whether a line is `---`, perhaps with spaces after it.
+/// Returns whether a line is `---`. Trailing spaces are ignored.
 fn is_fence(line: &str) -> bool {
     match line.strip_prefix("---") {
         Some(after_dashes) => after_dashes.trim_end().is_empty(),
@@ -92,34 +93,32 @@ fn is_fence(line: &str) -> bool {
     }
 }
 
-/// Returns whether a line closes frontmatter for other programs, or was meant to: it has three or
-/// more dashes or dots, and nothing after them but a comment, as in `...`, `----` or `--- # end`.
-/// The line `---` itself is not similar.
-fn is_similar_to_fence(line: &str) -> bool {
-    let mark = if line.starts_with('.') { '.' } else { '-' };
-    let after_marks = line.trim_start_matches(mark);
-    let mark_count = line.len() - after_marks.len();
-    if mark_count < 3 || is_fence(line) {
+/// Returns whether a line was probably meant as `---`: at least three dashes or dots with nothing
+/// but a comment after them, e.g. `...`, `----` or `--- # end`. Returns `false` for `---` itself.
+fn looks_like_fence(line: &str) -> bool {
+    let dash = if line.starts_with('.') { '.' } else { '-' };
+    let after_dashes = line.trim_start_matches(dash);
+    let dash_count = line.len() - after_dashes.len();
+    if dash_count < 3 || is_fence(line) {
         return false;
     }
     let has_comment =
-        after_marks.starts_with([' ', '\t']) && after_marks.trim_start().starts_with('#');
-    has_comment || after_marks.trim_end().is_empty()
+        after_dashes.starts_with([' ', '\t']) && after_dashes.trim_start().starts_with('#');
+    has_comment || after_dashes.trim_end().is_empty()
 }
 
-/// Returns the warning about a line that closes the frontmatter and is not `---`.
-fn similar_fence_warning(line: &str, number: usize) -> Diagnostic {
+fn unusual_fence_warning(line: &str, number: usize) -> Diagnostic {
     Diagnostic::warning(
         Some(Position::at_line(number)),
         format!("{} closes the frontmatter here", quoted(line.trim_end())),
-        "write `---` instead, or, if the frontmatter goes on below it, delete the line",
+        "write `---` instead, or, if the frontmatter continues below it, delete the line",
     )
 }
 
-/// Returns a warning about a text without frontmatter if something in it looks like frontmatter:
-/// known keys without a `---` above them, or a first line that is similar to `---`.
-pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
-    if has_unopened_keys(text) {
+/// For a text without frontmatter, returns a warning if it was probably meant to have some: known
+/// keys come before the first `---`, or the first line is a misspelled `---`.
+pub(super) fn misplaced_frontmatter_warning(text: &str) -> Option<Diagnostic> {
+    if lacks_opening_fence(text) {
         return Some(Diagnostic::warning(
             Some(Position::START),
             "the keys above the first `---` are part of the prompt's text",
@@ -128,7 +127,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     }
     let text_after_blanks = text.trim_start();
     let first_line = text_after_blanks.lines().next()?;
-    let is_like_fence = LIKE_FENCE.iter().any(|mark| first_line.starts_with(mark));
+    let is_like_fence = FENCE_TYPOS.iter().any(|mark| first_line.starts_with(mark));
     if !is_like_fence {
         return None;
     }
@@ -141,12 +140,12 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     ))
 }
 
-/// The beginnings of a first line that was perhaps meant as `---`.
-const LIKE_FENCE: [&str; 4] = ["--", "+++", "—", "–"];
+/// Prefixes of a first line that was probably meant as `---`.
+const FENCE_TYPOS: [&str; 4] = ["--", "+++", "—", "–"];
 
-/// Returns whether the `---` that opens the frontmatter seems to be missing: the text begins with a
-/// known key, and a line `---` follows the keys.
-fn has_unopened_keys(text: &str) -> bool {
+/// Returns whether only the opening `---` seems to be missing: the text begins with a known key, and
+/// a `---` follows the keys.
+fn lacks_opening_fence(text: &str) -> bool {
     let first_line = text.lines().next().unwrap_or_default();
     let Some((first_key, _)) = lenient::split_unindented_key(first_line) else {
         return false;
@@ -155,7 +154,7 @@ fn has_unopened_keys(text: &str) -> bool {
         return false;
     }
     for line in text.lines() {
-        if is_fence(line) || is_similar_to_fence(line) {
+        if is_fence(line) || looks_like_fence(line) {
             return true;
         }
         if !lenient::belongs_to_keys(line) {

@@ -92,7 +92,7 @@ const ARGUMENT_KEYS: [&str; 7] = [
 /// # Errors
 /// Fails if the YAML is larger than [`MAX_YAML_SIZE`], if there are more than [`MAX_ARGUMENTS`] or
 /// [`MAX_ATTACHMENTS`], or, in this program's own dialect, if the closing `---` was forgotten
-/// ([`swallowed::refuse_body`]).
+/// ([`swallowed::reject_swallowed_body`]).
 pub(crate) fn read(
     yaml: &str,
     dialect: Dialect,
@@ -154,7 +154,7 @@ fn read_fields(
     }
     // A swallowed body may be valid YAML, so this is checked even if parsing succeeded.
     if has_keys && dialect == Dialect::Own {
-        swallowed::refuse_body(yaml, FIRST_LINE)?;
+        swallowed::reject_swallowed_body(yaml, FIRST_LINE)?;
     }
     if yaml.lines().all(lenient::is_empty_or_comment) {
         return Ok(Some(Vec::new()));

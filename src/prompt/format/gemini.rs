@@ -49,7 +49,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         ));
     }
     let mut source = MarkdownSource::new(Frontmatter::default(), body, 1);
-    source.place = BodyPosition::in_value(text, start, &source.body);
+    source.body_position = BodyPosition::in_value(text, start, &source.body);
     add_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &GEMINI;

@@ -1,7 +1,9 @@
-//! Markdown files: a YAML frontmatter, if there is one, and a body that becomes one message; or, in
-//! this program's own format and with `messages: true`, several: the lines `<!-- user -->` and
-//! `<!-- assistant -->`, which Markdown does not show, say whose words follow. They are found in
-//! the file only, never in a value.
+//! Parses Markdown files: optional YAML frontmatter and a body.
+//!
+//! The body is one message. In this program's own format, `messages: true` in the frontmatter splits
+//! it into several, at marker lines such as `<!-- user -->` and `<!-- assistant -->`. Markers are
+//! comments, so Markdown viewers hide them. They are searched for in the file only, not in values
+//! that are filled in later.
 
 use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
@@ -19,20 +21,19 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Reads a file of this program's own format. Lines that include a file stay as written.
+/// Parses a file of this program's own format. Include lines are left unexpanded.
 ///
 /// # Errors
-/// Fails if the frontmatter or a message is invalid, as when an argument or a message is one too
-/// many.
+/// Fails if the frontmatter or a Jinja template is invalid, or if there are too many messages.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let source = read(Dialect::Own, text)?;
     source.into_own_prompt(name, LineOrigins::default())
 }
 
-/// Reads a file of this program's own format with the files that it includes.
+/// Parses a file of this program's own format, and expands its include lines with `reader`.
 ///
 /// # Errors
-/// Fails if the frontmatter or a message is invalid, or if a file cannot be included.
+/// The same as for [`parse`]; also fails if a file can't be included.
 pub(super) fn parse_with_includes(
     name: &Name,
     text: &str,
@@ -41,17 +42,17 @@ pub(super) fn parse_with_includes(
     let mut source = read(Dialect::Own, text)?;
     let mut origins = LineOrigins::default();
     if source.frontmatter.has_includes {
-        (source.body, origins) = include::assemble(&source.take_part(), reader, read_part)?;
+        (source.body, origins) =
+            include::assemble(&source.take_included_part(), reader, read_included_part)?;
     }
     source.into_own_prompt(name, origins)
 }
 
-/// Parses each message as a Jinja template.
+/// Parses each message as a Jinja template with the arguments `names`.
 ///
 /// # Errors
-/// The templates have mistakes. The error is the first of them, and has the others as further
-/// diagnostics.
-fn parse_jinja(
+/// Fails if a template is invalid. The errors of all messages are combined into one.
+fn parse_jinja_messages(
     messages: &mut [MessageTemplate],
     names: &[&str],
     origins: &LineOrigins,
@@ -69,54 +70,57 @@ fn parse_jinja(
     Diagnostic::first_of(errors)
 }
 
-/// Returns the text of a file with `include` as the only key of its frontmatter, which is all that
-/// matters to a prompt that includes the file: a `title` is gone, and `include: false` is added.
+/// Drops everything from the frontmatter of a file that has no effect when the file is included in a
+/// prompt. Only the key `include` is left, and it is added if it was missing.
 ///
-/// The result is empty if the file cannot be included.
+/// Returns an empty string if the file can't be included.
 pub fn with_only_include_key(text: &str) -> String {
-    match read_part(text) {
+    match read_included_part(text) {
         Ok(IncludedPart { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
         Err(_) => String::new(),
     }
 }
 
-/// Returns the part of a file of this program that a prompt includes.
-fn read_part(text: &str) -> Result<IncludedPart, Diagnostic> {
+/// Parses a file and returns what a prompt that includes it needs.
+fn read_included_part(text: &str) -> Result<IncludedPart, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
-    Ok(source.take_part())
+    Ok(source.take_included_part())
 }
 
-/// A file whose body has not been searched for placeholders yet.
+/// A Markdown file whose frontmatter is parsed, but whose body is not.
 pub(crate) struct MarkdownSource {
     pub(crate) frontmatter: Frontmatter,
-    /// The text without the frontmatter; see [`MessageTemplate::body`].
+    /// The text below the frontmatter, without blank lines at both ends and with `\n` line endings.
     pub(crate) body: String,
-    pub(crate) place: BodyPosition,
-    /// The warnings about mistakes that were read leniently.
+    pub(crate) body_position: BodyPosition,
+    /// The mistakes in the frontmatter.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// Reads the frontmatter of a file, and finds its body.
+/// Splits a file into frontmatter and body, and parses the frontmatter.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), if a file of this program
-/// does not close it, or if a file of another program says `engine: jinja`.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or, in a file of another
+/// program, has the key `engine: jinja`. In a file of this program, also fails if the closing `---`
+/// is missing.
 pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagnostic> {
     let split = match fences::split(text, dialect) {
-        // Other programs treat a frontmatter that is never closed as text.
+        // To other programs, frontmatter that is never closed is part of the body.
         Err(_) if dialect != Dialect::Own => Split::body_only(text),
         result => result?,
     };
     let Some(yaml) = split.yaml else {
         let mut source = MarkdownSource::new(Frontmatter::default(), split.body, split.body_line);
         if dialect == Dialect::Own {
-            source.warnings.extend(fences::misplaced(text));
+            source
+                .warnings
+                .extend(fences::misplaced_frontmatter_warning(text));
         }
         return Ok(source);
     };
     let mut warnings = Vec::new();
     let Some(frontmatter) = frontmatter::read(yaml, dialect, &mut warnings)? else {
-        return Ok(read_without_keys(dialect, text, &split));
+        return Ok(source_without_keys(dialect, text, &split));
     };
     if let Some(position) = frontmatter.jinja_position
         && dialect != Dialect::Own
@@ -128,7 +132,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
         ));
     }
     if !matches!(dialect, Dialect::Own | Dialect::Claude) {
-        // The other programs are just as lenient, so the file is valid for them.
+        // These programs are just as lenient, so the author need not fix anything.
         warnings.clear();
     }
     warnings.extend(split.warning);
@@ -138,9 +142,9 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
     })
 }
 
-/// Returns the source of a file whose frontmatter has no key at all, such as text between two rules
-/// `---`. This program and Cursor treat these lines as text; other programs drop them.
-fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> MarkdownSource {
+/// Returns the source of a file whose lines between the first two `---` have no keys, e.g. because
+/// the `---` were meant as rules. This program and Cursor keep these lines as text; others drop them.
+fn source_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> MarkdownSource {
     let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
     let mut source = if is_text {
         MarkdownSource::new(Frontmatter::default(), file_text, 1)
@@ -161,26 +165,29 @@ fn read_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> Markdo
 }
 
 impl MarkdownSource {
-    /// Returns a source with the `text` as its body, which begins in this line of the file. Empty
-    /// lines at both ends are dropped, and each `\r\n` becomes `\n`.
+    /// Creates a source without warnings. `text` is the body, and begins on `line` of the file.
     pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> MarkdownSource {
-        let text = if text.contains('\r') {
+        let with_lf = if text.contains('\r') {
             Cow::Owned(text.replace("\r\n", "\n"))
         } else {
             Cow::Borrowed(text)
         };
-        let body = trim_blank_lines(&text);
+        let body = trim_blank_lines(&with_lf);
         MarkdownSource {
             frontmatter,
             body: body.text.to_owned(),
-            place: BodyPosition::at_line(line + body.dropped),
+            body_position: BodyPosition::at_line(line + body.dropped),
             warnings: Vec::new(),
         }
     }
 
-    /// Moves the body out, as a part that can be included in a prompt.
-    fn take_part(&mut self) -> IncludedPart {
-        let first_line = self.place.position_cursor(&self.body).advance_to(0).line;
+    /// Moves the body out of the source, which is left with an empty one.
+    fn take_included_part(&mut self) -> IncludedPart {
+        let first_line = self
+            .body_position
+            .position_cursor(&self.body)
+            .advance_to(0)
+            .line;
         IncludedPart {
             body: std::mem::take(&mut self.body),
             first_line,
@@ -188,8 +195,8 @@ impl MarkdownSource {
         }
     }
 
-    /// Declares the arguments that have a placeholder in the body and are not declared yet. The
-    /// others are ignored.
+    /// Declares those `arguments` that have a placeholder in the body, unless the frontmatter already
+    /// declares an argument with the same name.
     ///
     /// # Errors
     /// Fails if the prompt would have more than [`MAX_ARGUMENTS`].
@@ -199,7 +206,7 @@ impl MarkdownSource {
         arguments: Vec<Argument>,
     ) -> Result<(), Diagnostic> {
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let first_line = 1; // any, because no position is read from this template
+        let first_line = 1; // arbitrary, because the template's positions are not used
         let template = MessageTemplate::parse(syntax, &*self.body, first_line, names);
         let placeholder_names: HashSet<&str> = template
             .placeholders()
@@ -225,19 +232,21 @@ impl MarkdownSource {
         Ok(())
     }
 
-    /// Takes the messages of the body, whose placeholders are not found yet. The body is empty
-    /// afterwards.
+    /// Moves the body out of the source, and splits it at its markers if the frontmatter has
+    /// `messages: true`. Otherwise, the body is one message, and a marker gets a warning.
     ///
-    /// If the frontmatter says `messages: true`, markers such as `<!-- user -->` divide the body.
-    /// If it does not, a warning says that the first marker is text.
+    /// The placeholders of the messages are not parsed yet.
     ///
     /// # Errors
-    /// Fails if there would be more than [`MAX_MESSAGES`].
-    fn take_messages(&mut self, origins: &LineOrigins) -> Result<Vec<MessageTemplate>, Diagnostic> {
+    /// Fails if there are more than [`MAX_MESSAGES`].
+    fn split_messages(
+        &mut self,
+        origins: &LineOrigins,
+    ) -> Result<Vec<MessageTemplate>, Diagnostic> {
         let body = std::mem::take(&mut self.body);
-        let mut markers = markers(&body);
-        let mut positions = self.place.position_cursor(&body);
-        // A line of an included file is text, even if it looks like a marker.
+        let mut markers = find_markers(&body);
+        let mut positions = self.body_position.position_cursor(&body);
+        // Included files cannot contain markers. What looks like one there is text.
         markers.retain(|marker| {
             origins
                 .line_origin(positions.advance_to(marker.line.start))
@@ -245,12 +254,12 @@ impl MarkdownSource {
                 .is_none()
         });
         if self.frontmatter.has_messages {
-            return divide(&body, markers, self.place);
+            return split_at_markers(&body, markers, self.body_position);
         }
         if let Some(marker) = markers.iter().find(|marker| !marker.is_escaped) {
             let line = quoted(body[marker.line.clone()].trim());
             let position = self
-                .place
+                .body_position
                 .position_cursor(&body)
                 .advance_to(marker.line.start);
             self.warnings.push(Diagnostic::warning(
@@ -259,18 +268,22 @@ impl MarkdownSource {
                 "write `messages: true` if it is meant to begin a message, or a backslash before it",
             ));
         }
-        Ok(vec![MessageTemplate::new(Role::User, body, self.place)])
+        Ok(vec![MessageTemplate::new(
+            Role::User,
+            body,
+            self.body_position,
+        )])
     }
 
-    /// Returns the prompt of a file in the format of this program. `origins` says which files the
-    /// lines of its body come from.
+    /// Builds the prompt of a file in this program's own format. `origins` maps the lines of the body
+    /// to the files that they were included from.
     fn into_own_prompt(mut self, name: &Name, origins: LineOrigins) -> Result<Prompt, Diagnostic> {
         let mut messages = self
-            .take_messages(&origins)
+            .split_messages(&origins)
             .map_err(|error| origins.locate(error))?;
         let names = self.frontmatter.argument_names();
         if self.frontmatter.jinja_position.is_some() {
-            parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
+            parse_jinja_messages(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
         } else {
             MessageTemplate::parse_placeholders(&PlaceholderSyntax::OWN, &mut messages, names);
         }
@@ -279,10 +292,10 @@ impl MarkdownSource {
         Ok(prompt)
     }
 
-    /// Returns the prompt, whose only message is the body.
+    /// Builds a prompt with the body as its only message.
     pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         let body = std::mem::take(&mut self.body);
-        let mut messages = [MessageTemplate::new(Role::User, body, self.place)];
+        let mut messages = [MessageTemplate::new(Role::User, body, self.body_position)];
         MessageTemplate::parse_placeholders(
             syntax,
             &mut messages,
@@ -291,8 +304,8 @@ impl MarkdownSource {
         self.into_prompt_with(messages.into(), name, syntax)
     }
 
-    /// Returns the prompt with these messages. If the frontmatter has no title or description, they
-    /// are derived from the first message.
+    /// Builds a prompt with these messages. A missing title or description is derived from the first
+    /// one.
     fn into_prompt_with(
         self,
         messages: Vec<MessageTemplate>,
@@ -315,14 +328,15 @@ impl MarkdownSource {
             ..Prompt::new(name.clone(), syntax)
         };
         if prompt.title.is_none() || prompt.description.is_none() {
-            add_outline(&mut prompt);
+            fill_from_outline(&mut prompt);
         }
         prompt
     }
 }
 
-/// Derives the title and the description of a prompt from its first message, if they are missing.
-fn add_outline(prompt: &mut Prompt) {
+/// Derives a missing title from the first heading, and a missing description from the first
+/// paragraph.
+fn fill_from_outline(prompt: &mut Prompt) {
     let Some(first) = prompt.messages.first() else {
         return;
     };
@@ -338,7 +352,7 @@ fn add_outline(prompt: &mut Prompt) {
     }
 }
 
-/// Returns whether a heading contains a placeholder, which no title can show.
+/// Returns whether a heading contains a placeholder. Such a heading makes no useful title.
 fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
     if prompt.is_jinja() && heading.contains("{{") {
         return true;
@@ -347,32 +361,32 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
     template.placeholders().next().is_some()
 }
 
-/// Divides a body into messages at its markers. The text before the first marker is from the user.
+/// Splits a body into messages. `Hi\n<!-- assistant -->\nHello` is a user message `Hi` and an
+/// assistant message `Hello`.
 ///
-/// `Hi`, a line `<!-- assistant -->` and `Hello` are the message `Hi` of the user and the message
-/// `Hello` of the assistant. An escaped marker, `\<!-- user -->`, stays as text without its
-/// backslash. Messages without text are left out, but there is always one.
+/// Text before the first marker is a user message. An escaped marker, `\<!-- user -->`, becomes text
+/// without its backslash. Empty messages are dropped, but the result has at least one message.
 ///
 /// # Errors
-/// Fails if there would be more than [`MAX_MESSAGES`].
-fn divide(
+/// Fails if there are more than [`MAX_MESSAGES`].
+fn split_at_markers(
     body: &str,
     markers: Vec<Marker>,
-    place: BodyPosition,
+    body_position: BodyPosition,
 ) -> Result<Vec<MessageTemplate>, Diagnostic> {
-    let mut positions = place.position_cursor(body);
+    let mut positions = body_position.position_cursor(body);
     let mut messages = Vec::new();
-    let mut open = OpenMessage::new(Role::User, positions.advance_to(0).line);
-    let mut text_start = 0; // what precedes this byte is in the messages
+    let mut current = MessageBuilder::new(Role::User, positions.advance_to(0).line);
+    let mut copied_end = 0; // the offset up to which the body has been copied into messages
     for marker in markers {
         if marker.is_escaped {
-            let backslash = marker.text_start(body);
-            open.text += &body[text_start..backslash];
-            text_start = backslash + r"\".len();
+            let backslash = marker.comment_start(body);
+            current.text += &body[copied_end..backslash];
+            copied_end = backslash + r"\".len();
             continue;
         }
-        open.text += &body[text_start..marker.line.start];
-        messages.extend(open.finish());
+        current.text += &body[copied_end..marker.line.start];
+        messages.extend(current.finish());
         let position = positions.advance_to(marker.line.start);
         if messages.len() >= MAX_MESSAGES {
             return Err(Diagnostic::error(
@@ -381,35 +395,39 @@ fn divide(
                 "divide it among several files",
             ));
         }
-        open = OpenMessage::new(marker.role, position.line + 1);
-        text_start = marker.line.end;
+        current = MessageBuilder::new(marker.role, position.line + 1);
+        copied_end = marker.line.end;
     }
-    open.text += &body[text_start..];
-    messages.extend(open.finish());
+    current.text += &body[copied_end..];
+    messages.extend(current.finish());
     if messages.is_empty() {
-        messages.push(MessageTemplate::new(Role::User, String::new(), place));
+        messages.push(MessageTemplate::new(
+            Role::User,
+            String::new(),
+            body_position,
+        ));
     }
     Ok(messages)
 }
 
-/// A message whose end has not been found yet.
-struct OpenMessage {
+/// A message that is still being read.
+struct MessageBuilder {
     role: Role,
-    /// The line of the file in which the message begins.
+    /// The line of the file in which the text begins.
     first_line: usize,
     text: String,
 }
 
-impl OpenMessage {
-    fn new(role: Role, first_line: usize) -> OpenMessage {
-        OpenMessage {
+impl MessageBuilder {
+    fn new(role: Role, first_line: usize) -> MessageBuilder {
+        MessageBuilder {
             role,
             first_line,
             text: String::new(),
         }
     }
 
-    /// Returns the message, or `None` if it has no text.
+    /// Returns the message, or `None` if it is blank.
     fn finish(self) -> Option<MessageTemplate> {
         let body = trim_blank_lines(&self.text);
         if body.text.is_empty() {
@@ -420,37 +438,36 @@ impl OpenMessage {
     }
 }
 
-/// A line that begins a message, unless a backslash is before it.
+/// A line such as `<!-- user -->`, which starts a message unless it is escaped.
 pub(crate) struct Marker {
-    /// The whole line, as a range of the body.
+    /// The byte range of the line in the body, including its indentation and line ending.
     pub(crate) line: Range<usize>,
     role: Role,
-    /// Whether the line is text, because a backslash precedes the comment. The backslash is
-    /// dropped.
+    /// Whether a backslash precedes the comment, so that the line is text.
     is_escaped: bool,
 }
 
 impl Marker {
-    /// Returns the line that begins a message of this role.
-    pub(crate) fn line_for(role: Role) -> &'static str {
+    /// Returns the text of the marker for a role.
+    pub(crate) fn text_for(role: Role) -> &'static str {
         match role {
             Role::User => "<!-- user -->",
             Role::Assistant => "<!-- assistant -->",
         }
     }
 
-    /// Returns the offset in the body at which the line begins, after the spaces of its
-    /// indentation.
-    pub(crate) fn text_start(&self, body: &str) -> usize {
+    /// Returns the offset of the comment, or of the backslash before it. `body` must be the text in
+    /// which the marker was found.
+    pub(crate) fn comment_start(&self, body: &str) -> usize {
         let text = body[self.line.clone()].trim_start();
         self.line.end - text.len()
     }
 }
 
-/// Returns the markers of a body, except those in code blocks: the lines `<!-- user -->`,
-/// `<!-- system -->` and `<!-- assistant -->`, also with a backslash before the comment.
-pub(crate) fn markers(body: &str) -> Vec<Marker> {
-    // Most bodies have no comment at all, so their lines and their code need not be found.
+/// Finds all markers of a body, in order and including escaped ones: the lines `<!-- user -->`,
+/// `<!-- system -->` and `<!-- assistant -->`. Code blocks are skipped.
+pub(crate) fn find_markers(body: &str) -> Vec<Marker> {
+    // A shortcut for the many bodies without comments.
     if memchr::memmem::find(body.as_bytes(), b"<!--").is_none() {
         return Vec::new();
     }
@@ -460,7 +477,7 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
         let line_end = line_start + line.len();
         let text = line.trim();
         let comment = text.strip_prefix('\\').unwrap_or(text);
-        if let Some(role) = role_of_comment(comment) {
+        if let Some(role) = role_of_marker(comment) {
             markers.push(Marker {
                 line: line_start..line_end,
                 role,
@@ -471,15 +488,15 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
     }
     if !markers.is_empty() {
         let code = Code::of(body);
-        // The range of an indented block begins after the spaces of its first line.
-        markers.retain(|marker| !code.contains(marker.text_start(body)));
+        // The range of an indented code block excludes the indentation of its first line, so the
+        // start of the marker's line would be outside of it.
+        markers.retain(|marker| !code.contains(marker.comment_start(body)));
     }
     markers
 }
 
-/// Returns whose message begins after a comment. MCP has no role for the system, so its texts are
-/// the user's.
-fn role_of_comment(comment: &str) -> Option<Role> {
+/// Returns the role that a marker starts. MCP has no system role, so `system` is the user's.
+fn role_of_marker(comment: &str) -> Option<Role> {
     match comment {
         "<!-- user -->" | "<!-- system -->" => Some(Role::User),
         "<!-- assistant -->" => Some(Role::Assistant),

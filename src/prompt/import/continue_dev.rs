@@ -105,7 +105,12 @@ fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
         None => from_tag,
     };
     Err(Diagnostic::error(
-        Some(source.place.position_cursor(&source.body).advance_to(start)),
+        Some(
+            source
+                .body_position
+                .position_cursor(&source.body)
+                .advance_to(start),
+        ),
         format!(
             "{} needs the template engine Handlebars, which is not built in",
             quoted(tag)
@@ -125,7 +130,7 @@ fn move_system_to_front(source: &mut MarkdownSource) {
     let mut texts = vec![system.trim(), before.trim(), after.trim()];
     texts.retain(|text| !text.is_empty());
     source.body = texts.join("\n\n");
-    source.place = BodyPosition::derived_at_line(1);
+    source.body_position = BodyPosition::derived_at_line(1);
 }
 
 #[cfg(test)]

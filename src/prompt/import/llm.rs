@@ -59,7 +59,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
         body += "\n\n$input";
     }
     let mut source = MarkdownSource::new(keys.frontmatter, &body, 1);
-    source.place = BodyPosition::derived_at_line(keys.first_line);
+    source.body_position = BodyPosition::derived_at_line(keys.first_line);
     source.warnings = keys.warnings;
     source.declare_used(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))
