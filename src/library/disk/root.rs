@@ -312,9 +312,10 @@ impl Root {
         name: &'n Name,
     ) -> impl Iterator<Item = PathSuffix> + use<'n> {
         let format = self.format;
-        let suffixes = format
-            .file_suffixes()
-            .flat_map(|kind| kind.case_variants().map(move |text| PathSuffix { text, kind }));
+        let suffixes = format.file_suffixes().flat_map(|kind| {
+            kind.case_variants()
+                .map(move |text| PathSuffix { text, kind })
+        });
         // Skip suffixes that would change the name: `x.prompt` can't be stored as `x.prompt.md`,
         // because the name of that file is `x`.
         suffixes.filter(move |suffix| {
