@@ -1,20 +1,19 @@
-//! Prompts: from the bytes of a file to a [`Prompt`], and from a prompt and a [`Call`] to
-//! [`Messages`].
+//! Prompts: parses files into [`Prompt`]s, and expands a prompt and a [`Call`] into [`Messages`].
 //!
-//! Pure: no I/O, no clock, no environment, no protocol.
+//! This module is pure: no I/O, clock, environment or protocol.
 //!
-//! | | |
+//! | step | where |
 //! |---|---|
-//! | a file becomes a prompt | [`FileSuffix::parse`], in `format/`; which files are prompts, the table in `format.rs` says |
-//! | a call becomes values | [`Prompt::bind`], in `binding.rs`; how a text is divided, `division.rs` says |
-//! | values become a text | [`Prompt::expand`], in `expand.rs` |
-//! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
-//! | files become one text | `include.rs` |
-//! | a template decides | `engine: jinja`, in `jinja.rs` |
-//! | a file is built from fields | [`with_fields`], in `fields.rs` |
-//! | a prompt of another program becomes Markdown | [`import()`], in `import.rs` and `write.rs` |
-//! | what a review of a text should not overlook | `notable.rs` |
-//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_syntax.rs` |
+//! | parse a file into a prompt | [`FileSuffix::parse`], in `format/`; `format.rs` lists the supported file types |
+//! | determine the value of each argument | [`Prompt::bind`], in `binding.rs`; `division.rs` divides text among the arguments |
+//! | insert the values into the messages | [`Prompt::expand`], in `expand.rs` |
+//! | parse a test file and run its cases | [`Tests::parse`], [`Case::run`], in `golden.rs` |
+//! | replace include lines with files | `include.rs` |
+//! | render Jinja templates (`engine: jinja`) | `jinja.rs` |
+//! | build or edit a file from fields | [`with_fields`], in `fields.rs` |
+//! | convert another program's prompt to Markdown | [`import()`], in `import.rs` and `serialize.rs` |
+//! | find what a reviewer of a text should notice | `notable.rs` |
+//! | warn about likely mistakes | [`Prompt::warnings`], in `lint.rs` and `foreign_syntax.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod attachment;

@@ -1,54 +1,53 @@
-//! The attachments of a prompt: files, of which the prompt has only the paths, and addresses.
+//! Attachments of a prompt: files and URLs.
 
 use super::diagnostic::{Diagnostic, Position};
 use crate::input::without_bom;
 use crate::wording::quoted;
 
-/// One of the `attachments` in the frontmatter.
+/// An entry of `attachments` in the frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachmentPath {
-    /// The path as written, relative to the prompt's file; or an address that begins with
-    /// `https://`.
+    /// The path as written, relative to the prompt's file, or an `https://` URL.
     pub path: String,
-    /// Where it is written.
+    /// Where the entry is in the prompt's file.
     pub position: Position,
 }
 
 /// An attachment that has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// The name of the file, or its path if another one has the same name; or the address.
+    /// The file name, the path if another attachment has the same file name, or the URL.
     pub name: String,
-    /// The content of the file.
+    /// The contents of the file.
     pub content: Content,
 }
 
-/// The content of an [`Attachment`].
+/// The contents of an [`Attachment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// A text.
+    /// Text.
     Text(String),
     /// An image.
     Image(Media),
-    /// A sound.
+    /// Audio.
     Audio(Media),
-    /// Only an address, which is not read.
-    Address,
+    /// A URL, which is not fetched.
+    Url,
 }
 
-/// An image or a sound.
+/// An image or audio file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// Its MIME type.
+    /// The MIME type.
     pub mime_type: &'static str,
-    /// The whole file.
+    /// The contents of the file.
     pub bytes: Vec<u8>,
-    /// The absolute path of its file.
+    /// The absolute path of the file.
     pub path: String,
 }
 
-/// The suffixes of images, with their MIME types.
-const IMAGES: [(&str, &str); 5] = [
+/// The file extensions of images and their MIME types.
+const IMAGE_MIME_TYPES: [(&str, &str); 5] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
@@ -56,8 +55,8 @@ const IMAGES: [(&str, &str); 5] = [
     ("webp", "image/webp"),
 ];
 
-/// The suffixes of sounds, with their MIME types.
-const SOUNDS: [(&str, &str); 4] = [
+/// The file extensions of audio files and their MIME types.
+const AUDIO_MIME_TYPES: [(&str, &str); 4] = [
     ("mp3", "audio/mpeg"),
     ("wav", "audio/wav"),
     ("ogg", "audio/ogg"),
@@ -65,24 +64,24 @@ const SOUNDS: [(&str, &str); 4] = [
 ];
 
 impl AttachmentPath {
-    /// Returns whether the attachment is an address, which is not read.
+    /// Returns whether the attachment is a URL rather than a file.
     ///
     /// # Errors
-    /// It is an address of another kind than `https:`.
-    pub fn is_address(&self) -> Result<bool, Diagnostic> {
+    /// Fails if it is a URL with a scheme other than `https`, or without a valid host.
+    pub fn is_url(&self) -> Result<bool, Diagnostic> {
         let Some((scheme, after_scheme)) = self.path.split_once("://") else {
             return Ok(false);
         };
         if scheme.eq_ignore_ascii_case("https") && may_follow_scheme(after_scheme) {
             return Ok(true);
         }
-        Err(self.problem(
+        Err(self.error(
             "is not an address that begins with `https://`",
             "correct it, or write the path of a file",
         ))
     }
 
-    /// Returns the last part of the path.
+    /// Returns the last component of the path.
     pub fn file_name(&self) -> &str {
         self.path
             .rsplit(['/', std::path::MAIN_SEPARATOR])
@@ -90,20 +89,20 @@ impl AttachmentPath {
             .unwrap_or(&self.path)
     }
 
-    /// Returns the content of the file, whose kind depends on the suffix of its name. `path` is its
-    /// absolute path.
+    /// Converts the bytes of the file to its contents, depending on its extension. `path` is the
+    /// absolute path of the file.
     ///
     /// # Errors
-    /// It is neither an image, nor a sound, nor text.
-    pub fn content(&self, bytes: Vec<u8>, path: String) -> Result<Content, Diagnostic> {
-        if let Some(mime_type) = self.find_mime_type(&IMAGES) {
+    /// Fails if the file isn't an image, audio or UTF-8 text.
+    pub fn to_content(&self, bytes: Vec<u8>, path: String) -> Result<Content, Diagnostic> {
+        if let Some(mime_type) = self.find_mime_type(&IMAGE_MIME_TYPES) {
             return Ok(Content::Image(Media {
                 mime_type,
                 bytes,
                 path,
             }));
         }
-        if let Some(mime_type) = self.find_mime_type(&SOUNDS) {
+        if let Some(mime_type) = self.find_mime_type(&AUDIO_MIME_TYPES) {
             return Ok(Content::Audio(Media {
                 mime_type,
                 bytes,
@@ -112,78 +111,79 @@ impl AttachmentPath {
         }
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Ok(Content::Text(text)),
-            _ => Err(self.problem(
+            _ => Err(self.error(
                 "is neither an image (png, jpg, gif, webp) nor audio (mp3, wav, ogg, flac), and its text is not UTF-8",
                 "convert it, or write its path into the prompt for the agent to read",
             )),
         }
     }
 
-    /// Returns the MIME type of the file, if its suffix is one of these.
-    fn find_mime_type(&self, suffixes: &[(&str, &'static str)]) -> Option<&'static str> {
-        let suffix = suffix(self.file_name());
-        for (known, mime_type) in suffixes {
-            if known.eq_ignore_ascii_case(suffix) {
+    /// Looks up the file's extension in a table of MIME types.
+    fn find_mime_type(&self, mime_types: &[(&str, &'static str)]) -> Option<&'static str> {
+        let file_extension = extension(self.file_name());
+        for (extension, mime_type) in mime_types {
+            if extension.eq_ignore_ascii_case(file_extension) {
                 return Some(*mime_type);
             }
         }
         None
     }
 
-    /// Creates an error about the attachment. `predicate` follows its path in the message: `cannot be
-    /// read` for ``the attachment `a.png` cannot be read``.
-    pub fn problem(&self, predicate: &str, fix: &str) -> Diagnostic {
+    /// Creates an error about the attachment. `predicate` completes the message, e.g.
+    /// `cannot be read` in ``the attachment `a.png` cannot be read``.
+    pub fn error(&self, predicate: &str, fix: &str) -> Diagnostic {
         let message = format!("the attachment {} {predicate}", quoted(&self.path));
         Diagnostic::error(Some(self.position), message, fix)
     }
 }
 
-/// Returns whether a text may follow `https://` in an address: it begins with a host such as
-/// `example.com` or `[::1]`, and has no blanks or control characters.
-fn may_follow_scheme(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[')
-        && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
+/// Returns whether `rest` can follow `https://` in a URL: it starts with a host such as
+/// `example.com` or `[::1]`, and contains no whitespace or control characters.
+fn may_follow_scheme(rest: &str) -> bool {
+    rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[')
+        && !rest.contains(|character: char| character.is_whitespace() || character.is_control())
 }
 
-/// Returns what follows the last dot of a file name; without a dot, nothing.
-fn suffix(file_name: &str) -> &str {
+/// Returns the extension of a file name, or an empty string if it contains no dot. Unlike
+/// `Path::extension`, returns `env` for `.env`.
+fn extension(file_name: &str) -> &str {
     match file_name.rsplit_once('.') {
-        Some((_, suffix)) => suffix,
+        Some((_, extension)) => extension,
         None => "",
     }
 }
 
 impl Attachment {
-    /// Returns the MIME type of a text.
+    /// Returns the MIME type to use if the contents are text.
     pub fn text_mime_type(&self) -> &'static str {
-        if suffix(&self.name).eq_ignore_ascii_case("md") {
+        if extension(&self.name).eq_ignore_ascii_case("md") {
             "text/markdown"
         } else {
             "text/plain"
         }
     }
 
-    /// Returns the text form: the name of a text and the text in a fenced block, or one line with
-    /// the path or address of anything else.
+    /// Formats the attachment as text: for text, the name and a fenced code block; for anything
+    /// else, a line with the path or URL.
     pub fn to_text(&self) -> String {
         let name = &self.name;
         match &self.content {
             Content::Image(media) => format!("Attached image: {}", media.path),
             Content::Audio(media) => format!("Attached audio: {}", media.path),
-            Content::Address => format!("Attached link: {name}"),
+            Content::Url => format!("Attached link: {name}"),
             Content::Text(text) => format!("{name}:\n{}", fenced(text)),
         }
     }
 }
 
-/// Returns a text as a fenced block of Markdown, without the byte order mark. The fence has at least
-/// three backticks, and more than any row of them in the text, so that the text cannot end the
-/// block.
+/// Formats text as a fenced code block, without its byte order mark.
+///
+/// The fence is longer than any run of backticks in the text, so that the text can't close it.
 fn fenced(text: &str) -> String {
     let text = without_bom(text);
-    let backtick_rows = text.split(|letter| letter != '`');
-    let longest_row = backtick_rows.map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(3.max(longest_row + 1));
+    let backtick_runs = text.split(|character| character != '`');
+    let longest_run = backtick_runs.map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest_run + 1));
     let line_end = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn content(name: &str, bytes: &[u8]) -> Result<Content, Diagnostic> {
-        path(name).content(bytes.to_vec(), "/p".to_owned())
+        path(name).to_content(bytes.to_vec(), "/p".to_owned())
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             ("a.png", Some(false)),
             ("../a:b", Some(false)),
         ] {
-            assert_eq!(path(written).is_address().ok(), want, "{written}");
+            assert_eq!(path(written).is_url().ok(), want, "{written}");
         }
         for refused in [
             "http://example.com",
@@ -269,7 +269,7 @@ mod tests {
             "https://a b",
             "https:///etc",
         ] {
-            assert!(path(refused).is_address().is_err(), "{refused}");
+            assert!(path(refused).is_url().is_err(), "{refused}");
         }
     }
 }

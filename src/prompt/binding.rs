@@ -1,11 +1,13 @@
-//! From a call of a prompt to the value of each of its arguments.
+//! Binds a call to a prompt: determines the value of each argument.
 //!
-//! A call gives values by name, or one text that is divided among the arguments (`division.rs` has
-//! the rules). Defaults are for arguments without a value, or with an empty one. What is required
-//! and has neither is an error.
+//! A call passes values by name, or as text that is divided among the arguments (see
+//! `division.rs`). Arguments whose value is missing or empty get their default. A required argument
+//! without either is an error.
 
 use super::diagnostic::{Diagnostic, Kind};
-use super::division::{GivenValue, GivenValues, Origin, divide_text, divide_words, shell_parts};
+use super::division::{
+    GivenValue, GivenValues, Origin, divide_chat_text, divide_shell_parts, shell_parts,
+};
 use super::file_text::truncate_at_boundary;
 use super::message::Piece;
 use super::model::{Argument, Prompt};
@@ -16,66 +18,68 @@ use crate::wording::{and_list, in_backticks, or_list, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-/// The longest line that is searched for misspelled names, in bytes.
-const MAX_WARNED_LINE: usize = 1000;
+/// How much of a line is searched for misspelled argument names.
+const MAX_SEARCHED_LINE_BYTES: usize = 1000;
 
 /// How a prompt is called.
 #[derive(Debug, Clone, Copy)]
 pub enum Call<'c> {
-    /// The text after the name, as typed in a chat.
+    /// The text after the command name, as typed in a chat.
     Text(&'c str),
-    /// Words that a shell has divided, and perhaps a text from a pipe among them. A single word, or
-    /// a text without words, is read like [`Call::Text`], since quotes may be the shell's way to
-    /// write a text.
+    /// The arguments of a shell command, and text from a pipe.
+    ///
+    /// A single word without piped text is treated like [`Call::Text`], because it may be a whole
+    /// quoted text. So is piped text without words.
     Shell {
-        /// The words.
+        /// The arguments, already split by the shell.
         words: &'c [String],
-        /// The text.
+        /// The piped text; may be empty.
         piped: &'c str,
-        /// The index of the word before which the text belongs.
+        /// The index of the word before which the piped text is inserted; past the last word, it is
+        /// appended.
         pipe_index: usize,
     },
-    /// Values by name, and perhaps an input next to them, which is not divided. Without values it
-    /// is [`Call::Text`].
+    /// Values by name, and an input that is not divided among arguments. Without values, the input
+    /// is treated like [`Call::Text`].
     Named {
-        /// The values; one for `input` replaces the input.
+        /// The values. A value named `input` replaces `input` below.
         values: &'c BTreeMap<String, String>,
-        /// The input.
+        /// The input; may be empty.
         input: &'c str,
-        /// Whether an unknown name, or an input that the expansion would not contain, is an error.
-        /// If not, both are ignored.
+        /// Whether unknown names, and input that the prompt doesn't use, are errors rather than
+        /// being ignored.
         is_strict: bool,
     },
 }
 
-/// What each argument of a prompt gets in a call.
+/// The result of binding a call to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding<'v> {
-    /// The declared arguments, in their order.
+    /// The declared arguments, in declaration order.
     pub arguments: Vec<BoundArgument<'v>>,
-    /// What replaces `{{input}}`, or follows a body without placeholders; `None` if the body does
-    /// neither.
+    /// The text that replaces `{{input}}` or is appended to the body; `None` if the prompt doesn't
+    /// use the input.
     pub input: Option<Cow<'v, str>>,
-    /// Why the prompt cannot be expanded.
+    /// Why the prompt can't be expanded.
     pub error: Option<Diagnostic>,
-    /// What works, but is probably a mistake of the caller: a value that is not among the choices
-    /// of its argument, or a misspelled name. Each is one line, lowercase, without a final stop.
+    /// Likely mistakes of the caller: a value that isn't one of the argument's choices, a
+    /// misspelled name, or dropped text. Each is one line, lowercase, without a final period.
     pub warnings: Vec<String>,
 }
 
-/// What one argument gets.
+/// An argument with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundArgument<'v> {
     /// The argument's name.
     pub name: &'v str,
-    /// Its value.
+    /// The argument's value; empty if it has none.
     pub value: Cow<'v, str>,
     /// Where the value comes from.
     pub origin: Origin,
 }
 
 impl Call<'_> {
-    /// Returns the text in which the caller may have misspelled a pair.
+    /// Returns the text in which to look for misspelled pairs.
     fn typed_text(&self) -> Cow<'_, str> {
         match *self {
             Call::Text(text) => Cow::Borrowed(text),
@@ -87,23 +91,23 @@ impl Call<'_> {
 }
 
 impl Prompt {
-    /// Returns what each declared argument gets in a call.
+    /// Binds a call to this prompt.
     pub fn bind<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         let mut binding = self.bind_values(call);
-        binding.warn_of_misspelled_pair(self, &call.typed_text());
+        binding.warn_about_misspelled_pair(self, &call.typed_text());
         binding
     }
 
     fn bind_values<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         match call {
-            Call::Text(text) => Binding::new(self, divide_text(self, text)),
+            Call::Text(text) => Binding::new(self, divide_chat_text(self, text)),
             Call::Shell {
                 words,
                 piped,
                 pipe_index,
-            } => self.bind_words(words, piped, pipe_index),
+            } => self.bind_shell_words(words, piped, pipe_index),
             Call::Named { values, input, .. } if values.is_empty() => {
-                Binding::new(self, divide_text(self, input))
+                Binding::new(self, divide_chat_text(self, input))
             }
             Call::Named {
                 values,
@@ -112,6 +116,7 @@ impl Prompt {
             } => {
                 let mut binding = Binding::new(self, values_by_name(self, values, input));
                 if is_strict {
+                    // The first of these errors is reported.
                     binding.error = self
                         .unknown_name_error(values)
                         .or(binding.error)
@@ -122,37 +127,45 @@ impl Prompt {
         }
     }
 
-    /// Binds the words of a shell command, and a text from a pipe that belongs before the word with
-    /// the index `at`.
-    fn bind_words<'v>(&'v self, words: &'v [String], piped: &'v str, at: usize) -> Binding<'v> {
+    /// Binds shell words and piped text; see [`Call::Shell`].
+    fn bind_shell_words<'v>(
+        &'v self,
+        words: &'v [String],
+        piped: &'v str,
+        pipe_index: usize,
+    ) -> Binding<'v> {
         let values = match words {
-            // A single word may be a whole text in quotes, so it is read like one typed in a chat.
-            [word] if piped.is_empty() => divide_text(self, word),
-            // So is a piped text alone, unless each argument gets one word: then it is that word.
+            // A single word may be a whole text in quotes.
+            [word] if piped.is_empty() => divide_chat_text(self, word),
+            // So may piped text, unless each argument gets one word: then it is that word.
             [] if piped.is_empty() || !self.gives_one_word_per_argument() => {
-                divide_text(self, piped)
+                divide_chat_text(self, piped)
             }
-            _ => divide_words(self, &shell_parts(words, piped, at)),
+            _ => divide_shell_parts(self, &shell_parts(words, piped, pipe_index)),
         };
         Binding::new(self, values)
     }
 
-    /// Returns the error about the first value whose name the prompt does not have.
+    /// Returns an error about the first value whose name is neither an argument nor `input`, if
+    /// there is one.
     pub fn unknown_name_error(&self, values: &BTreeMap<String, String>) -> Option<Diagnostic> {
-        let known = self.value_names();
-        let unknown = values.keys().find(|name| !known.contains(&name.as_str()))?;
+        let known_names = self.value_names();
+        let unknown = values
+            .keys()
+            .find(|name| !known_names.contains(&name.as_str()))?;
         let mut message = format!("it has no argument {}", quoted(unknown));
-        if let Some(closest) = similar::closest(unknown, known.iter().copied()) {
+        if let Some(closest) = similar::closest(unknown, known_names.iter().copied()) {
             message += &format!(" (did you mean {}?)", in_backticks(closest));
         }
         Some(Diagnostic::new(
             Kind::NoSuchArgument,
             message,
-            format!("it takes {}", and_list(&known)),
+            format!("it takes {}", and_list(&known_names)),
         ))
     }
 
-    /// Returns how to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
+    /// Returns the usage line of a prompt that declares arguments, e.g. `:compare options=…
+    /// [criteria=…]`.
     pub fn usage(&self) -> Option<String> {
         if self.arguments.is_empty() {
             return None;
@@ -170,21 +183,21 @@ impl Prompt {
 }
 
 impl<'v> Binding<'v> {
-    /// Adds the defaults to the values of a call, and reports what is wrong with the values.
+    /// Applies defaults to the values of a call and checks the result.
     fn new(prompt: &'v Prompt, values: GivenValues<'v>) -> Binding<'v> {
         let mut arguments = Vec::with_capacity(prompt.arguments.len());
         for (argument, value) in prompt.arguments.iter().zip(values.arguments) {
             arguments.push(bind_argument(prompt, argument, value));
         }
-        let choices = choice_messages(prompt, &arguments);
+        let choices = check_choices(prompt, &arguments);
         let mut warnings = choices.warnings;
-        if let Some(word) = values.left_out {
+        if let Some(word) = values.first_dropped_word {
             warnings.push(format!(
                 "the prompt has no place for the text from {} on, which is left out",
                 quoted(&word)
             ));
         }
-        let error = match values.unassigned {
+        let error = match values.unassigned_text {
             Some(text) => Some(unassigned_text_error(prompt, text)),
             None => missing_values_error(prompt, &arguments).or(choices.error),
         };
@@ -196,11 +209,13 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Returns what replaces the placeholder of this name. A default is a text of the prompt's
-    /// author ([`Piece::Text`]), and all else comes from the caller ([`Piece::Value`]).
+    /// Returns the replacement for a placeholder.
+    ///
+    /// Defaults are the prompt author's text ([`Piece::Text`]); all other values are the caller's
+    /// ([`Piece::Value`]).
     pub fn value(&self, name: &str) -> Piece<'_> {
         let Some(bound) = self.arguments.iter().find(|bound| bound.name == name) else {
-            // The only name without an argument is that of the input.
+            // The only placeholder that isn't an argument is the input.
             return Piece::Value(self.input.as_deref().unwrap_or_default());
         };
         if bound.origin == Origin::Default {
@@ -210,22 +225,21 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Warns about the first word such as `brnach=x` in a typed text, which is probably meant for
-    /// the argument `branch`.
+    /// Warns about the first word such as `brnach=x` that probably misspells the argument `branch`.
     ///
-    /// Only words in the first line count, and only names that are similar to that of an argument
-    /// without a pair.
-    fn warn_of_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
-        let first_line = truncate_at_boundary(typed.trim_start(), MAX_WARNED_LINE)
+    /// Only the first line is searched, and only arguments that weren't set by a pair are
+    /// suggested.
+    fn warn_about_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
+        let first_line = truncate_at_boundary(typed.trim_start(), MAX_SEARCHED_LINE_BYTES)
             .lines()
             .next();
         let Some(line) = first_line.filter(|line| line.contains('=')) else {
             return;
         };
-        let mut unpaired = Vec::new();
+        let mut candidates = Vec::new();
         for (argument, bound) in prompt.arguments.iter().zip(&self.arguments) {
             if bound.origin != Origin::Pair && prompt.uses_argument(argument) {
-                unpaired.push(bound.name);
+                candidates.push(bound.name);
             }
         }
         for word in words(line) {
@@ -236,7 +250,7 @@ impl<'v> Binding<'v> {
             if is_correct {
                 continue;
             }
-            if let Some(closest) = similar::closest(name, unpaired.iter().copied()) {
+            if let Some(closest) = similar::closest(name, candidates.iter().copied()) {
                 self.warnings.push(format!(
                     "{} stays text; did you mean {}?",
                     quoted(word),
@@ -248,8 +262,9 @@ impl<'v> Binding<'v> {
     }
 }
 
-/// Returns what an argument gets: the value of the call, else its default. If it has a default, an
-/// empty value counts as none.
+/// Determines the value of an argument: the value of the call, otherwise the default.
+///
+/// An empty value is replaced by the default, if there is one.
 fn bind_argument<'v>(
     prompt: &Prompt,
     argument: &'v Argument,
@@ -272,7 +287,8 @@ fn bind_argument<'v>(
             origin: Origin::Default,
         };
     }
-    // Beside a placeholder for the input, an argument without a placeholder gets no text.
+    // An argument that the body doesn't use never receives text if the input has a slot, so it
+    // must not be reported as missing.
     let can_get_text = prompt.uses_argument(argument) || !prompt.has_input_slot();
     BoundArgument {
         name,
@@ -285,24 +301,23 @@ fn bind_argument<'v>(
     }
 }
 
-/// Returns the usage of a prompt as the fix of an error shows it.
-fn shown_usage(prompt: &Prompt) -> String {
+fn usage_in_backticks(prompt: &Prompt) -> String {
     in_backticks(&prompt.usage().unwrap_or_default())
 }
 
-/// Returns the error about the text before the first pair, if no argument takes it.
+/// Returns an error about text before the first pair that no argument can receive.
 fn unassigned_text_error(prompt: &Prompt, text: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::UnusedText,
         format!("{} belongs to none of its arguments", quoted(text)),
         format!(
             "write {}, with quotes around a value of several words",
-            shown_usage(prompt)
+            usage_in_backticks(prompt)
         ),
     )
 }
 
-/// Returns the error about all required arguments without a value.
+/// Returns one error about all required arguments without a value, if there are any.
 fn missing_values_error(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> Option<Diagnostic> {
     let mut missing = Vec::new();
     for bound in arguments {
@@ -316,23 +331,22 @@ fn missing_values_error(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> Opt
     Some(Diagnostic::new(
         Kind::MissingValue,
         format!("it needs a value for {}", and_list(&missing)),
-        format!("write {}", shown_usage(prompt)),
+        format!("write {}", usage_in_backticks(prompt)),
     ))
 }
 
-/// The messages about values that are not among the choices of their arguments.
+/// Messages about values that are not among the choices of their arguments.
 struct ChoiceMessages {
-    /// The error about all strict arguments.
+    /// One error about all strict arguments.
     error: Option<Diagnostic>,
-    /// A warning about each other argument.
+    /// One warning per other argument.
     warnings: Vec<String>,
 }
 
-/// Returns the messages about values that are not among the choices of their arguments.
+/// Checks the values against the choices of their arguments.
 ///
-/// Defaults are not checked, since they are the author's own and `check` warns of them; and neither
-/// are the values of arguments that the body does not use.
-fn choice_messages(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMessages {
+/// Skips defaults, which `check` reports to the author, and arguments that the body doesn't use.
+fn check_choices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMessages {
     let mut strict_messages = Vec::new();
     let mut warnings = Vec::new();
     for (argument, bound) in prompt.arguments.iter().zip(arguments) {
@@ -351,7 +365,7 @@ fn choice_messages(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMe
         if argument.strict {
             strict_messages.push(message);
         } else {
-            let usage = shown_usage(prompt);
+            let usage = usage_in_backticks(prompt);
             warnings.push(format!(
                 "{message}; the value is used as it is (usage: {usage})"
             ));
@@ -362,21 +376,20 @@ fn choice_messages(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMe
         error = Some(Diagnostic::new(
             Kind::NotAChoice,
             strict_messages.join(", and "),
-            format!("write {}", shown_usage(prompt)),
+            format!("write {}", usage_in_backticks(prompt)),
         ));
     }
     ChoiceMessages { error, warnings }
 }
 
-/// Returns the values of a call by name. Names that are neither those of arguments nor `input` are
-/// ignored.
+/// Looks up the arguments of a prompt in the values of a call. Unknown names are ignored.
 fn values_by_name<'v>(
     prompt: &Prompt,
     values: &'v BTreeMap<String, String>,
     input: &'v str,
 ) -> GivenValues<'v> {
-    let input = values.get(INPUT).map_or(input, String::as_str);
-    let mut given = GivenValues::of_input(prompt, input);
+    let effective_input = values.get(INPUT).map_or(input, String::as_str);
+    let mut given = GivenValues::with_input_only(prompt, effective_input);
     for (index, argument) in prompt.arguments.iter().enumerate() {
         if let Some(value) = values.get(&argument.name) {
             given.arguments[index] = Some(GivenValue {
@@ -388,10 +401,11 @@ fn values_by_name<'v>(
     given
 }
 
-/// Returns an error if values are given by name and the expansion would lose the input.
+/// Returns an error if a call passes values by name together with an input that the prompt doesn't
+/// use.
 ///
-/// An input whose words are all in the values is fine: some callers pass the whole text, and its
-/// parts by name.
+/// The input is allowed if all its words occur in the values: some callers pass the whole text in
+/// addition to its parts.
 fn unused_input_error(
     prompt: &Prompt,
     values: &BTreeMap<String, String>,
@@ -400,16 +414,17 @@ fn unused_input_error(
     if prompt.takes_input() && !values.contains_key(INPUT) {
         return None;
     }
-    let mut used_words = HashSet::new();
+    let mut value_words = HashSet::new();
     for value in values.values() {
-        used_words.extend(value.split_whitespace().map(without_quotes));
+        value_words.extend(value.split_whitespace().map(without_quotes));
     }
     for word in input.split_whitespace() {
+        // For `tone=kind`, the value alone may be repeated.
         let value = match pair_start(&prompt.arguments, word) {
             Some(pair) => &word[pair.length..],
             None => word,
         };
-        if !is_empty_or_in(&used_words, word) && !is_empty_or_in(&used_words, value) {
+        if !is_empty_or_in(&value_words, word) && !is_empty_or_in(&value_words, value) {
             return Some(Diagnostic::new(
                 Kind::UnusedText,
                 format!(
@@ -423,7 +438,7 @@ fn unused_input_error(
     None
 }
 
-/// Returns whether a word, without quotes around it, is empty or one of these words.
+/// Returns whether a word, stripped of quotes, is empty or contained in `words`.
 fn is_empty_or_in(words: &HashSet<&str>, word: &str) -> bool {
     let word = without_quotes(word);
     word.is_empty() || words.contains(word)

@@ -1,4 +1,5 @@
-//! What is wrong, where, and how to fix it: the one error and warning below the protocol.
+//! The error and warning type used below the protocol layer: what is wrong, where, and how to fix
+//! it.
 
 use super::name::Name;
 use super::revision::Revision;
@@ -8,33 +9,32 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An error, a warning or a hint: what is wrong, where, and what to do about it.
+/// An error, warning or hint: what is wrong, where, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// What code branches on. JSON has its severity instead.
+    /// The kind, for code to match on. JSON contains its severity instead.
     #[serde(rename = "severity", serialize_with = "serialize_severity")]
     pub kind: Kind,
-    /// The broken prompt, if the diagnostic is part of a list.
+    /// The broken prompt, if this is part of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// The file. A parser leaves it out, and whoever read the file adds it.
-    #[serde(serialize_with = "shown_path")]
+    /// The file. Parsers don't set it; the code that read the file does.
+    #[serde(serialize_with = "serialize_displayed_path")]
     pub file: Option<Arc<Path>>,
-    /// The position in the file. `None`: it is about the file as a whole, or about no file.
+    /// The position in the file, or `None` if this is about the whole file or not about a file.
     #[serde(flatten)]
     pub position: Option<Position>,
-    /// What is wrong: one line, lowercase, without a final stop.
+    /// What is wrong: one line, lowercase, without a final period.
     pub message: String,
-    /// What to do about it: one line, in the imperative, lowercase, without a final stop. May be
-    /// empty.
+    /// How to fix it: one imperative line, lowercase, without a final period. May be empty.
     #[serde(rename = "repair")]
     pub fix: String,
-    /// Further diagnostics about the same thing, which `check` shows.
+    /// Other errors in the same file, which only `check` shows.
     #[serde(skip)]
     pub further: Vec<Diagnostic>,
 }
 
-/// The kind of thing that is wrong. People read the message; code reads this.
+/// The kind of a [`Diagnostic`], for code to match on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// No prompt has this name.
@@ -42,81 +42,80 @@ pub enum Kind {
         /// The most similar names.
         closest: Vec<Name>,
     },
-    /// Several prompts have a name that ends like this.
+    /// Several prompts have a name that ends with the given one.
     Ambiguous,
-    /// What should be a name is a name with text after it.
+    /// A name was given together with the text that follows it, as a single string.
     TextInName {
-        /// The name.
+        /// The name without the text.
         name: Name,
     },
-    /// The text cannot be the name of a prompt.
+    /// The given text can't be a prompt name.
     NotACommand,
-    /// Only an editor sees this prompt.
+    /// The prompt is visible only to editors.
     EditorsOnly,
     /// A required argument has no value.
     MissingValue,
-    /// A value was given by a name that the prompt does not have.
+    /// A value was given for an argument that the prompt doesn't have.
     NoSuchArgument,
-    /// A part of the text would not be in the expansion.
+    /// Part of the text would be lost in the expansion.
     UnusedText,
     /// A value is not among the choices of a strict argument.
     NotAChoice,
-    /// A value is not what its argument takes.
+    /// A value is invalid for its argument.
     BadValue,
-    /// A limit is exceeded: of length, or of the steps of a template.
+    /// A limit on length or on the steps of a template is exceeded.
     TooLong,
-    /// A file does not exist.
+    /// A file doesn't exist.
     NotFound,
-    /// The system does not read or write a file: its permissions, a full disk, something else in
-    /// its place.
+    /// A file can't be read or written, e.g. because of its permissions or a full disk.
     Unreadable,
-    /// A path leads out of the folder.
+    /// A path leads outside its folder.
     OutsideFolder,
-    /// Two files have the same name.
+    /// Two files have the same prompt name.
     NameCollision,
-    /// A file of a pack is not the one that its lock says.
+    /// A file of a pack doesn't match its lock file.
     LockMismatch,
-    /// The text of a file is not what it should be.
+    /// The contents of a file are invalid.
     Invalid,
-    /// The text cannot be the name of a new prompt.
+    /// The given text can't be the name of a new prompt.
     BadName,
-    /// There is a prompt of this name already.
+    /// A prompt with this name already exists.
     AlreadyExists,
     /// The prompt has changed since it was read.
     Conflict {
-        /// Its revision now; `None` if it was deleted.
+        /// The current revision, or `None` if the prompt was deleted.
         current: Option<Revision>,
-        /// The difference between the current text and the new one.
+        /// A diff from the current text to the one to be written.
         diff: String,
     },
-    /// It may not be written: by this caller, under this name, or at all.
+    /// The prompt can't be written: by this caller, under this name, or at all.
     NotWritable,
-    /// The history has no such version.
+    /// The history doesn't contain this version.
     NoSuchVersion,
-    /// A service did not answer with a prompt, or was not asked.
+    /// A remote service did not return a prompt, or was not called.
     Service,
-    /// There is too much to do at once; try again.
+    /// Too many operations are in progress; try again later.
     Busy,
-    /// It works, but perhaps not as its author expects.
+    /// It works, but probably not as intended.
     Warning,
-    /// It works, and could be better.
+    /// It works, but could be improved.
     Hint,
 }
 
-/// How much a [`Diagnostic`] matters.
+/// How serious a [`Diagnostic`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It does not work.
+    /// It doesn't work.
     Error,
-    /// It works, but perhaps not as its author expects.
+    /// It works, but probably not as intended.
     Warning,
-    /// It works, and could be better.
+    /// It works, but could be improved.
     Hint,
 }
 
 impl Severity {
-    /// Returns how many diagnostics have this severity.
+    /// Returns the number of diagnostics with this severity.
     pub fn count_in(self, diagnostics: &[Diagnostic]) -> usize {
         diagnostics
             .iter()
@@ -125,12 +124,12 @@ impl Severity {
     }
 }
 
-/// A position in a text, both numbers from 1; a column counts characters.
+/// A position in a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// From 1.
+    /// The line, starting at 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, starting at 1.
     pub column: usize,
 }
 
@@ -148,7 +147,7 @@ impl Diagnostic {
         }
     }
 
-    /// Creates an error about the text of a file, of the kind [`Invalid`](Kind::Invalid).
+    /// Creates an error of the kind [`Kind::Invalid`] about the contents of a file.
     pub fn error(
         position: Option<Position>,
         message: impl Into<String>,
@@ -160,7 +159,7 @@ impl Diagnostic {
         }
     }
 
-    /// Creates a warning: the file works, but perhaps not as its author expects.
+    /// Creates a [`Kind::Warning`].
     pub fn warning(
         position: Option<Position>,
         message: impl Into<String>,
@@ -172,8 +171,9 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the first of several errors, which holds the others, or `Ok` if there are none.
-    pub(super) fn first_of(errors: impl IntoIterator<Item = Diagnostic>) -> Result<(), Diagnostic> {
+    /// Combines several errors: fails with the first one, which contains the others in `further`.
+    /// Succeeds if there are none.
+    pub(super) fn combine(errors: impl IntoIterator<Item = Diagnostic>) -> Result<(), Diagnostic> {
         let mut errors = errors.into_iter();
         let Some(mut first) = errors.next() else {
             return Ok(());
@@ -182,7 +182,7 @@ impl Diagnostic {
         Err(first)
     }
 
-    /// Returns this diagnostic and the further ones that it holds, each on its own.
+    /// Returns this diagnostic and its `further` ones as a list.
     pub fn flatten(mut self) -> Vec<Diagnostic> {
         let further = std::mem::take(&mut self.further);
         let mut diagnostics = vec![self];
@@ -190,15 +190,16 @@ impl Diagnostic {
         diagnostics
     }
 
-    /// Returns the diagnostic at this position.
+    /// Sets the position.
     #[must_use]
     pub fn with_position(mut self, position: impl Into<Option<Position>>) -> Diagnostic {
         self.position = position.into();
         self
     }
 
-    /// Sets the file of the diagnostic, unless it has one already. Further diagnostics without a
-    /// file get the same one.
+    /// Sets the file of this diagnostic and of its `further` ones, except where it is already set.
+    ///
+    /// An error in an included file, for example, already has that file.
     #[must_use]
     pub fn in_file(mut self, file: impl Into<Arc<Path>>) -> Diagnostic {
         let file = self.file.take().unwrap_or_else(|| file.into());
@@ -211,12 +212,12 @@ impl Diagnostic {
         self
     }
 
-    /// Returns how much the diagnostic matters.
+    /// Returns the severity.
     pub fn severity(&self) -> Severity {
         self.kind.severity()
     }
 
-    /// Returns `message; fix`, without the file and the position.
+    /// Returns `message; fix`, without file and position.
     pub fn text(&self) -> String {
         if self.fix.is_empty() {
             return self.message.clone();
@@ -226,7 +227,7 @@ impl Diagnostic {
 }
 
 impl Kind {
-    /// Returns how much a diagnostic of this kind matters. Most kinds are errors.
+    /// Returns the severity of this kind.
     fn severity(&self) -> Severity {
         match self {
             Kind::Warning => Severity::Warning,
@@ -240,28 +241,30 @@ fn serialize_severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok
     kind.severity().serialize(serializer)
 }
 
-/// Serializes a path as people see it: JSON cannot hold one that is not Unicode.
-pub(super) fn shown_path<S: Serializer>(
+/// Serializes a path as displayed to users, since JSON can't represent paths that aren't Unicode.
+/// Serializes `None` as an empty string.
+pub(super) fn serialize_displayed_path<S: Serializer>(
     path: &Option<impl AsRef<Path>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match path {
-        Some(path) => serializer.serialize_str(&path_without_password(path.as_ref())),
+        Some(path) => serializer.serialize_str(&display_path_without_password(path.as_ref())),
         None => serializer.serialize_str(""),
     }
 }
 
-/// Returns a path as people see it. An address that was taken for a path may have a password.
-fn path_without_password(path: &Path) -> String {
+/// Formats a path for display. Removes the password if the path is actually a URL, such as that of a
+/// database.
+fn display_path_without_password(path: &Path) -> String {
     without_password(&path.display().to_string())
 }
 
-/// Writes `file:line:column: message; fix`, which terminals and editors turn into a link. Without a
-/// file, writes `line 3, column 1: message; fix`. Control characters in the path are escaped.
+/// Formats as `file:line:column: message; fix`, which terminals and editors turn into a link, or as
+/// `line 3, column 1: message; fix` if no file is set. Escapes control characters in the path.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
-            write!(f, "{}:", printable(&path_without_password(file)))?;
+            write!(f, "{}:", printable(&display_path_without_password(file)))?;
             if let Some(position) = self.position {
                 write!(f, "{position}:")?;
             }
@@ -285,29 +288,29 @@ impl Position {
     /// The position of the first character.
     pub const START: Position = Position::at_line(1);
 
-    /// Returns the first column of a line.
+    /// Returns the position of the first character of a line.
     pub(crate) const fn at_line(line: usize) -> Position {
         Position { line, column: 1 }
     }
 
-    /// Returns the position of the byte `offset` in `text`, whose first line counts as
+    /// Returns the position of a byte offset in `text`, whose first line has the number
     /// `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
         PositionCursor::starting_at(text, Position::at_line(first_line)).advance_to(offset)
     }
 }
 
-/// Finds the positions of several bytes of one text in one pass over it.
+/// Converts ascending byte offsets in a text to positions, in a single pass.
 pub(crate) struct PositionCursor<'t> {
-    /// The text from `offset` on.
+    /// The text after `offset`.
     rest: &'t str,
     offset: usize,
-    /// The position of the byte `offset`.
+    /// The position of `offset`.
     position: Position,
 }
 
 impl<'t> PositionCursor<'t> {
-    /// Returns a cursor at the first character of `text`, which has this position.
+    /// Creates a cursor at the start of `text`, whose first character has the given position.
     pub(crate) fn starting_at(text: &'t str, position: Position) -> PositionCursor<'t> {
         PositionCursor {
             rest: text,
@@ -316,20 +319,20 @@ impl<'t> PositionCursor<'t> {
         }
     }
 
-    /// Returns the position of the byte `offset`: line 2, column 1 for the `b` of `a\nb`. An offset
-    /// after the text has the position of its end.
+    /// Moves to a byte offset and returns its position, e.g. line 2, column 1 for the `b` in `a\nb`.
+    /// An offset past the end has the position of the end.
     ///
     /// # Panics
-    /// Panics if the offset is less than that of the previous call, or within a character.
+    /// Panics if the offset is less than that of the previous call, or not on a character boundary.
     pub(crate) fn advance_to(&mut self, offset: usize) -> Position {
         let length = self.rest.len().min(offset - self.offset);
-        let (text_before, rest) = self.rest.split_at(length);
-        if let Some(newline) = text_before.rfind('\n') {
-            let last_line = &text_before[newline + 1..];
-            self.position.line += text_before.matches('\n').count();
+        let (skipped, rest) = self.rest.split_at(length);
+        if let Some(newline) = skipped.rfind('\n') {
+            let last_line = &skipped[newline + 1..];
+            self.position.line += skipped.matches('\n').count();
             self.position.column = last_line.chars().count() + 1;
         } else {
-            self.position.column += text_before.chars().count();
+            self.position.column += skipped.chars().count();
         }
         self.rest = rest;
         self.offset = offset;

@@ -1,39 +1,40 @@
-//! Divides the text of a call among the arguments of a prompt and its input.
+//! Divides the text after a command name among the prompt's arguments and its input.
 //!
-//! Take a prompt `compare` that declares `options` (required) and `criteria` (with the default
-//! `cost, risk`), and the text of
+//! Take a prompt `compare` that declares `options` (required) and `criteria` (default `cost,
+//! risk`), called as
 //!
 //! ```text
 //! :compare Rust or Go criteria="speed and size"
 //! ```
 //!
-//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a
-//!    quoted group. So `criteria` is `speed and size`. A pair may be anywhere in the line in which
-//!    the other text begins, and in the lines before it. The lines after it are not searched for
-//!    pairs, so that pasted text stays whole.
-//! 2. **Slots.** The remaining text, `Rust or Go`, goes to the required arguments without a value,
-//!    in the order of their declaration: here to `options` alone. If a prompt requires no argument,
-//!    it goes to all of them. If the body has an `{{input}}` too, that is the last slot; then
-//!    optional arguments are given by name only.
-//! 3. **Words.** Each slot gets one word or quoted group, and the last one gets everything that
-//!    remains, verbatim: `options` is `Rust or Go`.
-//! 4. **No slot.** In `:compare options=Rust or Go`, no required argument is without a value, so
-//!    there is no slot for `or Go`. It belongs to the pair before it: `options` is `Rust or Go`.
-//!    Text before the first pair is an error.
-//! 5. **Piped text** is one more word, whatever it contains. It is never a pair. As the last word
-//!    it goes to the last slot, or to the last pair if there is no slot. Empty lines set it off
-//!    from the words of the same value.
+//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or quoted
+//!    group. It sets `criteria` to `speed and size`. Pairs are recognized up to the end of the
+//!    first non-blank line; later lines are taken literally, so that pasted text isn't altered.
+//! 2. **Slots.** The remaining text, `Rust or Go`, goes to the required arguments that have no
+//!    value yet, in declaration order; here, that is only `options`. If no argument is required, it
+//!    goes to all arguments without a value. If the body contains `{{input}}`, the input is the
+//!    last slot, and optional arguments can only be set by name.
+//! 3. **Words.** Each slot gets one word or quoted group, except that the last one gets all the
+//!    remaining text verbatim: `options` is `Rust or Go`.
+//! 4. **No slot.** In `:compare options=Rust or Go`, every required argument has a value, so there
+//!    is no slot for `or Go`. The text extends the value of the pair before it: `options` is `Rust
+//!    or Go`. Text before the first pair is an error.
+//! 5. **Piped text** counts as a single word, whatever it contains, and never as a pair. At the end
+//!    of the words, it goes to the last slot, or extends the last pair if there is no slot. A blank
+//!    line separates it from the other words of the same value.
 //!
-//! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins
-//! with the argument's `name=`. A body without any placeholder is followed by the whole text, no
-//! matter what the prompt declares.
+//! If a prompt has a single argument and no `{{input}}`, the argument takes the text verbatim
+//! unless the text starts with its `name=`. If the body contains no placeholders at all, the whole
+//! text is appended to it, whatever the prompt declares.
 //!
-//! For a prompt of Claude Code or Codex whose body has `$name` or `$1`, or one with `words: true`,
-//! the text is divided as those do it: after the pairs, each argument gets one word or quoted
-//! group, and the input is the whole text. What has no place is left out, with a warning.
+//! Prompts with `words: true`, and Claude Code or Codex prompts that contain `$name` or `$1`,
+//! follow the rules of those programs instead: after the pairs are removed, each argument gets one
+//! word or quoted group, and the input is the whole text. Text that nothing receives is dropped
+//! with a warning.
 //!
-//! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double
-//! quotes. A quote after a letter or a digit (`it's`, `27"`), or one that is never closed, is text.
+//! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
+//! double quotes. A quote after a letter or digit (`it's`, `27"`) or without a closing quote is an
+//! ordinary character.
 
 use super::model::Prompt;
 use super::words::{Pair, PairStart, Quotes, pair_start, pairs, unquoted, word_end};
@@ -45,44 +46,45 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// A value by name ([`Call::Named`](super::Call::Named)).
+    /// Passed by name ([`Call::Named`](super::Call::Named)).
     Named,
-    /// A pair `name=value` of the text.
+    /// A `name=value` pair in the text.
     Pair,
-    /// A word of the text, by its position.
+    /// A word of the text, assigned by position.
     #[serde(rename = "position")]
     Word,
-    /// The remaining text.
+    /// The rest of the text, assigned to the last slot.
     Rest,
     /// The argument's default.
     Default,
-    /// Nowhere: it is optional and has no default, and its value is empty.
+    /// An optional argument without a value or default; its value is empty.
     #[serde(rename = "nothing")]
     Omitted,
-    /// Nowhere, but it is required: the call is an error.
+    /// A required argument without a value, so the call fails.
     Missing,
 }
 
-/// The values that a call gives, before defaults.
+/// The values that a call provides, before defaults are applied.
 pub(super) struct GivenValues<'v> {
-    /// The value of each declared argument.
+    /// The value of each declared argument, in declaration order; `None` if the call doesn't
+    /// provide one.
     pub(super) arguments: Vec<Option<GivenValue<'v>>>,
-    /// The text of the input; `None` if the expansion does not contain it.
+    /// The input, or `None` if the prompt doesn't use it.
     pub(super) input: Option<Cow<'v, str>>,
-    /// Text that belongs to no argument, which is an error.
-    pub(super) unassigned: Option<&'v str>,
-    /// The first word that is left out, which is a warning.
-    pub(super) left_out: Option<Cow<'v, str>>,
+    /// Text that no argument can receive, which makes the call fail.
+    pub(super) unassigned_text: Option<&'v str>,
+    /// The first word that no argument received, which is reported as a warning.
+    pub(super) first_dropped_word: Option<Cow<'v, str>>,
 }
 
-/// The value that a call gives to an argument.
+/// The value that a call provides for an argument.
 #[derive(Clone)]
 pub(super) struct GivenValue<'v> {
     pub(super) text: Cow<'v, str>,
     pub(super) origin: Origin,
 }
 
-/// What gets a part of the text.
+/// A recipient of part of the text.
 #[derive(Clone, Copy)]
 enum Slot {
     /// The declared argument with this index.
@@ -91,18 +93,18 @@ enum Slot {
 }
 
 impl<'v> GivenValues<'v> {
-    /// Returns the values of a call that gives only an input.
-    pub(super) fn of_input(prompt: &Prompt, input: &'v str) -> GivenValues<'v> {
+    /// Creates the values of a call that provides no arguments, only an input.
+    pub(super) fn with_input_only(prompt: &Prompt, input: &'v str) -> GivenValues<'v> {
         GivenValues {
             arguments: vec![None; prompt.arguments.len()],
             input: prompt.takes_input().then_some(Cow::Borrowed(input)),
-            unassigned: None,
-            left_out: None,
+            unassigned_text: None,
+            first_dropped_word: None,
         }
     }
 
-    /// Gives a text to a slot. The input has no origin, so `origin` counts for an argument only.
-    fn set(&mut self, slot: Slot, text: Cow<'v, str>, origin: Origin) {
+    /// Stores the text for a slot. The origin is recorded only for arguments.
+    fn set_slot(&mut self, slot: Slot, text: Cow<'v, str>, origin: Origin) {
         match slot {
             Slot::Argument(index) => self.arguments[index] = Some(GivenValue { text, origin }),
             Slot::Input => self.input = Some(text),
@@ -110,27 +112,30 @@ impl<'v> GivenValues<'v> {
     }
 }
 
-/// A text of the input: typed in a chat, a word of a shell, or from a pipe.
+/// A part of the input: chat text, one shell word, or text from a pipe.
 #[derive(Clone, Copy)]
 pub(super) struct InputPart<'v> {
     text: &'v str,
-    /// What is between this part and the one before it, unless one of them is from a pipe.
+    /// The separator to insert before this part when joining. Ignored next to piped text, which a
+    /// blank line always separates.
     separator: &'v str,
     source: PartSource,
 }
 
+/// Where an [`InputPart`] comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartSource {
-    /// A chat. Only a part of a chat can be divided into words.
+    /// Text typed in a chat, which can be split into words.
     Chat,
-    /// A shell, which has divided the words.
+    /// One argument of a shell command, which is never split.
     Shell,
+    /// Text from a pipe, which is never split.
     Pipe,
 }
 
 impl<'v> InputPart<'v> {
-    /// Returns the part that is a word of a shell, with a space between it and the part before it.
-    fn word(text: &'v str) -> InputPart<'v> {
+    /// Creates the part for a shell word, which a space separates from the part before it.
+    fn shell_word(text: &'v str) -> InputPart<'v> {
         InputPart {
             text,
             separator: " ",
@@ -138,16 +143,20 @@ impl<'v> InputPart<'v> {
         }
     }
 
-    /// Returns the part of a chat message that follows a `name=value` pair.
+    /// Creates the part for the chat text that follows a `name=value` pair.
     ///
-    /// When it is joined to the part before the pair, the line breaks after the pair separate the
-    /// two; without line breaks, one space does.
+    /// If line breaks follow the pair, they become the separator between this part and the one
+    /// before the pair; otherwise a space does.
     fn after_pair(text_after_pair: &'v str) -> InputPart<'v> {
-        let text = without_space_before(text_after_pair);
-        let (space, _) = text_after_pair.split_at(text_after_pair.len() - text.len());
+        let text = trim_start_keeping_indent(text_after_pair);
+        let (whitespace, _) = text_after_pair.split_at(text_after_pair.len() - text.len());
         InputPart {
             text,
-            separator: if space.ends_with('\n') { space } else { " " },
+            separator: if whitespace.ends_with('\n') {
+                whitespace
+            } else {
+                " "
+            },
             source: PartSource::Chat,
         }
     }
@@ -157,28 +166,28 @@ impl<'v> InputPart<'v> {
     }
 }
 
-/// Returns a text without the spaces and empty lines at its beginning: `a` for `  a`. After a line
-/// break, the indentation of the line stays: `  a` for `\n\n  a`.
-fn without_space_before(text: &str) -> &str {
+/// Removes leading blank lines, and the leading spaces of the first line: `  a` becomes `a`. The
+/// indentation of any later line is kept: `\n\n  a` becomes `  a`.
+fn trim_start_keeping_indent(text: &str) -> &str {
     let trimmed = text.trim_start();
-    let (space, _) = text.split_at(text.len() - trimmed.len());
-    match space.rfind('\n') {
+    let (whitespace, _) = text.split_at(text.len() - trimmed.len());
+    match whitespace.rfind('\n') {
         Some(newline) => &text[newline + 1..],
         None => trimmed,
     }
 }
 
-/// Returns the words of a shell command, with the text from a pipe inserted before the word with
-/// the index `at`; after all words, if there is no such word.
+/// Returns the words of a shell command as parts, with the piped text inserted before the word at
+/// `pipe_index`, or at the end if the index is past the last word.
 ///
-/// If a word follows the text from the pipe, its line breaks at the end are dropped. An empty text
-/// is no part.
+/// An empty piped text adds no part. If words follow the piped text, its trailing line breaks are
+/// removed.
 pub(super) fn shell_parts<'v>(
     words: &'v [String],
     piped: &'v str,
-    at: usize,
+    pipe_index: usize,
 ) -> Vec<InputPart<'v>> {
-    let (words_before, words_after) = words.split_at(at.min(words.len()));
+    let (words_before, words_after) = words.split_at(pipe_index.min(words.len()));
     let piped_text = if words_after.is_empty() {
         piped
     } else {
@@ -186,74 +195,73 @@ pub(super) fn shell_parts<'v>(
     };
     let mut parts = Vec::with_capacity(words.len() + 1);
     for word in words_before {
-        parts.push(InputPart::word(word));
+        parts.push(InputPart::shell_word(word));
     }
     if !piped_text.is_empty() {
         parts.push(InputPart {
             source: PartSource::Pipe,
-            ..InputPart::word(piped_text)
+            ..InputPart::shell_word(piped_text)
         });
     }
     for word in words_after {
-        parts.push(InputPart::word(word));
+        parts.push(InputPart::shell_word(word));
     }
     parts
 }
 
-/// Returns the input of [`Call::Shell`](super::Call::Shell) as one text: the words with a space
-/// between two of them, and an empty line between a word and the text from the pipe.
+/// Joins the input of a [`Call::Shell`](super::Call::Shell) into one string: the words are separated
+/// by spaces, and the piped text by blank lines.
 pub fn join_shell_input(words: &[String], piped: &str, pipe_index: usize) -> String {
-    join(shell_parts(words, piped, pipe_index)).into_owned()
+    join_parts(shell_parts(words, piped, pipe_index)).into_owned()
 }
 
-/// Joins parts to one text: the words `a` and `b`, and `c` from a pipe, are `a b\n\nc`.
+/// Joins parts into one string: the words `a` and `b` and the piped text `c` become `a b\n\nc`.
 ///
-/// Two parts are joined by the separator of the second or, if one of them is from a pipe, by an
-/// empty line, which is left out at the beginning of the text. A single part is not copied.
-fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
+/// Each part is preceded by its separator, or by a blank line if it or the part before it is piped.
+/// A single part is returned without copying it.
+fn join_parts<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     let mut parts = parts.into_iter();
     let Some(mut previous) = parts.next() else {
         return Cow::Borrowed("");
     };
     let mut joined = Cow::Borrowed(previous.text);
     for part in parts {
-        let joined = joined.to_mut();
+        let buffer = joined.to_mut();
         if !previous.is_piped() && !part.is_piped() {
-            joined.push_str(part.separator);
-        } else if !joined.is_empty() {
-            joined.push_str("\n\n");
+            buffer.push_str(part.separator);
+        } else if !buffer.is_empty() {
+            buffer.push_str("\n\n");
         }
-        joined.push_str(part.text);
+        buffer.push_str(part.text);
         previous = part;
     }
     joined
 }
 
-/// Divides a chat message among the arguments of a prompt and its input, by the rules at the top of
-/// this file: `Rust or Go criteria=speed` gives `Rust or Go` to the required `options`, and `speed`
-/// to `criteria`.
-pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
+/// Divides a chat message among a prompt's arguments and its input: `Rust or Go criteria=speed`
+/// sets the required argument `options` to `Rust or Go`, and `criteria` to `speed`.
+pub(super) fn divide_chat_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
     if prompt.arguments.is_empty() && !prompt.gives_one_word_per_argument() {
-        return GivenValues::of_input(prompt, text);
+        return GivenValues::with_input_only(prompt, text);
     }
-    let mut values = assign(prompt, InputByPairs::of_text(prompt, text));
+    let mut values = assign(prompt, InputByPairs::from_chat_text(prompt, text));
     if input_is_whole_text(prompt) {
         values.input = Some(Cow::Borrowed(text));
     }
     values
 }
 
-/// Assigns the words of a shell and the text from a pipe to the arguments of a prompt.
-pub(super) fn divide_words<'v>(prompt: &Prompt, words: &[InputPart<'v>]) -> GivenValues<'v> {
-    let mut values = assign(prompt, InputByPairs::of_words(prompt, words));
+/// Divides shell words and piped text among a prompt's arguments and its input.
+pub(super) fn divide_shell_parts<'v>(prompt: &Prompt, parts: &[InputPart<'v>]) -> GivenValues<'v> {
+    let mut values = assign(prompt, InputByPairs::from_shell_parts(prompt, parts));
     if input_is_whole_text(prompt) {
-        values.input = Some(join(words.iter().copied()));
+        values.input = Some(join_parts(parts.iter().copied()));
     }
     values
 }
 
-/// Returns whether the input is the whole text of a call, with the pairs and the words that
-/// arguments get.
+/// Returns whether the input is the whole text, including pairs and the words assigned to
+/// arguments.
 fn input_is_whole_text(prompt: &Prompt) -> bool {
     prompt.takes_input() && (prompt.gives_one_word_per_argument() || !prompt.has_input_slot())
 }
@@ -261,37 +269,37 @@ fn input_is_whole_text(prompt: &Prompt) -> bool {
 /// An input, divided into its pairs and the parts outside them.
 struct InputByPairs<'v> {
     pairs: Vec<InputPair<'v>>,
-    /// The parts outside the pairs, in their order.
+    /// The parts outside the pairs, in order.
     parts: VecDeque<InputPart<'v>>,
-    /// The text before the first pair, or its first word; `None` if the input begins with a pair.
-    before_pairs: Option<&'v str>,
+    /// The chat text or the first shell word before the first pair, for an error message; `None` if
+    /// the input starts with a pair.
+    text_before_pairs: Option<&'v str>,
 }
 
-/// A pair `name=value`.
+/// A `name=value` pair.
 struct InputPair<'v> {
-    /// The index of the argument.
-    argument: usize,
+    argument_index: usize,
     value: Cow<'v, str>,
-    /// The value with the text up to the next pair; `None` if there is no such text.
+    /// The value including the text up to the next pair; `None` if no such text exists.
     extended_value: Option<Cow<'v, str>>,
 }
 
 impl<'v> InputByPairs<'v> {
-    /// Divides a chat message at its `name=value` pairs: `Hello tone=kind to all` is the part
-    /// `Hello`, and the pair `tone=kind`, which the part `to all` follows.
+    /// Divides a chat message at its `name=value` pairs: `Hello tone=kind to all` becomes the part
+    /// `Hello`, the pair `tone=kind`, and the part `to all`.
     ///
-    /// The text after a pair may belong to its value, or be free text. Both readings are kept:
-    /// `extended_value` has the first, `parts` the second.
-    fn of_text(prompt: &Prompt, text: &'v str) -> InputByPairs<'v> {
-        let pairs = pairs_of_text(prompt, text);
-        let before = &text[..part_end(text, pairs.first())];
+    /// The text after a pair is recorded twice, because it isn't known yet whether it continues the
+    /// pair's value: in `extended_value` and in `parts`. [`assign`] uses one of the two.
+    fn from_chat_text(prompt: &Prompt, text: &'v str) -> InputByPairs<'v> {
+        let pairs = find_chat_pairs(prompt, text);
+        let before = &text[..end_before_pair(text, pairs.first())];
         let mut input = InputByPairs {
             pairs: Vec::with_capacity(pairs.len()),
             parts: VecDeque::new(),
-            before_pairs: None,
+            text_before_pairs: None,
         };
         if !before.trim().is_empty() {
-            input.before_pairs = Some(before.trim());
+            input.text_before_pairs = Some(before.trim());
             input.parts.push_back(InputPart {
                 text: before,
                 separator: "",
@@ -299,7 +307,7 @@ impl<'v> InputByPairs<'v> {
             });
         }
         for (index, pair) in pairs.iter().enumerate() {
-            let end = part_end(text, pairs.get(index + 1));
+            let end = end_before_pair(text, pairs.get(index + 1));
             let after = &text[pair.range.end..end];
             let mut extended_value = None;
             if !after.trim().is_empty() {
@@ -307,7 +315,7 @@ impl<'v> InputByPairs<'v> {
                 input.parts.push_back(InputPart::after_pair(after));
             }
             input.pairs.push(InputPair {
-                argument: pair.argument,
+                argument_index: pair.argument,
                 value: Cow::Owned(unquoted(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
@@ -315,32 +323,32 @@ impl<'v> InputByPairs<'v> {
         input
     }
 
-    /// Divides the words of a shell command and a text from a pipe at the words that are
-    /// `name=value` pairs: `a tone=kind b c` is the part `a`, and the pair `tone=kind` that the words
-    /// `b` and `c` follow. No word is split.
+    /// Divides shell words and piped text at the words that are `name=value` pairs: `a tone=kind b c`
+    /// becomes the part `a`, the pair `tone=kind`, and the parts `b` and `c`. Words are never split.
     ///
-    /// The words after a pair may belong to its value, or be free text. Both readings are kept:
-    /// `extended_value` has the first, `parts` the second.
-    fn of_words(prompt: &Prompt, words: &[InputPart<'v>]) -> InputByPairs<'v> {
-        let pairs = pairs_of_words(prompt, words);
-        let first_pair = pairs.first().map_or(words.len(), |pair| pair.word);
-        let before = &words[..first_pair];
+    /// As in [`InputByPairs::from_chat_text`], the words after a pair are recorded twice.
+    fn from_shell_parts(prompt: &Prompt, parts: &[InputPart<'v>]) -> InputByPairs<'v> {
+        let pairs = find_shell_pairs(prompt, parts);
+        let first_pair = pairs.first().map_or(parts.len(), |pair| pair.part_index);
+        let before = &parts[..first_pair];
         let mut input = InputByPairs {
             pairs: Vec::with_capacity(pairs.len()),
             parts: before.iter().copied().collect(),
-            before_pairs: before.first().map(|word| word.text),
+            text_before_pairs: before.first().map(|part| part.text),
         };
         for (index, pair) in pairs.iter().enumerate() {
-            let next_pair = pairs.get(index + 1).map_or(words.len(), |next| next.word);
-            let after = &words[pair.word + 1..next_pair];
-            let value = &words[pair.word].text[pair.value_start..];
+            let next_pair = pairs
+                .get(index + 1)
+                .map_or(parts.len(), |next| next.part_index);
+            let after = &parts[pair.part_index + 1..next_pair];
+            let value = &parts[pair.part_index].text[pair.value_start..];
             let mut extended_value = None;
             if !after.is_empty() {
                 extended_value = Some(extend_value(value, after));
                 input.parts.extend(after);
             }
             input.pairs.push(InputPair {
-                argument: pair.argument,
+                argument_index: pair.argument_index,
                 value: Cow::Borrowed(value),
                 extended_value,
             });
@@ -349,67 +357,67 @@ impl<'v> InputByPairs<'v> {
     }
 }
 
-/// Returns where the part of a text ends that is before the next pair: 1 for `a tone=kind`. The
-/// space before the pair is not in the part. Without a further pair, the part is the rest of the
-/// text, with its spaces at the end.
-fn part_end(text: &str, next_pair: Option<&Pair>) -> usize {
+/// Returns the offset where the text before a pair ends, not counting the whitespace in between: 1
+/// for `a tone=kind`. If there is no next pair, returns the length of the text.
+fn end_before_pair(text: &str, next_pair: Option<&Pair>) -> usize {
     match next_pair {
         Some(pair) => text[..pair.range.start].trim_end().len(),
         None => text.len(),
     }
 }
 
-/// Joins the value of a pair with the words after it. An empty value is left out.
-fn extend_value<'v>(value: &'v str, words: &[InputPart<'v>]) -> Cow<'v, str> {
-    let words = words.iter().copied();
+/// Joins the value of a pair, unless it is empty, with the parts that follow it.
+fn extend_value<'v>(value: &'v str, parts_after: &[InputPart<'v>]) -> Cow<'v, str> {
+    let parts_after = parts_after.iter().copied();
     if value.is_empty() {
-        join(words)
+        join_parts(parts_after)
     } else {
-        join(std::iter::once(InputPart::word(value)).chain(words))
+        join_parts(std::iter::once(InputPart::shell_word(value)).chain(parts_after))
     }
 }
 
-/// Returns the `name=value` pairs of a chat message. A verbatim argument takes a message as it is,
-/// so with one, pairs count only if the message begins with a pair.
-fn pairs_of_text(prompt: &Prompt, text: &str) -> Vec<Pair> {
-    let begins_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
-    if has_verbatim_argument(prompt) && !begins_with_pair {
+/// Finds the `name=value` pairs in a chat message.
+fn find_chat_pairs(prompt: &Prompt, text: &str) -> Vec<Pair> {
+    let starts_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
+    // `see topic=old stuff` is all text if `topic` is the only argument.
+    if has_verbatim_argument(prompt) && !starts_with_pair {
         Vec::new()
     } else {
         pairs(&prompt.arguments, text)
     }
 }
 
-/// A word of a shell that is a pair.
-struct WordPair {
-    /// The index of the word.
-    word: usize,
-    /// The index of the argument.
-    argument: usize,
-    /// Where the value begins in the word.
+/// A shell word that is a `name=value` pair.
+struct ShellPair {
+    /// The index of the word among the input parts.
+    part_index: usize,
+    argument_index: usize,
+    /// The byte offset of the value within the word.
     value_start: usize,
 }
 
-/// Returns the words that are `name=value` pairs, the first for each argument. A verbatim argument
-/// takes all words as they are, so with one, only the first word can be a pair.
-fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
+/// Finds the shell words that are `name=value` pairs. Only the first pair for each argument counts.
+fn find_shell_pairs(prompt: &Prompt, parts: &[InputPart<'_>]) -> Vec<ShellPair> {
     let searched_count = if has_verbatim_argument(prompt) {
-        1
+        1 // the argument takes everything after the first word verbatim
     } else {
-        words.len()
+        parts.len()
     };
-    let mut pairs: Vec<WordPair> = Vec::new();
-    for (word, part) in words.iter().enumerate().take(searched_count) {
+    let mut pairs: Vec<ShellPair> = Vec::new();
+    for (part_index, part) in parts.iter().enumerate().take(searched_count) {
         if part.is_piped() {
             continue;
         }
         let Some(PairStart { argument, length }) = pair_start(&prompt.arguments, part.text) else {
             continue;
         };
-        if pairs.iter().all(|earlier| earlier.argument != argument) {
-            pairs.push(WordPair {
-                word,
-                argument,
+        if pairs
+            .iter()
+            .all(|earlier| earlier.argument_index != argument)
+        {
+            pairs.push(ShellPair {
+                part_index,
+                argument_index: argument,
                 value_start: length,
             });
         }
@@ -417,19 +425,19 @@ fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
     pairs
 }
 
-/// Returns whether a single argument takes the whole text verbatim, unless the text begins with its
-/// `name=`.
+/// Returns whether the prompt's only argument takes the whole text verbatim, unless the text starts
+/// with its `name=`.
 fn has_verbatim_argument(prompt: &Prompt) -> bool {
     prompt.arguments.len() == 1 && !prompt.has_input_slot() && !prompt.gives_one_word_per_argument()
 }
 
-/// Gives the values of the pairs to their arguments, and the parts outside the pairs to the slots.
+/// Assigns the values of the pairs to their arguments, and the text outside the pairs to the slots.
 ///
-/// If nothing else can take these parts, they belong to the pair before them: `options=Rust or Go`
-/// gives `Rust or Go` to `options`. Then the text before the first pair has no place, which is an
-/// error.
+/// If nothing else can receive that text, it extends the pair before it: `options=Rust or Go` sets
+/// `options` to `Rust or Go`. Text before the first pair is then reported as unassigned.
 fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
-    let mut values = GivenValues::of_input(prompt, "");
+    // The callers set the input if it is the whole text. Otherwise it stays empty or is a slot.
+    let mut values = GivenValues::with_input_only(prompt, "");
     let slots = free_slots(prompt, &input.pairs);
     let extends_pairs =
         slots.is_empty() && !prompt.takes_input() && !prompt.gives_one_word_per_argument();
@@ -438,32 +446,34 @@ fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
         if extends_pairs && let Some(extended_value) = pair.extended_value {
             value = extended_value;
         }
-        values.set(Slot::Argument(pair.argument), value, Origin::Pair);
+        values.set_slot(Slot::Argument(pair.argument_index), value, Origin::Pair);
     }
     if extends_pairs {
-        values.unassigned = input.before_pairs;
+        values.unassigned_text = input.text_before_pairs;
     } else if prompt.gives_one_word_per_argument() {
-        assign_words(prompt, input.parts, &mut values);
+        assign_one_word_each(prompt, input.parts, &mut values);
     } else {
-        assign_by_position(&slots, input.parts, &mut values);
+        assign_to_slots(&slots, input.parts, &mut values);
     }
     values
 }
 
-/// Returns the slots that the text outside of the pairs fills, one after the other: arguments
-/// without a pair, and the placeholder for the input.
+/// Returns the slots that the text outside the pairs fills, in order: arguments without a value, then
+/// the input placeholder.
+///
+/// Optional arguments are slots only if the prompt has neither required arguments nor an input
+/// placeholder.
 fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.has_input_slot();
-    // Free text is for what the prompt needs. Optional arguments get it only if nothing else can.
     let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
     let mut slots = Vec::new();
     for (index, argument) in prompt.arguments.iter().enumerate() {
-        let has_value = pairs.iter().any(|pair| pair.argument == index);
+        let has_value = pairs.iter().any(|pair| pair.argument_index == index);
         if has_value || (required_only && !argument.required) {
             continue;
         }
-        // The text of an argument that the body does not use would be lost, so the placeholder for
-        // the input gets that text instead.
+        // Text assigned to an argument that the body doesn't use would be lost, so leave it to the
+        // input placeholder.
         if !has_input || prompt.uses_argument(argument) {
             slots.push(Slot::Argument(index));
         }
@@ -474,11 +484,11 @@ fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
     slots
 }
 
-/// Gives one word to each argument that has no value, as Claude Code and Codex do.
+/// Assigns one word to each argument without a value, as Claude Code and Codex do.
 ///
-/// If the expansion does not contain the input, words may remain. The first one is recorded as left
-/// out, which is a warning; text from a pipe as unassigned, which is an error.
-fn assign_words<'v>(
+/// If words remain and the prompt doesn't use the input, which would contain them, the first one is
+/// reported as dropped. Remaining piped text is reported as unassigned, which is an error.
+fn assign_one_word_each<'v>(
     prompt: &Prompt,
     mut parts: VecDeque<InputPart<'v>>,
     values: &mut GivenValues<'v>,
@@ -491,18 +501,17 @@ fn assign_words<'v>(
             *value = Some(GivenValue { text, origin });
         }
     }
-    // The input contains all words.
     if prompt.takes_input() {
         return;
     }
-    let piped = parts.iter().find(|part| part.is_piped());
-    values.unassigned = piped.map(|part| part.text);
-    values.left_out = next_word(&mut parts);
+    let unused_piped = parts.iter().find(|part| part.is_piped());
+    values.unassigned_text = unused_piped.map(|part| part.text);
+    values.first_dropped_word = next_word(&mut parts);
 }
 
-/// Gives one word to each slot but the last, which gets everything that remains: for two slots,
-/// `a b c` is `a` and `b c`.
-fn assign_by_position<'v>(
+/// Assigns one word to each slot except the last, which gets everything that remains: with two
+/// slots, `a b c` becomes `a` and `b c`.
+fn assign_to_slots<'v>(
     slots: &[Slot],
     mut parts: VecDeque<InputPart<'v>>,
     values: &mut GivenValues<'v>,
@@ -510,23 +519,23 @@ fn assign_by_position<'v>(
     let Some((last_slot, other_slots)) = slots.split_last() else {
         return;
     };
-    // A text from a pipe at the end is for the last slot, even if there are too few words for the
-    // others. So it is put aside while they get their words.
+    // Trailing piped text is meant for the last slot even if there are too few words for the
+    // others, so set it aside until they have taken theirs.
     let ends_piped = parts.back().is_some_and(InputPart::is_piped);
-    let piped_at_end = if ends_piped { parts.pop_back() } else { None };
+    let trailing_piped = if ends_piped { parts.pop_back() } else { None };
     for slot in other_slots {
         if let Some(word) = next_word(&mut parts) {
-            values.set(*slot, word, Origin::Word);
+            values.set_slot(*slot, word, Origin::Word);
         }
     }
-    parts.extend(piped_at_end);
+    parts.extend(trailing_piped);
     if !parts.is_empty() {
-        values.set(*last_slot, join(parts), Origin::Rest);
+        values.set_slot(*last_slot, join_parts(parts), Origin::Rest);
     }
 }
 
-/// Takes the first word or quoted group from the parts: `a b` from `"a b" c`, which leaves `c`. A
-/// word of a shell and a text from a pipe are taken as a whole.
+/// Removes the first word or quoted group from the parts and returns it unquoted: `a b` from
+/// `"a b" c`, leaving `c`. A shell word or piped text is removed as a whole.
 fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
     let part = parts.pop_front()?;
     if part.source != PartSource::Chat {
@@ -536,7 +545,7 @@ fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
     let (word, after) = text.split_at(word_end(text, 0, &mut Quotes::default()));
     if !after.trim().is_empty() {
         parts.push_front(InputPart {
-            text: without_space_before(after),
+            text: trim_start_keeping_indent(after),
             ..part
         });
     }
@@ -670,10 +679,10 @@ mod tests {
         }
     }
 
-    /// The expansion for words, among which `-` is the place of a text from a pipe, at the end
-    /// without one.
+    /// Expands a prompt with shell words and piped text. A word `-` marks where the piped text goes;
+    /// without one, it goes to the end.
     fn piped(declared: &str, words: &[&str], text: &str) -> Result<String, String> {
-        let at = words
+        let pipe_index = words
             .iter()
             .position(|word| *word == "-")
             .unwrap_or(words.len());
@@ -687,7 +696,7 @@ mod tests {
             Call::Shell {
                 words: &words,
                 piped: text,
-                pipe_index: at,
+                pipe_index,
             },
         )
     }

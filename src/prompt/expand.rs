@@ -1,4 +1,4 @@
-//! From a prompt and a call to the messages that a model gets, within the limit of their length.
+//! Expands a prompt: turns a call into the messages for a model.
 
 use super::binding::{Binding, Call};
 use super::diagnostic::{Diagnostic, Kind};
@@ -9,33 +9,34 @@ use super::model::Prompt;
 use super::template::INPUT;
 use crate::wording::too_long;
 
-/// A message that is not joined to one text yet.
+/// A message whose pieces have not been joined yet.
 struct MessagePieces<'p> {
     role: Role,
-    /// Whether the prompt itself has no text for this message.
+    /// Whether the prompt's template for this message is empty.
     is_empty: bool,
     pieces: Vec<Piece<'p>>,
 }
 
 impl Prompt {
-    /// Returns the messages that a model gets for a call, without the attachments.
+    /// Expands the prompt. Attachments are not included.
     ///
-    /// A prompt without any placeholder is followed by an empty line and the input, unless the
-    /// input is empty; an empty prompt is the input alone, and after a message of the assistant the
-    /// input is a message of its own. Of several messages, those that are empty are left out.
+    /// If the prompt contains no placeholders, a non-empty input is appended after a blank line, or
+    /// as a message of its own if the last message is the assistant's. Empty messages are removed
+    /// unless all are empty.
     ///
     /// # Errors
-    /// A call that does not fit. An expansion that is too long is refused before it is allocated. A
-    /// [remote](Prompt::is_rendered_by_service) prompt always is an error.
+    /// Fails if the call doesn't match the prompt's arguments, if the expansion would be longer than
+    /// [`MAX_EXPANSION`] (checked before allocating it), or if a remote service
+    /// [renders](Prompt::is_rendered_by_service) the prompt.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, Diagnostic> {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Returns messages like [`Prompt::expand`], but `join` builds the text of each message from
-    /// its pieces, and may alter them.
+    /// Like [`Prompt::expand`], but `join` builds the text of each message from its pieces, which it
+    /// can change.
     ///
     /// # Errors
-    /// Fails if [`Prompt::expand`] would fail.
+    /// See [`Prompt::expand`].
     pub fn expand_with(
         &self,
         call: Call<'_>,
@@ -44,10 +45,10 @@ impl Prompt {
         self.expand_bound(&self.bind(call), join)
     }
 
-    /// Returns the messages for a call that was bound, as [`Prompt::expand_with`] does.
+    /// Like [`Prompt::expand_with`], for a call that is already bound.
     ///
     /// # Errors
-    /// Those of [`Prompt::expand`].
+    /// See [`Prompt::expand`].
     pub fn expand_bound(
         &self,
         binding: &Binding<'_>,
@@ -59,12 +60,12 @@ impl Prompt {
         if self.is_rendered_by_service() {
             return Err(service_error());
         }
-        let rendered = self.render(binding)?;
+        let rendered = self.render_jinja(binding)?;
         let mut unjoined = self.message_pieces(binding, &rendered);
         if self.appends_input() {
             self.append_input(binding.input.as_deref().unwrap_or_default(), &mut unjoined);
         }
-        check_length(&unjoined)?;
+        check_total_length(&unjoined)?;
         let mut messages = Vec::with_capacity(unjoined.len());
         for MessagePieces { role, pieces, .. } in unjoined {
             let text = join(&mut pieces.into_iter());
@@ -73,8 +74,8 @@ impl Prompt {
         Ok(Messages::without_empty(messages))
     }
 
-    /// Returns its messages in the [text form](Messages::to_text_with), with all placeholders as
-    /// written.
+    /// Returns the unexpanded messages in the [text form](Messages::to_text_with), with
+    /// placeholders as written.
     pub fn template_text(&self) -> String {
         let mut messages = Vec::with_capacity(self.messages.len());
         for template in &self.messages {
@@ -86,13 +87,14 @@ impl Prompt {
         Messages::without_empty(messages).into_text()
     }
 
-    /// Returns who its messages are from, in their order.
+    /// Returns the role of each message.
     pub fn roles(&self) -> Vec<Role> {
         self.messages.iter().map(|message| message.role).collect()
     }
 
-    /// Renders the messages of a prompt with `engine: jinja`. Returns nothing for other prompts.
-    fn render(&self, binding: &Binding<'_>) -> Result<Vec<Rendered>, Diagnostic> {
+    /// Renders the Jinja templates of the messages. Returns an empty list if the prompt doesn't use
+    /// Jinja.
+    fn render_jinja(&self, binding: &Binding<'_>) -> Result<Vec<Rendered>, Diagnostic> {
         if !self.is_jinja() {
             return Ok(Vec::new());
         }
@@ -104,28 +106,28 @@ impl Prompt {
             names.push(INPUT);
         }
         let mut renderer = Renderer::new(names.iter().map(|name| (*name, binding.value(name))));
-        let mut all = Vec::with_capacity(self.messages.len());
+        let mut outputs = Vec::with_capacity(self.messages.len());
         for message in &self.messages {
             let Some(template) = message.jinja() else {
-                all.push(Rendered::default());
+                outputs.push(Rendered::default());
                 continue;
             };
             match renderer.render(template, message.first_line()) {
-                Ok(rendered) => all.push(rendered),
+                Ok(rendered) => outputs.push(rendered),
                 Err(error) => return Err(self.origins.locate(error)),
             }
         }
-        Ok(all)
+        Ok(outputs)
     }
 
-    /// Returns the pieces of each message. `rendered` has the output of Jinja templates, and is
-    /// empty for other prompts.
+    /// Returns the pieces of each message. `rendered` is the result of [`Prompt::render_jinja`].
     fn message_pieces<'p>(
         &'p self,
         binding: &'p Binding<'_>,
         rendered: &'p [Rendered],
     ) -> Vec<MessagePieces<'p>> {
-        let mut messages = Vec::with_capacity(self.messages.len() + 1); // one more for the input
+        // `append_input` may add one more message.
+        let mut messages = Vec::with_capacity(self.messages.len() + 1);
         for (index, template) in self.messages.iter().enumerate() {
             let role = template.role;
             messages.push(match rendered.get(index) {
@@ -144,8 +146,8 @@ impl Prompt {
         messages
     }
 
-    /// Adds the input to the last message if it is the user's, else as a message of its own: the
-    /// user's text must not become part of a message of the model.
+    /// Appends the input to the last message, or adds a user message if the last one is the
+    /// assistant's: the user's text must not become part of a message of the model.
     fn append_input<'p>(&self, input: &'p str, messages: &mut Vec<MessagePieces<'p>>) {
         if input.is_empty() {
             return;
@@ -174,9 +176,8 @@ fn service_error() -> Diagnostic {
     )
 }
 
-/// # Errors
-/// The messages are longer than [`MAX_EXPANSION`].
-fn check_length(messages: &[MessagePieces<'_>]) -> Result<(), Diagnostic> {
+/// Fails if the messages together are longer than [`MAX_EXPANSION`].
+fn check_total_length(messages: &[MessagePieces<'_>]) -> Result<(), Diagnostic> {
     let mut length: usize = 0;
     for message in messages {
         for piece in &message.pieces {

@@ -1,5 +1,5 @@
-//! Builds a Markdown file from fields, for clients that have no file: keys of its frontmatter, and
-//! messages.
+//! Edits Markdown prompt files field by field, for clients that don't handle the file itself: the
+//! frontmatter keys and the messages.
 
 use super::format::fences::{Split, split};
 use super::format::frontmatter::{Dialect, is_argument_name};
@@ -10,74 +10,77 @@ use crate::prompt::message::Role;
 use crate::prompt::model::Argument;
 use crate::wording::quoted;
 
-/// What a file is to have. What is `None` stays as it is; a key that is `Some(None)`, or empty, is
-/// removed.
+/// The fields to change. For each field, `None` keeps it, and `Some(None)` or an empty value
+/// removes the key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// The key `title`.
+    /// The `title` key.
     pub title: Option<Option<String>>,
-    /// The key `description`.
+    /// The `description` key.
     pub description: Option<Option<String>>,
-    /// The key `arguments`: all of them.
+    /// The `arguments` key, with all arguments.
     pub arguments: Option<Option<Vec<Argument>>>,
-    /// The key `tags`.
+    /// The `tags` key.
     pub tags: Option<Option<Vec<String>>>,
-    /// The messages, whose texts are templates.
+    /// The message templates.
     pub messages: Option<Vec<(Role, String)>>,
 }
 
-/// A file with changed fields.
+/// An edited file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedFile {
-    /// Its text.
+    /// The new contents.
     pub text: String,
-    /// Whether it has lost comments.
+    /// Whether the edit removed comments.
     pub loses_comments: bool,
 }
 
-/// The new lines of a key of the frontmatter.
+/// A frontmatter key and its new lines.
 struct KeyLines {
     key: &'static str,
-    /// Empty if the key is removed.
+    /// The lines of the key, or an empty string to remove it.
     lines: String,
 }
 
-/// Returns the text of a file with these fields replaced. All other keys stay as they are. `text`
-/// is empty for a new file.
+/// Returns a file with some of its fields changed. All other keys are kept as they are. For a new
+/// file, `text` is empty.
 ///
 /// # Errors
-/// Fails if the frontmatter is never closed, or if an argument has no valid name.
+/// Fails if the frontmatter isn't closed or an argument has an invalid name.
 pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic> {
     let text = without_bom(text);
     let Split { yaml, body, .. } = split(text, Dialect::Own)?;
     if let Some(Some(arguments)) = &fields.arguments {
         check_argument_names(arguments)?;
     }
-    let mut new_keys = new_keys(fields);
+    let mut new_keys = changed_keys(fields);
     let mut new_body = None;
     if let Some(texts) = &fields.messages {
-        let (body, are_several) = messages(texts);
-        let lines = if are_several { "messages: true\n" } else { "" };
+        let (body, has_markers) = messages(texts);
+        let lines = if has_markers { "messages: true\n" } else { "" };
         new_keys.push(KeyLines {
             key: "messages",
             lines: lines.to_owned(),
         });
         new_body = Some(body);
     }
-    let ReplacedKeys { lines, old_lines } = replace_keys(yaml.unwrap_or_default(), new_keys);
+    let ReplacedKeys {
+        lines,
+        replaced_lines,
+    } = replace_keys(yaml.unwrap_or_default(), new_keys);
     let new_text = match new_body {
         Some(body) => file(&lines, &body),
-        // A body that begins with `---` would be read as frontmatter.
+        // If the body starts with `---`, an empty frontmatter keeps it from being parsed as one.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),
     };
     Ok(EditedFile {
         text: new_text,
-        loses_comments: old_lines.contains(" #"),
+        loses_comments: replaced_lines.contains(" #"),
     })
 }
 
-/// Refuses arguments with a name that no placeholder can have.
+/// Fails if an argument has a name that can't be used in a placeholder.
 fn check_argument_names(arguments: &[Argument]) -> Result<(), Diagnostic> {
     for Argument { name, .. } in arguments {
         if !is_argument_name(name) {
@@ -91,8 +94,8 @@ fn check_argument_names(arguments: &[Argument]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Returns the lines of the keys that change, without `messages`.
-fn new_keys(fields: &Fields) -> Vec<KeyLines> {
+/// Returns the new lines of all changed keys except `messages`.
+fn changed_keys(fields: &Fields) -> Vec<KeyLines> {
     let mut keys = Vec::new();
     if let Some(title) = &fields.title {
         keys.push(KeyLines {
@@ -121,49 +124,56 @@ fn new_keys(fields: &Fields) -> Vec<KeyLines> {
     keys
 }
 
-/// A frontmatter whose keys were replaced.
+/// The result of replacing keys in a frontmatter.
 struct ReplacedKeys {
-    /// The new lines of the frontmatter.
+    /// The lines of the new frontmatter.
     lines: String,
-    /// The old lines of the replaced keys.
-    old_lines: String,
+    /// The previous lines of the replaced keys.
+    replaced_lines: String,
 }
 
-/// Replaces the lines of keys in a frontmatter, and adds the keys that it does not have at its end.
+/// Replaces keys in a frontmatter, and appends those that it doesn't contain.
 ///
-/// `title: x` and `tags: [a]`, with the new lines `title: y` and `description: z`, become
+/// For example, replacing `title: x` and `tags: [a]` with `title: y` and `description: z` gives
 /// `title: y`, `tags: [a]` and `description: z`.
 fn replace_keys(yaml: &str, mut new_keys: Vec<KeyLines>) -> ReplacedKeys {
     let mut lines = String::new();
-    let mut old_lines = String::new();
-    // Whether the key that the line belongs to is replaced. Lines before any key stay.
+    let mut replaced_lines = String::new();
+    // Whether the current line belongs to a replaced key. Lines before the first key are kept.
     let mut is_replaced = false;
     for line in yaml.split_inclusive('\n') {
         if let Some(key) = top_level_key(line) {
             let new_key = new_keys.iter_mut().find(|new_key| new_key.key == key);
             is_replaced = new_key.is_some();
             if let Some(new_key) = new_key {
-                // Taken, so that the lines of a key that occurs twice are written once.
+                // Take the lines, so that they are written only once if the key occurs twice.
                 lines += &std::mem::take(&mut new_key.lines);
             }
         }
         if is_replaced {
-            old_lines += line;
+            replaced_lines += line;
         } else {
             lines += line;
         }
     }
     for new_key in new_keys {
-        lines += &new_key.lines; // empty if they are in their place already
+        lines += &new_key.lines; // empty if already written above
     }
-    ReplacedKeys { lines, old_lines }
+    ReplacedKeys {
+        lines,
+        replaced_lines,
+    }
 }
 
-/// Returns the key that begins in a line of the frontmatter: `title` for `title: x`. A line that
-/// continues a value, such as `  - a`, has none.
+/// The key that [`top_level_key`] returns for comments. It never equals a key to replace.
+const COMMENT_KEY: &str = "";
+
+/// Returns the key that starts on a line, e.g. `title` for `title: x`, or `None` if the line
+/// continues the value of the key above. Comments count as a key of their own, so that they are
+/// kept.
 fn top_level_key(line: &str) -> Option<&str> {
     if line.starts_with('#') {
-        return Some(""); // a comment belongs to no key, so it stays
+        return Some(COMMENT_KEY);
     }
     if line.starts_with(|first: char| first.is_whitespace() || "-}]".contains(first)) {
         return None;

@@ -1,6 +1,6 @@
-//! Marks at which other programs do something: run a command, read a file, replace a word. This
-//! program does nothing there; `check` says so, and what the program for which the file is written
-//! would do. Marks in code are examples.
+//! Constructs of other programs that have no effect here: for example, Claude Code runs `` !`git
+//! status` ``, but we leave it in the text. `check` warns about them. Constructs in code blocks and
+//! code spans are taken for examples and ignored.
 
 use super::diagnostic::Diagnostic;
 use super::file_text::truncate_at_boundary;
@@ -8,39 +8,40 @@ use super::template::MessageTemplate;
 use crate::wording::quoted;
 use std::ops::Range;
 
-/// The marks that one program knows in a prompt file.
+/// The constructs of one program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignSyntax {
-    /// The name of the program in a message.
+    /// The program's name, as shown in messages.
     title: &'static str,
     pub(super) constructs: &'static [ForeignConstruct],
 }
 
-/// One kind of mark, such as `` !`git status` ``. Each message of a prompt gets one warning for
-/// each kind.
+/// A kind of construct, e.g. `` !`command` ``. Each message of a prompt gets at most one warning
+/// per kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignConstruct {
-    /// What begins the mark: `` !` ``.
+    /// The opening delimiter, e.g. `` !` ``.
     pub(super) open: &'static str,
-    /// What ends the mark in the same line: `` ` ``. If this is empty, the mark ends with its word.
+    /// The closing delimiter on the same line, e.g. `` ` ``. If empty, the construct ends with the
+    /// word.
     close: &'static str,
     consequence: Consequence,
-    /// What to write instead. `…` stands for the text within the mark.
+    /// What to write instead. `…` is replaced with the contents of the construct.
     fix: &'static str,
 }
 
-/// What a warning about a mark says.
+/// The consequence that a warning describes.
 #[derive(Debug, PartialEq, Eq)]
 enum Consequence {
-    /// The program for which the file is written would do this with the mark: `run`.
+    /// The program that the file is written for would do this to the construct, e.g. `run`.
     ProgramWould(&'static str),
-    /// This program does not do what the author may expect: `no command is run`.
+    /// We don't do what the author may expect, e.g. `no command is run`.
     NotDone(&'static str),
 }
 
 use Consequence::{NotDone, ProgramWould};
 
-/// Returns a kind of mark with which another program does something.
+/// Creates a construct that another program handles: it would `verb` it.
 const fn construct(
     open: &'static str,
     close: &'static str,
@@ -63,7 +64,7 @@ const FILE: ForeignConstruct = construct("@", "", "attach", READ);
 const WORD: ForeignConstruct =
     construct("$", "", "replace", "write `$ARGUMENTS` for the whole text");
 
-/// The marks in files of this program, which were perhaps written for another one.
+/// The constructs in our own files, which may have been written for another program.
 pub(super) static OWN: ForeignSyntax = ForeignSyntax {
     title: "prompt-expander",
     constructs: &[
@@ -129,128 +130,127 @@ pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
         construct("#tool:", "", "enable", "write 'Use the tool …' instead"),
     ],
 };
-/// For a program that only replaces placeholders.
+/// For programs that only replace placeholders.
 pub(super) static NONE: ForeignSyntax = ForeignSyntax {
     title: "",
     constructs: &[],
 };
 
-/// The longest text within a mark, in bytes.
-const MAX_MARK: usize = 200;
+/// The maximum length of the contents of a construct.
+const MAX_CONTENTS_BYTES: usize = 200;
 
 impl ForeignSyntax {
-    /// Returns the warning about a mark in this range of a message.
+    /// Creates a warning about the construct at a byte range of a message.
     pub(super) fn warning(
         &self,
-        mark: &ForeignConstruct,
+        construct: &ForeignConstruct,
         message: &MessageTemplate,
         range: &Range<usize>,
     ) -> Diagnostic {
-        let consequence = match mark.consequence {
+        let consequence = match construct.consequence {
             NotDone(clause) => clause.to_owned(),
             ProgramWould(verb) => format!("{} would {verb} it", self.title),
         };
-        let written = &message.body()[range.clone()];
-        let text_end = written.len() - mark.close.len();
-        let inside = &written[mark.open.len()..text_end];
+        let source = &message.body()[range.clone()];
+        let contents_end = source.len() - construct.close.len();
+        let contents = &source[construct.open.len()..contents_end];
         Diagnostic::warning(
             Some(message.position_cursor().advance_to(range.start)),
-            format!("{} stays as written: {consequence}", quoted(written)),
-            mark.fix.replace('…', &quoted(inside)),
+            format!("{} stays as written: {consequence}", quoted(source)),
+            construct.fix.replace('…', &quoted(contents)),
         )
     }
 }
 
 impl ForeignConstruct {
-    /// Returns whether this is the mark for a word of the input, such as `$1`, which may also be a
-    /// price.
+    /// Returns whether this is the construct for a word of the input, such as `$1`, which could also
+    /// be a price.
     pub(super) fn is_dollar_word(&self) -> bool {
         self.open == WORD.open
     }
 
-    /// Returns the ranges of a body that have such a mark, from its opening to its end: 4 to 17 for
-    /// `` Use !`git status` ``.
     pub(super) fn find_all(&self, body: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         for (start, _) in body.match_indices(self.open) {
-            if let Some(end) = self.end(body, start) {
+            if let Some(end) = self.find_end(body, start) {
                 ranges.push(start..end);
             }
         }
         ranges
     }
 
-    /// Returns the byte after the mark whose opening is at the byte `start`: 13 for
-    /// `` !`git status` `` at the byte 0. Returns `None` if the text there only looks like the
-    /// opening of a mark, as the `@` of `me@example.com` does.
-    fn end(&self, body: &str, start: usize) -> Option<usize> {
-        let text_start = start + self.open.len();
-        let rest_of_line = truncate_at_boundary(&body[text_start..], MAX_MARK)
+    /// Returns the end of the construct whose opening delimiter is at `start`, or `None` if the text
+    /// there isn't a construct, like the `@` in `me@example.com`.
+    fn find_end(&self, body: &str, start: usize) -> Option<usize> {
+        let contents_start = start + self.open.len();
+        let rest_of_line = truncate_at_boundary(&body[contents_start..], MAX_CONTENTS_BYTES)
             .lines()
             .next()?;
-        let text = self.text_within(rest_of_line)?;
-        if text.is_empty() || !self.is_mark(&body[..start], text) {
+        let contents = self.parse_contents(rest_of_line)?;
+        if contents.is_empty() || !self.is_construct(&body[..start], contents) {
             return None;
         }
-        let end = text_start + text.len() + self.close.len();
+        let end = contents_start + contents.len() + self.close.len();
         if self.close.ends_with('}') {
-            // Of several braces, the last one closes the mark: `!{git diff {{args}}}`.
-            let further_braces = body[end..].bytes().take_while(|byte| *byte == b'}').count();
-            return Some(end + further_braces);
+            // In `!{git diff {{args}}}`, the last of the adjacent braces closes the construct.
+            let extra_braces = body[end..].bytes().take_while(|byte| *byte == b'}').count();
+            return Some(end + extra_braces);
         }
         Some(end)
     }
 
-    /// Returns the text between the opening and the end of a mark: `git status`. `rest_of_line` is
-    /// what follows the opening in its line.
-    fn text_within<'l>(&self, rest_of_line: &'l str) -> Option<&'l str> {
+    /// Returns the contents of the construct whose opening delimiter precedes `rest_of_line`.
+    fn parse_contents<'l>(&self, rest_of_line: &'l str) -> Option<&'l str> {
         if self.close.is_empty() {
             let word = rest_of_line.split(is_end_of_word).next()?;
-            return Some(word.trim_end_matches('.')); // a full stop ends the sentence
+            return Some(word.trim_end_matches('.')); // the period ends the sentence
         }
-        let (text, _) = rest_of_line.split_once(self.close)?;
-        Some(text)
+        let (contents, _) = rest_of_line.split_once(self.close)?;
+        Some(contents)
     }
 
-    /// Returns whether an opening begins a mark, judging by the text before it and the text within
-    /// the mark: `@` does in `see @src/main.rs`, and not in `see @someone`.
-    fn is_mark(&self, before: &str, text: &str) -> bool {
+    /// Returns whether an opening delimiter really starts a construct, given the text before it and
+    /// its contents: in `see @src/main.rs`, `@` does; in `see @someone`, it doesn't.
+    fn is_construct(&self, before: &str, contents: &str) -> bool {
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),
-            "@" => may_precede_word(before) && is_path(text),
-            "$" => is_word_number(before, text),
-            "{{>" => !text.contains(['{', '>']) && !text.trim().is_empty(),
-            "{%" => is_tag(text),
+            "@" => may_precede_word(before) && is_path(contents),
+            "$" => is_word_number(before, contents),
+            "{{>" => !contents.contains(['{', '>']) && !contents.trim().is_empty(),
+            "{%" => is_tag(contents),
             _ => true,
         }
     }
 }
 
-/// Returns whether `$` and a text stand for a word: `$1` to `$9`, but not `$1.50`, `$10` or `US$1`.
+/// Returns whether a `$` refers to a word of the input: `$1` to `$9`, but not `$1.50`, `$10` or
+/// `US$1`.
 fn is_word_number(before: &str, text: &str) -> bool {
     let continues_word = before.ends_with(char::is_alphanumeric) || before.ends_with(['$', '\\']);
     !continues_word && matches!(text.as_bytes(), [b'1'..=b'9'])
 }
 
-/// Returns whether a character ends a mark without a closing, such as `@src/main.rs`.
+/// Returns whether a character ends a construct without a closing delimiter, such as
+/// `@src/main.rs`.
 fn is_end_of_word(letter: char) -> bool {
     letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter)
 }
 
-/// Returns whether a word may begin after this text: at the beginning, after a blank or after `(`.
+/// Returns whether a word can start after this text: at the start of the body, after whitespace, or
+/// after `(`.
 fn may_precede_word(before: &str) -> bool {
     before.is_empty() || before.ends_with(char::is_whitespace) || before.ends_with('(')
 }
 
-/// The ends of the names of files that prompts attach.
-const SUFFIXES: [&str; 32] = [
+/// The extensions of files that prompts typically attach.
+const PATH_EXTENSIONS: [&str; 32] = [
     "c", "cpp", "css", "csv", "go", "h", "html", "ini", "java", "js", "json", "jsonc", "jsx", "kt",
     "lock", "log", "md", "mdx", "php", "py", "rb", "rs", "sh", "sql", "swift", "toml", "ts", "tsx",
     "txt", "xml", "yaml", "yml",
 ];
 
-/// Returns whether a word looks like the path of a file: `src/main.rs` and `./notes`, but not
-/// `someone`, `types/node` or `example.com`.
+/// Returns whether a word looks like a file path: `src/main.rs` and `./notes` do; `someone`,
+/// `types/node` and `example.com` don't.
 fn is_path(word: &str) -> bool {
     for root in ["./", "../", "~/", "/"] {
         if word.starts_with(root) && word.len() > root.len() {
@@ -259,25 +259,25 @@ fn is_path(word: &str) -> bool {
     }
     let file = word.rsplit('/').next().unwrap_or(word);
     match file.rsplit_once('.') {
-        Some((_, suffix)) => SUFFIXES.contains(&suffix),
+        Some((_, suffix)) => PATH_EXTENSIONS.contains(&suffix),
         None => false,
     }
 }
 
-/// The names of tags that include or set something, or begin a block.
-const TAGS: [&str; 15] = [
+/// The template tags that include or set something, or start a block.
+const TEMPLATE_TAGS: [&str; 15] = [
     "include", "extends", "import", "from", "render", "set", "assign", "if", "for", "block",
     "macro", "unless", "case", "with", "capture",
 ];
 
-/// Returns whether the text within `{%` and `%}` is a tag of a template engine with an operand,
-/// such as `include "x"` or `if y`.
+/// Returns whether the text between `{%` and `%}` is a template tag with an operand, such as
+/// `include "x"` or `if y`.
 fn is_tag(tag: &str) -> bool {
     let mut words = tag.trim_matches(['-', '+', '~']).split_whitespace();
     let Some(name) = words.next() else {
         return false;
     };
-    TAGS.contains(&name) && words.next().is_some()
+    TEMPLATE_TAGS.contains(&name) && words.next().is_some()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Includes: in a file with `include: true`, a line that is only `{{> path}}`,
-//! `{% include "path" %}` or `{% render "path" %}` is replaced by the body of that file, before the
-//! text is searched for placeholders. So a value can include nothing.
+//! Includes. In a file with `include: true`, a line that consists only of `{{> path}}`, `{% include
+//! "path" %}` or `{% render "path" %}` is replaced by the body of the named file.
 //!
-//! Nothing is opened here: whoever reads the prompt's file reads the others too, as an
-//! [`IncludeReader`].
+//! Includes are resolved before placeholders are parsed, so a value can't include anything.
+//!
+//! This module doesn't open files: the code that reads the prompt's file also reads the included
+//! ones, by implementing [`IncludeReader`].
 
 use super::diagnostic::{Diagnostic, Position};
 use super::file_text::decode_without_bom;
@@ -12,16 +13,16 @@ use crate::wording::format_size;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Reads the files that one prompt includes.
+/// Reads the files that a prompt includes.
 pub trait IncludeReader {
     /// Returns the prompt's own file.
     fn own(&self) -> IncludedFile;
 
-    /// Reads the file that `path` names in the file `from`.
+    /// Reads the file that `path` refers to in an include line of the file `from`.
     ///
     /// # Errors
-    /// There is no such file, it may not be included, or it cannot be read. The position is added
-    /// by the caller.
+    /// Fails if the file doesn't exist, may not be included, or can't be read. The caller adds the
+    /// position of the include line.
     fn read(
         &mut self,
         path: &str,
@@ -29,71 +30,71 @@ pub trait IncludeReader {
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic>;
 }
 
-/// A file that is included.
+/// A file that can be included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncludedFile {
-    /// Its path below the prompts folder, `/`-separated and without symlinks; or `builtin:NAME`.
+    /// The path relative to the prompts folder, `/`-separated and with symlinks resolved; or
+    /// `builtin:NAME`.
     pub name: String,
-    /// Its whole path; or `builtin:NAME`.
+    /// The full path, or `builtin:NAME`.
     pub path: PathBuf,
 }
 
-/// A file that a prompt includes, with its text.
+/// An included file and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Included {
     /// The file.
     pub file: IncludedFile,
-    /// Its whole text, so that the prompt can be made elsewhere, too.
+    /// The contents, so that the prompt can be assembled again elsewhere.
     pub text: Arc<str>,
 }
 
-/// Where the lines of a body come from.
+/// Maps the lines of an assembled body to the files they come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LineOrigins {
-    /// The included files, in the order in which they first appear.
+    /// The included files, in order of first appearance.
     pub(super) files: Vec<Included>,
-    /// In the order of the lines; empty if nothing is included.
+    /// Consecutive ranges of lines, in order; empty if nothing is included.
     sections: Vec<Section>,
 }
 
-/// Lines that follow each other in a file and in the body.
+/// A range of consecutive body lines that are also consecutive in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Section {
-    /// The first of them, if the lines of the body were those of one file.
+    /// The first line, counted as if the whole body were in the prompt's own file.
     line: usize,
-    /// The same line in its file.
+    /// The number of the same line in its file.
     line_in_file: usize,
-    /// The index of the file; `None` for the prompt's own.
-    file: Option<usize>,
+    /// The index in [`LineOrigins::files`], or `None` for the prompt's own file.
+    file_index: Option<usize>,
 }
 
-/// Where a position of the body comes from.
+/// The source of a position in the body.
 pub(super) struct LineOrigin<'o> {
-    /// The included file; `None` for the prompt's own.
+    /// The included file, or `None` for the prompt's own file.
     pub(super) file: Option<&'o IncludedFile>,
-    /// The position in the file.
+    /// The position in that file.
     pub(super) position: Position,
 }
 
 impl LineOrigins {
-    /// Returns the file and the line that a position of the body comes from.
+    /// Returns the file, and the position in it, that a position in the body comes from.
     ///
-    /// If line 2 of a prompt includes a file of three lines, line 4 of the body is line 3 of that
-    /// file, and line 5 of the body is line 3 of the prompt.
+    /// For example, if line 2 of a prompt includes a file of three lines, line 4 of the body is line
+    /// 3 of that file, and line 5 of the body is line 3 of the prompt.
     pub(super) fn line_origin(&self, position: Position) -> LineOrigin<'_> {
-        // The sections are in the order of the lines, so the last one that begins at or before the
-        // line has it.
-        let section_count = self
+        // The last section that starts at or before the line contains it.
+        let count_until_line = self
             .sections
             .partition_point(|section| section.line <= position.line);
-        let Some(section) = self.sections[..section_count].last() else {
+        let Some(section) = self.sections[..count_until_line].last() else {
             return LineOrigin {
                 file: None,
                 position,
             };
         };
         LineOrigin {
-            file: section.file.map(|file| &self.files[file].file),
+            file: section.file_index.map(|index| &self.files[index].file),
             position: Position {
                 line: section.line_in_file + (position.line - section.line),
                 ..position
@@ -101,7 +102,7 @@ impl LineOrigins {
         }
     }
 
-    /// Returns a diagnostic about the body with the position in the file that the line comes from.
+    /// Translates the position of a diagnostic about the body to the file that the line comes from.
     pub(super) fn locate(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         if let Some(position) = diagnostic.position {
             let origin = self.line_origin(position);
@@ -114,21 +115,23 @@ impl LineOrigins {
     }
 }
 
-/// What is included of a file.
+/// The part of a file that is included.
 pub(super) struct IncludedPart {
-    /// The text without the frontmatter.
+    /// The text after the frontmatter.
     pub(super) body: String,
-    /// The line of the file in which the body begins.
+    /// The line of the file where the body starts.
     pub(super) first_line: usize,
-    /// Whether its lines include other files in turn.
+    /// Whether include lines in the body are resolved. If not, they are plain text.
     pub(super) includes: bool,
 }
 
-/// Returns the body of a prompt's file with everything that it includes, and where its lines come
-/// from. `reader` reads the bytes of an included file, and `parse` finds the body in its text.
+/// Replaces all include lines in the body of a prompt's file. Returns the resulting body and the
+/// origins of its lines.
+///
+/// `reader` reads an included file, and `parse` extracts the body from its text.
 ///
 /// # Errors
-/// Fails if a file cannot be included, or if a limit is exceeded.
+/// Fails if a file can't be included or a limit is exceeded.
 pub(super) fn assemble(
     own_part: &IncludedPart,
     reader: &mut dyn IncludeReader,
@@ -139,58 +142,58 @@ pub(super) fn assemble(
         reader,
         parse,
         body: None,
-        line: own_part.first_line,
+        next_line: own_part.first_line,
         origins: LineOrigins::default(),
-        count: 0,
-        open: Vec::new(),
+        include_count: 0,
+        open_files: Vec::new(),
     };
     assembly.add_file(own_file, None, own_part)?;
     Ok((assembly.body.unwrap_or_default(), assembly.origins))
 }
 
-/// A body to which files are being added.
+/// A body under construction.
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
-    /// Finds what is included in the text of a file.
+    /// Extracts the body from the text of a file.
     parse: fn(&str) -> Result<IncludedPart, Diagnostic>,
-    /// The lines so far; `None` before the first line.
+    /// The lines so far, or `None` before the first line.
     body: Option<String>,
-    /// The number of the next line of the body.
-    line: usize,
+    /// The number that the next line of the body will have.
+    next_line: usize,
     origins: LineOrigins,
-    /// How many includes there were.
-    count: usize,
-    /// The files that are being added, each included by the one before it.
-    open: Vec<OpenFile>,
+    /// The number of includes so far.
+    include_count: usize,
+    /// The files being added, from the prompt's own file to the innermost include.
+    open_files: Vec<OpenFile>,
 }
 
-/// A file that is being added.
+/// A file whose lines are being added to the body.
 struct OpenFile {
     file: IncludedFile,
-    /// The number of its current line.
-    line: usize,
+    /// The line that is being added.
+    current_line: usize,
 }
 
 impl Assembly<'_> {
-    /// Adds the lines of a file, and those of the files that they include. The file has this index
-    /// among the included files; `None` for the prompt's own.
+    /// Adds the lines of a file to the body, including those of the files it includes. `file_index`
+    /// is its index among the included files, or `None` for the prompt's own file.
     ///
     /// # Errors
-    /// Fails at the first line that cannot be added, with the position of that line. Then the
-    /// assembly cannot be used any more.
+    /// Fails at the first line that can't be added, with its position. The assembly must not be
+    /// used afterwards, because `open_files` isn't restored.
     fn add_file(
         &mut self,
         file: IncludedFile,
-        index: Option<usize>,
+        file_index: Option<usize>,
         part: &IncludedPart,
     ) -> Result<(), Diagnostic> {
-        self.open.push(OpenFile {
+        self.open_files.push(OpenFile {
             file,
-            line: part.first_line,
+            current_line: part.first_line,
         });
-        for (number, line) in (part.first_line..).zip(part.body.split('\n')) {
-            if let Some(current) = self.open.last_mut() {
-                current.line = number;
+        for (line_number, line) in (part.first_line..).zip(part.body.split('\n')) {
+            if let Some(file) = self.open_files.last_mut() {
+                file.current_line = line_number;
             }
             let content = if part.includes {
                 IncludeLine::parse(line)
@@ -199,24 +202,24 @@ impl Assembly<'_> {
             };
             let result = match content {
                 IncludeLine::Include(path) => self.include(path),
-                IncludeLine::Text(text) => self.add_line(text, index, number),
+                IncludeLine::Text(text) => self.add_line(text, file_index, line_number),
             };
             if let Err(error) = result {
-                return Err(self.with_position(error, index, number, line));
+                return Err(self.with_line_position(error, file_index, line_number, line));
             }
         }
-        self.open.pop();
+        self.open_files.pop();
         Ok(())
     }
 
-    /// Adds the position of a line to an error. An error about the file that the line includes has
-    /// a position of its own, and keeps it. `file` is the index of the file that has the line;
-    /// `None` for the prompt's own file.
-    fn with_position(
+    /// Sets the position of an error to a line, unless the error already has one because it is about
+    /// the file that the line includes. `file_index` refers to the file that contains the line;
+    /// `None` is the prompt's own file.
+    fn with_line_position(
         &self,
         mut error: Diagnostic,
-        file: Option<usize>,
-        number: usize,
+        file_index: Option<usize>,
+        line_number: usize,
         line: &str,
     ) -> Diagnostic {
         if error.position.is_some() || error.file.is_some() {
@@ -224,41 +227,41 @@ impl Assembly<'_> {
         }
         let indentation = &line[..line.len() - line.trim_start().len()];
         error.position = Some(Position {
-            line: number,
+            line: line_number,
             column: 1 + indentation.chars().count(),
         });
-        error.file = file.map(|index| self.origins.files[index].file.path.as_path().into());
+        error.file = file_index.map(|index| self.origins.files[index].file.path.as_path().into());
         error
     }
 
-    /// Adds the body of the file that a path names in the current file, with what it includes
-    /// itself. A partial file, such as `_style.md`, may include others without `include: true`.
+    /// Adds the body of the file that `path` refers to in the current file.
     fn include(&mut self, path: &str) -> Result<(), Diagnostic> {
-        self.count += 1;
+        self.include_count += 1;
         self.check_limits()?;
-        let Some(current) = self.open.last() else {
-            return Ok(()); // not reached, because a line of an open file includes this one
+        let Some(current) = self.open_files.last() else {
+            return Ok(()); // unreachable: `add_file` opened the file that contains the include
         };
         let (file, bytes) = self.reader.read(path, &current.file)?;
-        self.check_circle(&file)?;
+        self.check_cycle(&file)?;
         let text = decode_without_bom(&bytes).map_err(|error| in_file(&file, error))?;
         let mut part = (self.parse)(text).map_err(|error| in_file(&file, error))?;
+        // Partials such as `_style.md` can include files without `include: true`.
         part.includes = part.includes || is_partial(&file.name);
-        let index = self.index_of(&file, text);
+        let index = self.find_or_add_file(&file, text);
         self.add_file(file, Some(index), &part)
     }
 
-    /// Refuses one include too many, in all or inside each other.
+    /// Fails if the current include exceeds the limit on their number or nesting.
     fn check_limits(&self) -> Result<(), Diagnostic> {
-        if self.count > MAX_INCLUDES {
+        if self.include_count > MAX_INCLUDES {
             return Err(Diagnostic::error(
                 None,
                 format!("more than {MAX_INCLUDES} files are included"),
                 "write some of the texts into one file",
             ));
         }
-        if self.open.len() > MAX_INCLUDE_DEPTH {
-            let chain = self.chain_from(0);
+        if self.open_files.len() > MAX_INCLUDE_DEPTH {
+            let chain = self.format_chain(0);
             return Err(Diagnostic::error(
                 None,
                 format!("more than {MAX_INCLUDE_DEPTH} files include each other: {chain}"),
@@ -268,11 +271,11 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Refuses a file that includes itself, directly or through others.
-    fn check_circle(&self, file: &IncludedFile) -> Result<(), Diagnostic> {
-        for (index, open) in self.open.iter().enumerate() {
+    /// Fails if a file would include itself, directly or indirectly.
+    fn check_cycle(&self, file: &IncludedFile) -> Result<(), Diagnostic> {
+        for (index, open) in self.open_files.iter().enumerate() {
             if open.file.name == file.name {
-                let chain = self.chain_from(index);
+                let chain = self.format_chain(index);
                 return Err(Diagnostic::error(
                     None,
                     format!("the file includes itself: {chain} → {}", file.name),
@@ -283,8 +286,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Returns the index of a file among the included files, to which it is added if it is new.
-    fn index_of(&mut self, file: &IncludedFile, text: &str) -> usize {
+    /// Returns the index of a file among the included files, adding it if it isn't there yet.
+    fn find_or_add_file(&mut self, file: &IncludedFile, text: &str) -> usize {
         let files = &mut self.origins.files;
         if let Some(index) = files.iter().position(|included| included.file == *file) {
             return index;
@@ -296,15 +299,15 @@ impl Assembly<'_> {
         files.len() - 1
     }
 
-    /// Adds a line of text to the body. It is the line `line_in_file` of the file with this index;
-    /// `None` for the prompt's own.
+    /// Adds a line of text to the body. `file_index` and `line_in_file` tell where it comes from; a
+    /// `file_index` of `None` is the prompt's own file.
     ///
     /// # Errors
-    /// Fails if the body would be longer than [`MAX_FILE`].
+    /// Fails if the body would exceed [`MAX_FILE`].
     fn add_line(
         &mut self,
         line: &str,
-        file: Option<usize>,
+        file_index: Option<usize>,
         line_in_file: usize,
     ) -> Result<(), Diagnostic> {
         if let Some(body) = &mut self.body {
@@ -320,37 +323,38 @@ impl Assembly<'_> {
             ));
         }
         body.push_str(line);
-        self.record_origin(file, line_in_file);
-        self.line += 1;
+        self.record_origin(file_index, line_in_file);
+        self.next_line += 1;
         Ok(())
     }
 
-    /// Records where the current line comes from, unless it continues the last section.
-    fn record_origin(&mut self, file: Option<usize>, line_in_file: usize) {
+    /// Records where the line `next_line` comes from. Starts a new section unless the line continues
+    /// the last one.
+    fn record_origin(&mut self, file_index: Option<usize>, line_in_file: usize) {
         if let Some(last) = self.origins.sections.last()
-            && last.file == file
-            && last.line_in_file + (self.line - last.line) == line_in_file
+            && last.file_index == file_index
+            && last.line_in_file + (self.next_line - last.line) == line_in_file
         {
             return;
         }
         self.origins.sections.push(Section {
-            line: self.line,
+            line: self.next_line,
             line_in_file,
-            file,
+            file_index,
         });
     }
 
-    /// Returns the open files from this one on: `a.md:3 → b.md:1`.
-    fn chain_from(&self, first: usize) -> String {
+    /// Formats the chain of open files, starting at index `first`: `a.md:3 → b.md:1`.
+    fn format_chain(&self, first: usize) -> String {
         let mut steps = Vec::new();
-        for OpenFile { file, line } in &self.open[first..] {
-            steps.push(format!("{}:{line}", file.name));
+        for OpenFile { file, current_line } in &self.open_files[first..] {
+            steps.push(format!("{}:{current_line}", file.name));
         }
         steps.join(" → ")
     }
 }
 
-/// Attributes an error to the included file instead of the line that includes it.
+/// Attributes an error to the included file, rather than to the line that includes it.
 fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
     Diagnostic {
         file: Some(file.path.as_path().into()),
@@ -359,31 +363,30 @@ fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
     }
 }
 
-/// What a line of a file stands for.
+/// A line of a file that can include others.
 enum IncludeLine<'l> {
-    /// The body of the file that this path names.
+    /// An include of the file at this path.
     Include(&'l str),
     Text(&'l str),
 }
 
 impl IncludeLine<'_> {
-    /// Parses a line of a file that includes others. A backslash before a tag makes it text, and is
-    /// dropped.
+    /// Parses a line. A backslash before an include tag escapes it and is removed.
     fn parse(line: &str) -> IncludeLine<'_> {
         let tag = line.trim();
-        if let Some(path) = path_in(tag) {
+        if let Some(path) = parse_include_tag(tag) {
             return IncludeLine::Include(path);
         }
         match tag.strip_prefix('\\') {
-            Some(escaped) if path_in(escaped).is_some() => IncludeLine::Text(escaped),
+            Some(escaped) if parse_include_tag(escaped).is_some() => IncludeLine::Text(escaped),
             _ => IncludeLine::Text(line),
         }
     }
 }
 
-/// Returns the path in a tag that includes a file: `_style` in `{{> _style}}`,
-/// `{% include "_style" %}` and `{%- render '_style' -%}`.
-fn path_in(tag: &str) -> Option<&str> {
+/// Parses an include tag and returns the path: `_style` for `{{> _style}}`, `{% include "_style"
+/// %}` and `{%- render '_style' -%}`.
+fn parse_include_tag(tag: &str) -> Option<&str> {
     if let Some(inside) = tag.strip_prefix("{{>") {
         let path = inside.strip_suffix("}}")?.trim();
         let is_path = !path.is_empty() && !path.contains(['{', '}']);
@@ -406,9 +409,8 @@ fn path_in(tag: &str) -> Option<&str> {
     None
 }
 
-/// Returns whether a file of this program's own folders is only there to be included: its name, or
-/// that of a folder that it is in, begins with `_`. `path` is below the prompts folder,
-/// `/`-separated.
+/// Returns whether a file in one of our own folders exists only to be included: its name, or that
+/// of a parent folder, starts with `_`. `path` is relative to the prompts folder and `/`-separated.
 pub fn is_partial(path: &str) -> bool {
     path.split('/').any(|segment| segment.starts_with('_'))
 }

@@ -1,18 +1,20 @@
-//! `engine: jinja`: bodies with conditions, loops and filters.
+//! Jinja templates (`engine: jinja`): message bodies with conditions, loops and filters.
 //!
-//! minijinja renders them, with nothing but the filters of `jinja/filters.rs`. Before it compiles a
-//! template, [`Template::parse`] walks its syntax tree and refuses everything that is not listed
-//! here, above all what builds a text within the template (`set`, `~`, `+`, calls): so only output
-//! and filters make texts, and both have a limit. The tree itself cannot be deep, because its
-//! tokens are counted before it is built: minijinja would build it, and this file walk it, on the
-//! stack.
+//! minijinja renders the templates, with no filters other than those in `jinja/filters.rs`. Before
+//! it compiles a template, [`Template::parse`] walks the syntax tree and rejects every construct
+//! that is not explicitly supported, in particular those that build strings within the template
+//! (`set`, `~`, `+`, calls). As a result, only output and filters produce text, and the size of
+//! both is limited.
 //!
-//! The tree is that of `unstable_machinery`, which may change with any version; so `Cargo.toml`
-//! pins one.
+//! minijinja builds the tree recursively, and we walk it recursively. To keep the tree shallow,
+//! tags are counted and their nesting is checked before it is built.
+//!
+//! The tree comes from the feature `unstable_machinery`, which can change in any release, so
+//! `Cargo.toml` pins the version.
 
 mod filters;
 
-use filters::{ADDED_FILTERS, FILTERS, FilterBudget, text_of_value};
+use filters::{FILTERS, FilterBudget, INTERNAL_FILTERS, value_to_string};
 
 use super::diagnostic::{Diagnostic, Kind, Position};
 use super::file_text::trim_blank_lines;
@@ -33,111 +35,113 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// How many tokens a tag may have.
-const MAX_TAG: usize = 100;
+/// The maximum number of tokens in a tag.
+const MAX_TAG_TOKENS: usize = 100;
 
-/// The longest line, in bytes: minijinja counts columns up to 65,535, and panics beyond if
-/// overflows are checked.
-const MAX_LINE: usize = 65_000;
+/// The maximum length of a line. minijinja stores columns as 16-bit numbers, and panics on longer
+/// lines if overflow checks are enabled.
+const MAX_LINE_BYTES: usize = 65_000;
 
-/// The members of `loop`.
-const LOOP: [&str; 5] = ["first", "index", "index0", "last", "length"];
+/// The supported fields of `loop`.
+const LOOP_FIELDS: [&str; 5] = ["first", "index", "index0", "last", "length"];
 
-/// What to do about what is not supported.
-const FIX: &str = "use `if`, `for`, comparisons, filters and names of letters, digits and `_` only, and `include` alone in a line, with `include: true`; write text in braces between `{% raw %}` and `{% endraw %}`";
+/// The advice after an error about unsupported syntax.
+const SUPPORTED_SYNTAX_FIX: &str = "use `if`, `for`, comparisons, filters and names of letters, digits and `_` only, and `include` alone in a line, with `include: true`; write text in braces between `{% raw %}` and `{% endraw %}`";
 
 const UNSUPPORTED: &str = "this is not supported in a template";
 
-/// A body that was checked, as minijinja gets it. It has the same lines; a loop goes over the lines
-/// of a text, and each value is counted when it is used.
+/// A validated template in the form that minijinja renders.
+///
+/// `source` is the body with metering filters added: every value is counted when it is read, and
+/// every loop iterates over the lines of a string. Line numbers are those of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     source: String,
 }
 
-/// A template, and where it uses values.
+/// A template and the placeholders in its tags.
 #[derive(Debug)]
 pub(super) struct ParsedTemplate {
     pub(super) template: Template,
     pub(super) placeholders: Vec<Placeholder>,
 }
 
-/// A text to add to a body.
-struct Addition {
-    /// The byte at which it is added.
-    at: usize,
+/// A string to insert into a body.
+struct Insertion {
+    /// The byte offset in the original body.
+    offset: usize,
     text: &'static str,
 }
 
-/// What is wrong with a template.
+/// An error in a template.
 #[derive(Debug, Clone)]
 pub(super) struct Mistake {
-    /// The byte of the body at which it is.
-    pub(super) at: usize,
+    /// The byte offset in the body.
+    pub(super) offset: usize,
     pub(super) diagnostic: Diagnostic,
 }
 
 impl Template {
-    /// Parses a body as a Jinja template, and refuses what the [fence](Fence) does not let through.
+    /// Parses a body as a Jinja template and rejects everything that [`Validator`] doesn't support.
     /// `names` are the arguments of the prompt.
     ///
     /// # Errors
-    /// All uses of what is not supported, and all names that are not declared, in the order of the
-    /// body. If the body cannot be parsed to its end, only the first mistake.
+    /// Returns all unsupported constructs and undeclared names, in order. If the body isn't valid
+    /// Jinja, returns only the first mistake.
     pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
         check_line_lengths(body).map_err(|mistake| vec![mistake])?;
         let scan = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
         let body = scan.body;
         if scan.mistakes.len() > MAX_TEMPLATE_NESTING {
-            // Each may be a block within the one before it, deeper than the parser can go.
+            // The scan doesn't count the nesting of unsupported tags. If each were a block inside
+            // the previous one, they could overflow the parser's stack.
             return Err(scan.mistakes);
         }
         let tree = match parse(&body, TEMPLATE_NAME, Default::default()) {
             Ok(tree) => tree,
-            // A tag that is not supported is perhaps the reason why the body cannot be parsed.
             Err(error) => {
+                // An unsupported tag is the likely cause, and the better message.
                 let first_tag = scan.mistakes.into_iter().next();
                 return Err(vec![
                     first_tag.unwrap_or_else(|| syntax_mistake(&body, &error)),
                 ]);
             }
         };
-        let mut fence = Fence {
+        let mut validator = Validator {
             names: [names, &[INPUT]].concat(),
-            items: Vec::new(),
-            additions: scan.additions,
+            loop_variables: Vec::new(),
+            insertions: scan.insertions,
             placeholders: Vec::new(),
             mistakes: scan.mistakes,
         };
-        fence.check_statement(&tree);
-        if !fence.mistakes.is_empty() {
-            fence.mistakes.sort_by_key(|mistake| mistake.at);
-            return Err(fence.mistakes);
+        validator.check_statement(&tree);
+        if !validator.mistakes.is_empty() {
+            validator.mistakes.sort_by_key(|mistake| mistake.offset);
+            return Err(validator.mistakes);
         }
-        // The additions are filters that count bytes when the template is rendered. With them, the
-        // source must parse, too.
-        let source = with_additions(&body, fence.additions);
+        // Compile the result once, so that rendering it later can't fail on its syntax.
+        let source = insert_all(&body, validator.insertions);
         Environment::empty()
             .template_from_str(&source)
             .map_err(|error| vec![syntax_mistake(&body, &error)])?;
         Ok(ParsedTemplate {
             template: Template { source },
-            placeholders: fence.placeholders,
+            placeholders: validator.placeholders,
         })
     }
 }
 
-/// The name of a template for minijinja, which no message shows.
+/// The template name that minijinja requires. No message shows it.
 const TEMPLATE_NAME: &str = "";
 
-/// Refuses a body with a line that is longer than [`MAX_LINE`], which minijinja cannot parse.
+/// Rejects bodies with a line longer than [`MAX_LINE_BYTES`].
 fn check_line_lengths(body: &str) -> Result<(), Mistake> {
-    if body.lines().all(|line| line.len() <= MAX_LINE) {
+    if body.lines().all(|line| line.len() <= MAX_LINE_BYTES) {
         return Ok(());
     }
-    let limit = format_size(MAX_LINE);
+    let limit = format_size(MAX_LINE_BYTES);
     Err(Mistake {
-        at: 0,
+        offset: 0,
         diagnostic: Diagnostic::error(
             None,
             format!("a line is longer than {limit}, which no template may have"),
@@ -146,22 +150,23 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     })
 }
 
-/// Inserts texts into a body: ` (` at the byte 8 of `for x in y` and `)|lines` at its end make
-/// `for x in ( y)|lines`.
-fn with_additions(body: &str, mut additions: Vec<Addition>) -> String {
-    additions.sort_unstable_by_key(|addition| addition.at);
+/// Inserts strings into a body. For example, inserting ` (` at offset 8 of `for x in y` and `)|lines`
+/// at its end gives `for x in ( y)|lines`.
+fn insert_all(body: &str, mut insertions: Vec<Insertion>) -> String {
+    // Only `|read` and `)|lines` can have the same offset, and either order of the two is valid.
+    insertions.sort_unstable_by_key(|insertion| insertion.offset);
     let mut source = String::with_capacity(body.len());
-    let mut copy_start = 0; // what precedes this byte of the body is in the source
-    for Addition { at, text } in additions {
-        source += &body[copy_start..at];
+    let mut copied_until = 0;
+    for Insertion { offset, text } in insertions {
+        source += &body[copied_until..offset];
         source += text;
-        copy_start = at;
+        copied_until = offset;
     }
-    source += &body[copy_start..];
+    source += &body[copied_until..];
     source
 }
 
-/// Returns the mistake for an error of minijinja, at the beginning of its line.
+/// Converts an error of minijinja to a mistake at the start of its line.
 fn syntax_mistake(body: &str, error: &Error) -> Mistake {
     let line_count_before = error.line().unwrap_or(1).saturating_sub(1);
     let lines_before = body.split_inclusive('\n').take(line_count_before);
@@ -173,52 +178,53 @@ fn syntax_mistake(body: &str, error: &Error) -> Mistake {
     unsupported(line_start, message)
 }
 
-/// Returns a mistake at this byte of a body, with the fix that lists what a template may have.
-fn unsupported(at: usize, message: impl Into<String>) -> Mistake {
+/// Creates a mistake at an offset, with advice that lists the supported syntax.
+fn unsupported(offset: usize, message: impl Into<String>) -> Mistake {
     Mistake {
-        at,
-        diagnostic: Diagnostic::error(None, message, FIX),
+        offset,
+        diagnostic: Diagnostic::error(None, message, SUPPORTED_SYNTAX_FIX),
     }
 }
 
-/// Returns the bytes of the body that a span of minijinja stands for.
+/// Returns the byte range of a minijinja span.
 fn range_of(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 
-/// What the tokens of a body say about its tags.
+/// A pass over the tokens of a body that checks its tags before the body is parsed.
 struct TagScan {
-    /// The body with `elif` in place of `elsif`. Every other byte keeps its position.
+    /// The body with `elsif` replaced by `elif `, which keeps all offsets.
     body: String,
-    /// What to add so that loops go over lines.
-    additions: Vec<Addition>,
-    /// Tags that are not supported.
+    /// Insertions that make loops iterate over lines.
+    insertions: Vec<Insertion>,
+    /// The unsupported tags.
     mistakes: Vec<Mistake>,
-    /// How many blocks each open tag stands for: each `elif` is a block in the one before it, up to
-    /// their common end.
-    blocks: Vec<usize>,
+    /// The nesting depth of each open `if` or `for`. Every `elif` adds one, because the parser nests
+    /// it in the branch before.
+    open_block_depths: Vec<usize>,
     token_count: usize,
-    /// The number of the current token in its tag, in which the word of the tag is the first.
-    index_in_tag: usize,
-    is_in_loop_tag: bool,
-    /// Where the token before the current one ends.
+    /// The number of tokens read in the current tag; 1 at the tag's name.
+    tag_token_count: usize,
+    is_in_for_tag: bool,
+    /// The offset where the previous token ends.
     previous_end: usize,
 }
 
 impl TagScan {
-    /// Counts the tokens of a body, and checks the names of its tags.
+    /// Scans the tokens of a body.
     ///
     /// # Errors
-    /// It cannot be divided into tokens, or has too many.
+    /// Fails if the body can't be tokenized or exceeds a limit. Unsupported tags are recorded
+    /// instead.
     fn scan(body: &str) -> Result<TagScan, Mistake> {
         let mut scan = TagScan {
             body: body.to_owned(),
-            additions: Vec::new(),
+            insertions: Vec::new(),
             mistakes: Vec::new(),
-            blocks: Vec::new(),
+            open_block_depths: Vec::new(),
             token_count: 0,
-            index_in_tag: 0,
-            is_in_loop_tag: false,
+            tag_token_count: 0,
+            is_in_for_tag: false,
             previous_end: 0,
         };
         for token in tokenize(body, false, Default::default()) {
@@ -231,73 +237,71 @@ impl TagScan {
         Ok(scan)
     }
 
-    /// Reads the next token of the body, which has these bytes.
+    /// Processes the next token.
     ///
-    /// The first word in a tag is the name of the tag, which [`TagScan::add_tag`] records. The list
-    /// of a loop gets a filter, so that the loop goes over the lines of a text:
-    /// `{% for x in y %}` becomes `{% for x in ( y)|lines %}`.
+    /// Also adds a filter to the operand of each loop, so that it iterates over the lines of a
+    /// string: `{% for x in y %}` becomes `{% for x in ( y)|lines %}`.
     fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
         self.token_count += 1;
-        self.index_in_tag += 1;
+        self.tag_token_count += 1;
         match token {
-            // In `{{ if }}`, the first word is no tag, so its index is not 1.
-            Token::VariableStart => self.index_in_tag = 1,
-            Token::TemplateData(_) | Token::BlockStart => self.index_in_tag = 0,
-            Token::Ident(word) if self.index_in_tag == 1 => self.add_tag(word, range),
-            // The words before it are `for` and the name of the item.
-            Token::Ident("in") if self.is_in_loop_tag && self.index_in_tag == 3 => {
-                self.additions.push(Addition {
-                    at: range.end,
+            // The first word in `{{ if }}` isn't the name of a tag, so it must not be token 1.
+            Token::VariableStart => self.tag_token_count = 1,
+            Token::TemplateData(_) | Token::BlockStart => self.tag_token_count = 0,
+            Token::Ident(name) if self.tag_token_count == 1 => self.add_tag(name, range),
+            // After `for` and the loop variable. An `in` further on is an operator.
+            Token::Ident("in") if self.is_in_for_tag && self.tag_token_count == 3 => {
+                self.insertions.push(Insertion {
+                    offset: range.end,
                     text: " (",
                 });
             }
-            Token::BlockEnd if self.is_in_loop_tag => {
-                self.additions.push(Addition {
-                    at: self.previous_end,
+            Token::BlockEnd if self.is_in_for_tag => {
+                self.insertions.push(Insertion {
+                    offset: self.previous_end,
                     text: ")|lines",
                 });
-                self.is_in_loop_tag = false;
+                self.is_in_for_tag = false;
             }
             _ => {}
         }
     }
 
-    /// Records a tag by its first word, which has these bytes, and reports a tag that is not
-    /// supported. `elsif` becomes `elif` in the body.
-    fn add_tag(&mut self, word: &str, range: &Range<usize>) {
-        match word {
+    /// Processes the name of a tag. Unsupported tags are recorded as mistakes.
+    fn add_tag(&mut self, name: &str, range: &Range<usize>) {
+        match name {
             "else" => {}
             "if" | "for" => {
-                self.blocks.push(1);
-                self.is_in_loop_tag = word == "for";
+                self.open_block_depths.push(1);
+                self.is_in_for_tag = name == "for";
             }
             "elif" | "elsif" => {
-                if let Some(levels) = self.blocks.last_mut() {
-                    *levels += 1;
+                if let Some(depth) = self.open_block_depths.last_mut() {
+                    *depth += 1;
                 }
-                if word == "elsif" {
-                    // minijinja knows only `elif`. The space after it keeps all later offsets.
+                if name == "elsif" {
+                    // minijinja knows only `elif`. The trailing space keeps later offsets unchanged.
                     self.body.replace_range(range.clone(), "elif ");
                 }
             }
             "endif" | "endfor" => {
-                self.blocks.pop();
+                self.open_block_depths.pop();
             }
-            // The end of a tag that is not supported is not supported either.
-            _ if word.starts_with("end") && !self.mistakes.is_empty() => {}
+            // Don't also report the end of an unsupported tag.
+            _ if name.starts_with("end") && !self.mistakes.is_empty() => {}
             _ => {
-                let message = format!("the tag {} is not supported", quoted(word));
+                let message = format!("the tag {} is not supported", quoted(name));
                 self.mistakes.push(unsupported(range.start, message));
             }
         }
     }
 
-    /// Refuses a body in which the current token, at the byte `at`, exceeds a limit: of a tag, of
-    /// all tags, or of blocks inside each other.
-    fn check_limits(&self, at: usize) -> Result<(), Mistake> {
-        let depth: usize = self.blocks.iter().sum();
-        let message = if self.index_in_tag > MAX_TAG {
-            format!("more than {MAX_TAG} words and signs in a tag")
+    /// Fails if the token at `token_start` exceeds the limit on tokens per tag, on tokens in total,
+    /// or on the nesting of blocks.
+    fn check_limits(&self, token_start: usize) -> Result<(), Mistake> {
+        let depth: usize = self.open_block_depths.iter().sum();
+        let message = if self.tag_token_count > MAX_TAG_TOKENS {
+            format!("more than {MAX_TAG_TOKENS} words and signs in a tag")
         } else if self.token_count > MAX_TEMPLATE_TOKENS {
             format!("more than {MAX_TEMPLATE_TOKENS} words and signs in all tags")
         } else if depth > MAX_TEMPLATE_NESTING {
@@ -305,29 +309,29 @@ impl TagScan {
         } else {
             return Ok(());
         };
-        Err(unsupported(at, message))
+        Err(unsupported(token_start, message))
     }
 }
 
-/// Walks a syntax tree, and refuses what is not supported.
-struct Fence<'n> {
-    /// The names of the arguments, and of the input.
+/// Walks a syntax tree, records unsupported constructs as mistakes, and collects placeholders.
+struct Validator<'n> {
+    /// The names of the arguments and of the input.
     names: Vec<&'n str>,
-    /// The names that the enclosing loops give to their items.
-    items: Vec<String>,
-    additions: Vec<Addition>,
+    /// The variables of the enclosing loops.
+    loop_variables: Vec<String>,
+    insertions: Vec<Insertion>,
     placeholders: Vec<Placeholder>,
     mistakes: Vec<Mistake>,
 }
 
-impl Fence<'_> {
+impl Validator<'_> {
     fn check_statements(&mut self, statements: &[Stmt<'_>]) {
         for statement in statements {
             self.check_statement(statement);
         }
     }
 
-    /// Records what is not supported in a statement, and in all that it contains.
+    /// Checks a statement and everything inside it.
     fn check_statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(template) => self.check_statements(&template.children),
@@ -342,28 +346,30 @@ impl Fence<'_> {
             _ if self.mistakes.is_empty() => {
                 self.mistakes.push(unsupported(0, "a tag is not supported"));
             }
-            _ => {} // the scan of the tags has found it
+            _ => {} // the tag scan already reported it
         }
     }
 
-    /// Checks a loop. It may only be `{% for item in NAME %}`, with an `else` perhaps.
+    /// Checks a loop. Only `{% for NAME in EXPRESSION %}` is supported, optionally with an `else`.
     fn check_loop(&mut self, for_loop: &ForLoop<'_>) {
-        let item = match &for_loop.target {
-            Expr::Var(item) if !for_loop.recursive && for_loop.filter_expr.is_none() => item.id,
+        let variable = match &for_loop.target {
+            Expr::Var(variable) if !for_loop.recursive && for_loop.filter_expr.is_none() => {
+                variable.id
+            }
             target => {
-                self.refuse(target.span(), "a loop is written `{% for item in NAME %}`");
+                self.reject(target.span(), "a loop is written `{% for item in NAME %}`");
                 return;
             }
         };
         self.check_expression(&for_loop.iter);
-        self.items.push(item.to_owned());
+        // The variable is in scope only in the loop's body.
+        self.loop_variables.push(variable.to_owned());
         self.check_statements(&for_loop.body);
-        self.items.pop();
+        self.loop_variables.pop();
         self.check_statements(&for_loop.else_body);
     }
 
-    /// Records what is not supported in an expression, and the placeholders in it. Every text in it
-    /// gets the filter that counts its bytes when it is rendered.
+    /// Checks an expression, records its placeholders, and meters every string in it.
     fn check_expression(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Const(constant) => {
@@ -381,33 +387,37 @@ impl Fence<'_> {
             }
             Expr::Compare(comparison) => self.check_comparison(comparison),
             Expr::Filter(filter) => self.check_filter(filter),
-            Expr::GetAttr(member) if self.is_loop_variable(&member.expr) => {
-                let (name, span) = (member.name, member.span());
+            Expr::GetAttr(field) if self.is_loop_object(&field.expr) => {
+                let (name, span) = (field.name, field.span());
                 self.mistakes
-                    .extend(unknown_name("value of `loop`", name, span, &LOOP));
+                    .extend(check_name("value of `loop`", name, span, &LOOP_FIELDS));
             }
-            other => self.refuse(other.span(), UNSUPPORTED),
+            other => self.reject(other.span(), UNSUPPORTED),
         }
     }
 
-    /// Checks a comparison such as `a == b` or `a not in b`, with the values on both sides.
+    /// Checks a comparison such as `a == b` or `a not in b`.
     fn check_comparison(&mut self, comparison: &Spanned<Compare<'_>>) {
         self.check_expression(&comparison.expr);
         for compared in &comparison.ops {
             if is_supported_comparison(&compared.op) {
                 self.check_expression(&compared.expr);
             } else {
-                self.refuse(comparison.span(), UNSUPPORTED);
+                self.reject(comparison.span(), UNSUPPORTED);
             }
         }
     }
 
-    /// Checks a filter such as `name|replace("a", "b")`, with its value and its arguments. An
-    /// argument may have no name, as in `default(value="x")`.
+    /// Checks a filter such as `name|replace("a", "b")`. Named arguments, as in
+    /// `default(value="x")`, are not supported.
     fn check_filter(&mut self, filter: &Spanned<ast::Filter<'_>>) {
-        let known = FILTERS.map(|(name, _)| name);
-        self.mistakes
-            .extend(unknown_name("filter", filter.name, filter.span(), &known));
+        let known_filters = FILTERS.map(|(name, _)| name);
+        self.mistakes.extend(check_name(
+            "filter",
+            filter.name,
+            filter.span(),
+            &known_filters,
+        ));
         if let Some(value) = &filter.expr {
             self.check_expression(value);
         }
@@ -415,22 +425,23 @@ impl Fence<'_> {
             if let CallArg::Pos(value) = argument {
                 self.check_expression(value);
             } else {
-                self.refuse(filter.span(), UNSUPPORTED);
+                self.reject(filter.span(), UNSUPPORTED);
             }
         }
     }
 
-    /// Returns whether an expression is `loop`, within a loop.
-    fn is_loop_variable(&self, expression: &Expr<'_>) -> bool {
-        matches!(expression, Expr::Var(variable) if variable.id == "loop") && !self.items.is_empty()
+    /// Returns whether an expression is the special variable `loop` inside a loop.
+    fn is_loop_object(&self, expression: &Expr<'_>) -> bool {
+        let is_named_loop = matches!(expression, Expr::Var(variable) if variable.id == "loop");
+        is_named_loop && !self.loop_variables.is_empty()
     }
 
-    /// Records a name as a placeholder, unless it is the variable of an enclosing loop. A name that
-    /// is not declared is a mistake.
+    /// Checks that a name is declared, and records it as a placeholder unless it is a loop variable.
     fn check_variable(&mut self, name: &str, span: Span) {
-        if !self.items.iter().any(|item| item == name) {
+        let is_loop_variable = self.loop_variables.iter().any(|variable| variable == name);
+        if !is_loop_variable {
             self.mistakes
-                .extend(unknown_name("argument", name, span, &self.names));
+                .extend(check_name("argument", name, span, &self.names));
             self.placeholders.push(Placeholder {
                 name: name.to_owned(),
                 range: range_of(span),
@@ -439,17 +450,17 @@ impl Fence<'_> {
         self.meter_value(span);
     }
 
-    /// Adds a filter after the value at this span, which counts its bytes when the template is
-    /// rendered: `x` becomes `x|read`.
+    /// Adds a filter after the value at `span` that counts its bytes whenever the template reads it:
+    /// `x` becomes `x|read`.
     fn meter_value(&mut self, span: Span) {
-        self.additions.push(Addition {
-            at: range_of(span).end,
+        self.insertions.push(Insertion {
+            offset: range_of(span).end,
             text: "|read",
         });
     }
 
-    /// Records that the template may not have what is at this span.
-    fn refuse(&mut self, span: Span, message: &str) {
+    /// Records a mistake at a span.
+    fn reject(&mut self, span: Span, message: &str) {
         self.mistakes
             .push(unsupported(range_of(span).start, message));
     }
@@ -471,68 +482,70 @@ fn is_supported_comparison(operator: &CompareOpKind) -> bool {
     )
 }
 
-/// Returns a mistake if a name is not among the known ones: ``no filter named `uper` ``, with the
-/// fix ``did you mean `upper`?``. `kind` says what has such a name: `filter`, `argument`.
-fn unknown_name(kind: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
+/// Returns a mistake if `name` is not one of the `known` names.
+///
+/// `kind` describes what is named: for `filter` and the name `uper`, the mistake is
+/// ``no filter named `uper`; did you mean `upper`?``.
+fn check_name(kind: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
     if known.contains(&name) {
         return None;
     }
     let fix = match closest(name, known.iter().copied()) {
         Some(closest) => format!("did you mean {}?", in_backticks(closest)),
-        None => FIX.to_owned(),
+        None => SUPPORTED_SYNTAX_FIX.to_owned(),
     };
     let message = format!("no {kind} named {}", quoted(name));
     Some(Mistake {
-        at: range_of(span).start,
+        offset: range_of(span).start,
         diagnostic: Diagnostic::error(None, message, fix),
     })
 }
 
-/// The text of a template, with its values.
+/// The output of a template.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     text: String,
-    /// Without the empty lines at its start and end.
-    range: Range<usize>,
-    /// The parts that are values of the call.
-    values: Vec<Range<usize>>,
+    /// The range of `text` without the blank lines at its start and end.
+    trimmed_range: Range<usize>,
+    /// The ranges of `text` that are values of the call, in order and within `trimmed_range`.
+    call_value_ranges: Vec<Range<usize>>,
 }
 
 impl Rendered {
-    /// Returns whether nothing but empty lines was rendered.
+    /// Returns whether the output consists of blank lines only.
     pub(super) fn is_empty(&self) -> bool {
-        self.range.is_empty()
+        self.trimmed_range.is_empty()
     }
 
-    /// Returns the text as pieces that follow each other without anything between them: the text
-    /// of the prompt before each value, the value, and the text after the last value. Pieces of
-    /// text may be empty.
+    /// Splits the output into alternating pieces: text of the prompt, a value of the call, text, and
+    /// so on. Concatenated, they make up the whole output. Text pieces may be empty.
     pub(super) fn pieces(&self) -> Vec<Piece<'_>> {
-        let mut pieces = Vec::with_capacity(2 * self.values.len() + 1);
-        let mut text_start = self.range.start;
-        for value in &self.values {
+        let mut pieces = Vec::with_capacity(2 * self.call_value_ranges.len() + 1);
+        let mut text_start = self.trimmed_range.start;
+        for value in &self.call_value_ranges {
             pieces.push(Piece::Text(&self.text[text_start..value.start]));
             pieces.push(Piece::Value(&self.text[value.clone()]));
             text_start = value.end;
         }
-        pieces.push(Piece::Text(&self.text[text_start..self.range.end]));
+        pieces.push(Piece::Text(&self.text[text_start..self.trimmed_range.end]));
         pieces
     }
 }
 
-/// Renders the templates of the messages of one prompt. The limits are for all of them together.
+/// Renders the templates of one prompt. Limits apply to all of them together.
 pub(super) struct Renderer {
     values: Value,
     environment: Environment<'static>,
-    /// Shared with the functions of the environment.
+    /// Shared with the formatter and the filters of `environment`.
     state: Arc<Mutex<RenderState>>,
-    /// How many steps the templates took that are rendered.
+    /// The number of steps that the templates rendered so far have taken.
     steps: u64,
 }
 
 impl Renderer {
-    /// Returns a renderer for templates that use these values, by their names. A [`Piece::Value`]
-    /// is from the call, a [`Piece::Text`] from the prompt, such as a default.
+    /// Creates a renderer from the names and values of the arguments and the input.
+    ///
+    /// A [`Piece::Value`] comes from the call, and a [`Piece::Text`] from the prompt, e.g. a default.
     pub(super) fn new<'v>(values: impl Iterator<Item = (&'v str, Piece<'v>)>) -> Renderer {
         let mut call_values = HashSet::new();
         let mut template_values = Vec::new();
@@ -552,25 +565,25 @@ impl Renderer {
         }
     }
 
-    /// Returns the text of a message that begins in the line `first_line` of its file.
+    /// Renders a message. `first_line` is the line of the file where its body starts.
     ///
     /// # Errors
-    /// A limit is exceeded.
+    /// Fails if a limit is exceeded.
     pub(super) fn render(
         &mut self,
         template: &Template,
         first_line: usize,
     ) -> Result<Rendered, Diagnostic> {
         self.environment.set_fuel(Some(MAX_STEPS - self.steps));
-        match self.write(template) {
+        match self.render_into_state(template) {
             Ok(steps) => self.steps += steps,
             Err(error) => return Err(render_error(&error, first_line)),
         }
         Ok(lock(&self.state).take_rendered())
     }
 
-    /// Writes the text of a template into the state. Returns how many steps it took.
-    fn write(&self, template: &Template) -> Result<u64, Error> {
+    /// Renders a template into `self.state` and returns the number of steps it took.
+    fn render_into_state(&self, template: &Template) -> Result<u64, Error> {
         let compiled = self.environment.template_from_str(&template.source)?;
         let output = OutputWriter { state: &self.state };
         let captured = compiled.render_captured_to(self.values.clone(), output)?;
@@ -581,8 +594,8 @@ impl Renderer {
     }
 }
 
-/// Returns the error about a template that cannot be rendered. A template is checked when its file
-/// is read, so what fails here is a limit.
+/// Converts an error from rendering. Templates are validated when their file is read, so only limits
+/// can cause one.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
@@ -599,7 +612,7 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
         .with_position(Position::at_line(line))
 }
 
-/// Returns the message of an error of minijinja, without its line.
+/// Returns the message of a minijinja error, without its line.
 fn error_text(error: &Error) -> String {
     match error.detail() {
         Some(detail) => detail.to_owned(),
@@ -607,7 +620,7 @@ fn error_text(error: &Error) -> String {
     }
 }
 
-/// Writes the text of a template, up to the limit for all texts of a prompt.
+/// Writes the output of a template to the state, up to the limit on the output of all templates.
 struct OutputWriter<'r> {
     state: &'r Mutex<RenderState>,
 }
@@ -628,43 +641,43 @@ impl io::Write for OutputWriter<'_> {
     }
 }
 
-/// The text that is being rendered, and what all templates of a prompt have used of their limits.
+/// The output of the current message, and how much of their limits all templates have used.
 #[derive(Debug, Default)]
 struct RenderState {
     filters: FilterBudget,
-    /// How many bytes the texts of all messages have.
+    /// The output of all messages so far, in bytes.
     total_length: usize,
-    /// The text of the current message.
+    /// The output of the current message.
     text: Vec<u8>,
-    /// Where in this text there are values of the call.
-    values: Vec<Range<usize>>,
+    /// The ranges of `text` that are values of the call, in order.
+    call_value_ranges: Vec<Range<usize>>,
 }
 
 impl RenderState {
-    /// Takes the text of the current message, without the empty lines at its start and end. A value
-    /// keeps only its part between them.
+    /// Takes the output of the current message, leaving the state ready for the next one.
     fn take_rendered(&mut self) -> Rendered {
-        // The text is UTF-8, because a template writes nothing but texts.
+        // Templates write only strings, so the bytes are valid UTF-8.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let body = trim_blank_lines(&text);
         let empty_lines = text.split_inclusive('\n').take(body.dropped);
         let start = empty_lines.map(str::len).sum();
         let end = start + body.text.len();
-        let mut values = std::mem::take(&mut self.values);
-        for value in &mut values {
+        let mut call_value_ranges = std::mem::take(&mut self.call_value_ranges);
+        for value in &mut call_value_ranges {
             *value = value.start.clamp(start, end)..value.end.clamp(start, end);
         }
         Rendered {
-            values,
-            range: start..end,
             text,
+            trimmed_range: start..end,
+            call_value_ranges,
         }
     }
 }
 
-/// Returns an environment that records in the state which ranges of the output are values of the
-/// call, and so no text of the prompt. An output counts as a value of the call if it equals one of
-/// `call_values`.
+/// Creates an environment with our filters, which records in `state` the ranges of the output that
+/// are values of the call.
+///
+/// An output is considered a value of the call if it equals one of `call_values`.
 fn environment(
     state: &Arc<Mutex<RenderState>>,
     call_values: HashSet<Arc<str>>,
@@ -672,16 +685,17 @@ fn environment(
     let mut environment = Environment::empty();
     let output_state = Arc::clone(state);
     environment.set_formatter(move |output, _, value| {
-        let text = text_of_value(value);
-        // The lock ends with this line, because the output takes it, too.
+        let text = value_to_string(value);
+        // Release the lock at once, because `write_str` acquires it too.
         let start = lock(&output_state).text.len();
         output.write_str(&text)?;
         if call_values.contains(&*text) {
-            lock(&output_state).values.push(start..start + text.len());
+            let range = start..start + text.len();
+            lock(&output_state).call_value_ranges.push(range);
         }
         Ok(())
     });
-    for (name, filter) in FILTERS.into_iter().chain(ADDED_FILTERS) {
+    for (name, filter) in FILTERS.into_iter().chain(INTERNAL_FILTERS) {
         let filter_state = Arc::clone(state);
         environment.add_filter(name, move |value: Value, arguments: Rest<Value>| {
             filter(&mut lock(&filter_state).filters, &value, &arguments)
@@ -782,7 +796,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_declared_is_an_error_with_the_nearest_one() {
-        let names = &format!("no argument named `x`; {FIX}");
+        let names = &format!("no argument named `x`; {SUPPORTED_SYNTAX_FIX}");
         for (body, at, want) in [
             (
                 "a {{ tune }}",
@@ -798,7 +812,7 @@ mod tests {
             ),
         ] {
             let Mistake {
-                at: found,
+                offset: found,
                 diagnostic,
             } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
             assert_eq!((found, diagnostic.text().as_str()), (at, want), "{body}");
@@ -843,12 +857,12 @@ mod tests {
             "'x",
         ];
         for expression in [&calls[..], &texts, &values, &others].concat() {
-            let Mistake { at, diagnostic } =
+            let Mistake { offset, diagnostic } =
                 Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES)
                     .unwrap_err()
                     .swap_remove(0);
             assert!(
-                at >= 2 && diagnostic.fix == FIX,
+                offset >= 2 && diagnostic.fix == SUPPORTED_SYNTAX_FIX,
                 "{expression}: {diagnostic:?}"
             );
         }
@@ -870,7 +884,7 @@ mod tests {
             ("{% for x in input recursive %}{% endfor %}", 7),
         ] {
             let Mistake {
-                at: found,
+                offset: found,
                 diagnostic,
             } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
             assert_eq!(found, at, "{body}: {diagnostic}");
@@ -885,7 +899,7 @@ mod tests {
             "a{% for x in input %}{% endif %}",
         ] {
             let Mistake {
-                at: found,
+                offset: found,
                 diagnostic,
             } = Template::parse(&format!("a\n{body}"), &NAMES)
                 .unwrap_err()
@@ -918,7 +932,7 @@ mod tests {
             let found = Template::parse(body, &NAMES).unwrap_err();
             let shown: Vec<_> = found
                 .iter()
-                .map(|mistake| (mistake.at, mistake.diagnostic.message.as_str()))
+                .map(|mistake| (mistake.offset, mistake.diagnostic.message.as_str()))
                 .collect();
             assert!(
                 shown.len() == want.len()
@@ -936,7 +950,7 @@ mod tests {
     #[test]
     fn a_template_cannot_be_deep() {
         let fails = |body: String, want: &str| {
-            let Mistake { at: _, diagnostic } =
+            let Mistake { diagnostic, .. } =
                 Template::parse(&body, &NAMES).unwrap_err().swap_remove(0);
             assert!(
                 diagnostic.message.starts_with(want),

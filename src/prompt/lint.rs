@@ -1,5 +1,5 @@
-//! Warnings about what works, but is probably a mistake: for `check`, never for a list or an
-//! expansion.
+//! Warnings about prompts that work, but probably not as intended. They are shown by `check`, never
+//! in lists or expansions.
 
 use super::diagnostic::Diagnostic;
 use super::file_text::truncate_at_boundary;
@@ -15,8 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 impl Prompt {
-    /// Returns all warnings about the file, in its order: mistakes that were read leniently, and
-    /// what works but is probably a mistake.
+    /// Returns all warnings about the prompt, ordered by position in the file.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.lenient_warnings.clone();
         warnings.extend(space_in_name(&self.name));
@@ -38,7 +37,7 @@ impl Prompt {
             .collect()
     }
 
-    /// Returns whether the prompt is so long that some agents get it in parts, or without its
+    /// Returns whether the prompt is so long that some agents receive it in parts or truncate its
     /// middle.
     pub fn is_long(&self) -> bool {
         let mut characters = 0;
@@ -49,20 +48,21 @@ impl Prompt {
     }
 }
 
-/// The most lookalikes of placeholders in one message that get a warning.
-const MAX_WARNINGS: usize = 100;
+/// The maximum number of warnings about placeholder lookalikes in one message.
+const MAX_LOOKALIKE_WARNINGS: usize = 100;
 
-/// How many different words in braces are compared with the names of arguments, and how many get a
-/// warning that no argument has them. A body with more is full of another program's templates.
-const MAX_WORDS: usize = 200;
+/// The maximum number of distinct words in braces to compare with the argument names, and to report
+/// as undeclared. A body with more of them is full of another program's templates.
+const MAX_CHECKED_WORDS: usize = 200;
 
-/// The longest name in full-width braces, in bytes.
-const MAX_LENGTH: usize = 200;
+/// The maximum length of a name in full-width braces.
+const MAX_FULL_WIDTH_NAME_BYTES: usize = 200;
 
-/// Placeholders of other programs for the input.
-const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
+/// How other programs write the placeholder for the input.
+const FOREIGN_INPUTS: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
-/// Warns about a name with a space, because a name in a chat ends at the first space.
+/// Warns about a name that contains a space, because a name typed in a chat ends at the first
+/// space.
 pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
     if !name.contains(char::is_whitespace) {
         return None;
@@ -77,10 +77,11 @@ pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
     ))
 }
 
-/// Warns about a name that often follows a colon where no prompt is meant.
+/// Warns about a name that often occurs after a colon in ordinary text, e.g. in code.
 fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
-    // The files of other programs have no key `mention`.
-    if !is_common_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !is_own(prompt) {
+    // The advice requires the key `mention`, which only our own files support.
+    if !is_common_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !has_own_syntax(prompt)
+    {
         return None;
     }
     let message = format!(
@@ -91,12 +92,13 @@ fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, fix))
 }
 
-/// Returns whether the placeholders of the prompt are those of this program.
-fn is_own(prompt: &Prompt) -> bool {
+/// Returns whether the prompt uses our own placeholder syntax.
+fn has_own_syntax(prompt: &Prompt) -> bool {
+    // No other syntax has a fallback.
     prompt.syntax.fallback.is_some()
 }
 
-/// Warns about a description that the author has not written, but the command `new`.
+/// Warns about a description that is still the one `new` wrote.
 fn unedited_description(prompt: &Prompt) -> Option<Diagnostic> {
     let description = prompt.description.as_deref()?;
     if !is_draft_description(description) {
@@ -107,7 +109,7 @@ fn unedited_description(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, fix))
 }
 
-/// Warns about a prompt in whose messages there is no text.
+/// Warns about a prompt whose messages are all empty.
 fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
     let has_text = prompt
         .messages
@@ -120,9 +122,9 @@ fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, "write the instructions"))
 }
 
-/// Warns about the declared arguments without a placeholder, in one warning.
+/// Warns about declared arguments without a placeholder.
 fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
-    // Words count from the first, so some of them are skipped on purpose.
+    // Here, words are assigned by position, so an author may leave one unused on purpose.
     if prompt.gives_one_word_per_argument() {
         return None;
     }
@@ -147,9 +149,10 @@ fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
 
 const DELETE_INVISIBLE: &str = "delete it, unless you need it";
 
-/// Warns about invisible characters in what agents see in a list, unless a body has some, too.
+/// Warns about invisible characters in the frontmatter values that agents see in lists. If a body
+/// contains some too, the warning about the body is enough.
 fn invisible_in_frontmatter(prompt: &Prompt) -> Option<Diagnostic> {
-    // A description may be taken from the body, and the body has a warning of its own.
+    // The description may have been taken from the body.
     for message in &prompt.messages {
         if InvisibleCharacters::find(message.body()).is_some() {
             return None;
@@ -165,7 +168,7 @@ fn invisible_in_frontmatter(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, DELETE_INVISIBLE))
 }
 
-/// Returns the texts of a prompt that an agent sees when it lists prompts.
+/// Returns the values that an agent sees when it lists prompts.
 fn listed_texts(prompt: &Prompt) -> Vec<&String> {
     let mut texts = Vec::new();
     texts.extend(&prompt.title);
@@ -180,7 +183,7 @@ fn listed_texts(prompt: &Prompt) -> Vec<&String> {
     texts
 }
 
-/// Warns about the message of a prompt that is as the command `new` wrote it.
+/// Warns about a body that is still the one `new` wrote.
 fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
     if !prompt.is_unedited_draft() {
         return None;
@@ -192,92 +195,104 @@ fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnosti
     ))
 }
 
-/// Warns about characters that people who approve a prompt do not see.
+/// Warns about invisible characters, which people who review a prompt don't see.
 fn invisible_in_body(message: &MessageTemplate) -> Option<Diagnostic> {
-    let InvisibleCharacters { at, description } = InvisibleCharacters::find(message.body())?;
+    let InvisibleCharacters {
+        first_offset,
+        description,
+    } = InvisibleCharacters::find(message.body())?;
     Some(Diagnostic::warning(
-        Some(message.position_cursor().advance_to(at)),
+        Some(message.position_cursor().advance_to(first_offset)),
         format!("{description}: the model reads what you cannot see"),
         DELETE_INVISIBLE,
     ))
 }
 
-/// The invisible characters of a text.
+/// Invisible characters found in a string.
 struct InvisibleCharacters {
-    /// The byte at which the first of them begins.
-    at: usize,
-    /// A noun for the first, and how many others there are.
+    /// The byte offset of the first one.
+    first_offset: usize,
+    /// The first character and the number of others, e.g. `an invisible character, U+200B, and 2
+    /// more`.
     description: String,
 }
 
 impl InvisibleCharacters {
-    /// Finds the invisible characters of a text, except those that are ordinary, such as tabs.
+    /// Finds the invisible characters in a string, except for common ones such as tabs.
     fn find(text: &str) -> Option<InvisibleCharacters> {
         let mut invisible = text
             .char_indices()
             .filter(|(_, character)| is_invisible(*character) && !is_usual(*character));
-        let (at, first) = invisible.next()?;
+        let (first_offset, first) = invisible.next()?;
         let mut description = format!("an invisible character, U+{:04X}", u32::from(first));
         let others = invisible.count();
         if others > 0 {
             description += &format!(", and {others} more");
         }
-        Some(InvisibleCharacters { at, description })
+        Some(InvisibleCharacters {
+            first_offset,
+            description,
+        })
     }
 }
 
-/// Warns about the texts of a message that look like placeholders.
+/// Warns about text in a message that looks like a placeholder.
 fn lookalike_warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
-    let mut positions = message.position_cursor();
+    // `lookalikes` sorts them by offset, as the cursor requires.
+    let mut cursor = message.position_cursor();
     let mut warnings = Vec::new();
-    for lookalike in lookalikes(prompt, message).into_iter().take(MAX_WARNINGS) {
-        let written = quoted(&lookalike.written);
+    for lookalike in lookalikes(prompt, message)
+        .into_iter()
+        .take(MAX_LOOKALIKE_WARNINGS)
+    {
+        let source = quoted(&lookalike.source);
         warnings.push(Diagnostic::warning(
-            Some(positions.advance_to(lookalike.at)),
-            format!("{written} is not a placeholder, and is left as it is"),
+            Some(cursor.advance_to(lookalike.offset)),
+            format!("{source} is not a placeholder, and is left as it is"),
             format!("{} if it is meant to be replaced", lookalike.fix),
         ));
     }
     warnings
 }
 
-/// A text that looks like a placeholder.
+/// Text that looks like a placeholder, but isn't one.
 pub(super) struct Lookalike {
-    /// The byte of the body at which it begins.
-    pub(super) at: usize,
-    pub(super) written: String,
+    /// Its byte offset in the body.
+    pub(super) offset: usize,
+    /// The text, as written in the body.
+    pub(super) source: String,
     /// How to turn it into a placeholder.
     fix: String,
 }
 
 impl Lookalike {
-    /// Creates a lookalike that is meant to be the placeholder of this name.
-    fn of(name: &str, at: usize, written: &str) -> Lookalike {
+    /// Creates a lookalike of the placeholder `{{name}}`.
+    fn new(name: &str, offset: usize, source: &str) -> Lookalike {
         Lookalike {
-            at,
-            written: written.to_owned(),
+            offset,
+            source: source.to_owned(),
             fix: format!("write `{{{{{name}}}}}`"),
         }
     }
 
-    /// Creates a lookalike whose name no argument has.
-    fn of_undeclared(name: &str, at: usize, written: &str) -> Lookalike {
+    /// Creates a lookalike with a name that is not a declared argument.
+    fn undeclared(name: &str, offset: usize, source: &str) -> Lookalike {
         let name = quoted(name);
         Lookalike {
-            at,
-            written: written.to_owned(),
+            offset,
+            source: source.to_owned(),
             fix: format!("declare {name} in the `arguments` of the frontmatter"),
         }
     }
 }
 
-/// Returns the lookalikes of a message in its order: misspelled and undeclared names, a brace too
-/// few, full-width braces, and other programs' placeholders.
+/// Finds the lookalikes in a message, in order: misspelled and undeclared names, missing braces,
+/// full-width braces, and placeholders of other programs.
 ///
-/// The files of other programs have none, because what looks like a placeholder of this program is
-/// text there. Templates of Jinja have none either.
+/// Returns none for the files of other programs, where such text is ordinary, and for Jinja
+/// templates, whose names are checked when they are parsed.
 pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Lookalike> {
-    if !is_own(prompt) || message.jinja().is_some() {
+    if !has_own_syntax(prompt) || message.jinja().is_some() {
         return Vec::new();
     }
     let body = message.body();
@@ -290,29 +305,29 @@ pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Look
     lookalikes.extend(unknown_names(body, &names, &code));
     lookalikes.extend(full_width_names(body, &names));
     lookalikes.extend(foreign_inputs(prompt, message, &code));
-    lookalikes.sort_by_key(|lookalike| lookalike.at);
+    lookalikes.sort_by_key(|lookalike| lookalike.offset);
     lookalikes
 }
 
-/// A word after an opening, as in `{{word}}`, `<<word>>` or `{{ word`.
+/// A word after an opening delimiter, as in `{{word}}`, `<<word>>` or `{{ word`.
 struct OpenedWord<'b> {
-    /// The byte of the body at which the opening begins.
-    at: usize,
+    /// The byte offset of the delimiter.
+    offset: usize,
     word: &'b str,
-    /// The rest of the body, without the spaces after the word.
+    /// The rest of the body, after the word and any spaces.
     after: &'b str,
-    /// What should close the opening.
+    /// The matching closing delimiter.
     close: &'static str,
 }
 
-/// Returns the word after each `{{`, `{{{` or `<<` of a body. The word is empty if something else
-/// follows, as in `{{ .Values }}`.
+/// Returns the word after each `{{`, `{{{` or `<<` in a body. The word is empty if no name follows,
+/// as in `{{ .Values }}`.
 fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     openings(body).map(|Opening { range, close }| {
         let inside = body[range.end..].trim_start_matches(INNER_SPACES);
-        let after = inside.trim_start_matches(is_letter_of_name);
+        let after = inside.trim_start_matches(is_name_char);
         OpenedWord {
-            at: range.start,
+            offset: range.start,
             word: &inside[..inside.len() - after.len()],
             after: after.trim_start_matches(INNER_SPACES),
             close,
@@ -320,12 +335,12 @@ fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     })
 }
 
-fn is_letter_of_name(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_' || letter == '-'
+fn is_name_char(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '-'
 }
 
-/// Finds known names that too few braces close, such as `{{input}`. A name without any brace after
-/// it is text.
+/// Finds declared names with missing closing braces, such as `{{input}`. A name without any closing
+/// brace is taken for text.
 fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for opened in opened_words(body) {
@@ -337,21 +352,21 @@ fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
         let has_too_few = 0 < brace_count && brace_count < opened.close.len();
         if has_too_few {
             let end = body.len() - after_braces.len();
-            let written = &body[opened.at..end];
-            lookalikes.push(Lookalike::of(opened.word, opened.at, written));
+            let source = &body[opened.offset..end];
+            lookalikes.push(Lookalike::new(opened.word, opened.offset, source));
         }
     }
     lookalikes
 }
 
-/// Finds the names in braces or angle brackets that no argument has, in the order of the body.
+/// Finds names in delimiters that are not declared, in order.
 ///
-/// A name that is similar to a known one is probably a misspelling: each `{{inptu}}` counts, also
-/// in code. Any other name may be an argument that was never declared: only the first `{{name}}` of
-/// each counts, and only outside of code.
+/// A name similar to a declared one is probably a misspelling, so every occurrence is reported, even
+/// in code. Any other name may be an argument that was never declared; only its first occurrence
+/// outside of code is reported.
 fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
-    // The most similar name for each unknown word, or `None`.
+    // The declared name that is most similar to each word, or `None` if there is none.
     let mut similar_names: HashMap<&str, Option<&str>> = HashMap::new();
     let mut undeclared_words = HashSet::new();
     for opened in opened_words(body) {
@@ -360,77 +375,83 @@ fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
             continue;
         }
         let close_start = body.len() - opened.after.len();
-        let written = &body[opened.at..close_start + opened.close.len()];
-        if similar_names.len() < MAX_WORDS {
+        let source = &body[opened.offset..close_start + opened.close.len()];
+        if similar_names.len() < MAX_CHECKED_WORDS {
             similar_names
                 .entry(word)
                 .or_insert_with(|| closest(word, names.iter().copied()));
         }
         if let Some(Some(name)) = similar_names.get(word) {
-            lookalikes.push(Lookalike::of(name, opened.at, written));
+            lookalikes.push(Lookalike::new(name, opened.offset, source));
         } else if may_be_argument(word)
-            && !code.contains(opened.at)
-            && undeclared_words.len() < MAX_WORDS
+            && !code.contains(opened.offset)
+            && undeclared_words.len() < MAX_CHECKED_WORDS
+            // `insert` is false for later occurrences of the word.
             && undeclared_words.insert(word)
         {
-            lookalikes.push(Lookalike::of_undeclared(word, opened.at, written));
+            lookalikes.push(Lookalike::undeclared(word, opened.offset, source));
         }
     }
     lookalikes
 }
 
-/// Returns whether an author may have meant this word as the name of an argument: it begins with a
-/// letter, and is not `args`, the input in Gemini CLI.
+/// Returns whether the author may have meant a word as an argument name: it starts with a letter,
+/// and isn't `args`, Gemini CLI's name for the input.
 fn may_be_argument(word: &str) -> bool {
     word.starts_with(char::is_alphabetic) && word != "args"
 }
 
-/// Finds `｛｛input｝｝`, as Japanese and Chinese keyboards write braces.
+/// Finds declared names in full-width braces, such as `｛｛input｝｝`, which Japanese and Chinese
+/// keyboards produce.
 fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
-    for (at, open) in body.match_indices("｛｛") {
-        let inside = &body[at + open.len()..];
-        let Some((name, _)) = truncate_at_boundary(inside, MAX_LENGTH).split_once("｝｝") else {
+    for (offset, open) in body.match_indices("｛｛") {
+        let inside = &body[offset + open.len()..];
+        let Some((name, _)) =
+            truncate_at_boundary(inside, MAX_FULL_WIDTH_NAME_BYTES).split_once("｝｝")
+        else {
             continue;
         };
         let word = half_width(name.trim());
         if names.contains(&word.as_str()) {
-            let written = format!("｛｛{name}｝｝");
-            lookalikes.push(Lookalike::of(&word, at, &written));
+            let source = format!("｛｛{name}｝｝");
+            lookalikes.push(Lookalike::new(&word, offset, &source));
         }
     }
     lookalikes
 }
 
-/// Finds the first occurrence of each placeholder that other programs use for the input.
+/// Finds other programs' placeholders for the input. Only the first occurrence of each is
+/// considered.
 fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Vec<Lookalike> {
     let body = message.body();
     let spellings = if prompt.has_placeholders() {
-        // The author knows the placeholders of this program, so that the spellings in braces may be
-        // meant as text. `$ARGUMENTS` is probably left over from another program.
+        // The author knows our placeholders, so the forms in braces may be meant literally.
+        // `$ARGUMENTS` is probably left over from another program.
         &["$ARGUMENTS"][..]
     } else {
-        &FOREIGN
+        &FOREIGN_INPUTS
     };
     let mut lookalikes = Vec::new();
-    for written in spellings {
-        let Some(at) = body.find(written) else {
+    for source in spellings {
+        let Some(offset) = body.find(source) else {
             continue;
         };
-        let is_part_of_longer = body[..at].ends_with(['{', '｛', '$', '\\']); // `{{input}}`
+        // For example, `{input}` is part of `{{input}}`.
+        let is_part_of_longer = body[..offset].ends_with(['{', '｛', '$', '\\']);
         let is_placeholder = message
             .placeholders()
-            .any(|placeholder| placeholder.range.start == at);
-        if !is_part_of_longer && !is_placeholder && !code.contains(at) {
-            lookalikes.push(Lookalike::of(INPUT, at, written));
+            .any(|placeholder| placeholder.range.start == offset);
+        if !is_part_of_longer && !is_placeholder && !code.contains(offset) {
+            lookalikes.push(Lookalike::new(INPUT, offset, source));
         }
     }
     lookalikes
 }
 
 impl Prompt {
-    /// Returns warnings about the marks in a message at which another program would do something,
-    /// such as `` !`git status` ``: one about the first mark of each kind that is not in code.
+    /// Warns about constructs of other programs in a message, such as `` !`git status` ``. Only the
+    /// first construct of each kind outside of code is reported.
     pub(super) fn foreign_construct_warnings(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
         let body = message.body();
         let code = Code::of(body);
@@ -439,56 +460,55 @@ impl Prompt {
             .map(|placeholder| placeholder.range.start)
             .collect();
         let mut warnings = Vec::new();
-        for mark in self.foreign_syntax.constructs {
-            // Every tag of a Jinja template was understood; what looks like one is in `{% raw %}`.
-            if message.jinja().is_some() && mark.open.starts_with('{') {
+        for construct in self.foreign_syntax.constructs {
+            // A Jinja template handles all its tags itself; anything else that looks like one is
+            // inside `{% raw %}`.
+            if message.jinja().is_some() && construct.open.starts_with('{') {
                 continue;
             }
-            let mut ranges = mark.find_all(body);
+            let mut ranges = construct.find_all(body);
             ranges.retain(|range| {
                 !code.contains(range.start) && !placeholders.contains(&range.start)
             });
             let Some(first) = ranges.first() else {
                 continue;
             };
-            if mark.is_dollar_word() && !self.are_arguments(body, &ranges) {
+            if construct.is_dollar_word() && !self.are_arguments(body, &ranges) {
                 continue;
             }
-            warnings.push(self.foreign_syntax.warning(mark, message, first));
+            warnings.push(self.foreign_syntax.warning(construct, message, first));
         }
         warnings
     }
 
-    /// Returns whether the words `$1` to `$9` in a body are arguments of another program, and not
-    /// prices. `words` are their ranges.
-    ///
-    /// This can only be guessed. They are arguments if the file has the key `argument-hint`. If it
-    /// has a placeholder in braces, they are not. Otherwise, `$1` and another number are arguments,
-    /// and a `$1` alone is one if the prompt has no placeholder and no price.
-    fn are_arguments(&self, body: &str, words: &[Range<usize>]) -> bool {
-        if self.is_command_of_other_program() {
+    /// Guesses whether the words `$1` to `$9` at the given ranges of a body are arguments of another
+    /// program rather than prices.
+    fn are_arguments(&self, body: &str, word_ranges: &[Range<usize>]) -> bool {
+        if self.has_argument_hint() {
             return true;
         }
-        // An author who writes placeholders in braces would write all of them so.
+        // An author who writes some placeholders in braces would write all of them that way.
         if self.has_placeholder_without_dollar() {
             return false;
         }
-        let has_first = words.iter().any(|range| &body[range.clone()] == "$1");
-        let has_others = words.iter().any(|range| &body[range.clone()] != "$1");
+        let has_first = word_ranges.iter().any(|range| &body[range.clone()] == "$1");
+        let has_others = word_ranges.iter().any(|range| &body[range.clone()] != "$1");
         if has_first && has_others {
             return true;
         }
+        // A lone `$1` is ambiguous, so look for signs of the one or the other.
         has_first && !self.has_placeholders() && !has_price(body)
     }
 
-    /// Returns whether the file has a key that only command files of other programs have.
-    fn is_command_of_other_program(&self) -> bool {
+    /// Returns whether the file has the key `argument-hint`, which only the command files of other
+    /// programs have.
+    fn has_argument_hint(&self) -> bool {
         self.ignored_keys
             .iter()
-            .any(|other| other.key == "argument-hint")
+            .any(|ignored| ignored.key == "argument-hint")
     }
 
-    /// Returns whether the prompt has a placeholder in braces or angle brackets.
+    /// Returns whether the prompt contains a placeholder in braces or angle brackets.
     fn has_placeholder_without_dollar(&self) -> bool {
         self.messages.iter().any(|message| {
             message
@@ -498,17 +518,18 @@ impl Prompt {
     }
 }
 
-/// Returns whether a text has an amount that is not an argument, such as `$10` or `$1.50`.
+/// Returns whether a body contains an amount that can't be an argument, such as `$10` or `$1.50`.
 fn has_price(body: &str) -> bool {
-    body.split('$').skip(1).any(begins_with_amount)
+    let mut texts_after_dollar = body.split('$').skip(1);
+    texts_after_dollar.any(starts_with_amount)
 }
 
-/// Returns whether the text after a `$` begins with two digits, with a point or a comma between
-/// them perhaps: `10`, `1.50` or `1,000`.
-fn begins_with_amount(text: &str) -> bool {
+/// Returns whether `text` starts with two digits, optionally separated by a period or comma: `10`,
+/// `1.50` or `1,000`.
+fn starts_with_amount(text: &str) -> bool {
     let Some(after_digit) = text.strip_prefix(|first: char| first.is_ascii_digit()) else {
         return false;
     };
-    let after_sign = after_digit.strip_prefix(['.', ',']).unwrap_or(after_digit);
-    after_sign.starts_with(|first: char| first.is_ascii_digit())
+    let after_separator = after_digit.strip_prefix(['.', ',']).unwrap_or(after_digit);
+    after_separator.starts_with(|first: char| first.is_ascii_digit())
 }

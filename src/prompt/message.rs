@@ -1,9 +1,9 @@
-//! The messages that a prompt expands to.
+//! The messages of an expansion.
 
 use super::attachment::Attachment;
 use serde::Deserialize;
 
-/// Who a [`Message`] is from.
+/// The author of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the role as clients know it.
+    /// Returns the role's name in the MCP protocol.
     pub fn name(self) -> &'static str {
         match self {
             Role::User => "user",
@@ -22,7 +22,7 @@ impl Role {
         }
     }
 
-    /// Returns the line before a message in the text form.
+    /// Returns the line that precedes a message in the text form.
     fn heading(self) -> &'static str {
         match self {
             Role::User => "User:\n",
@@ -31,17 +31,17 @@ impl Role {
     }
 }
 
-/// A piece of a message, which is text of the prompt's file or comes from the call.
+/// A piece of a message: text from the prompt's file, or a value from the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'p> {
-    /// Text of the prompt.
+    /// Text from the prompt's author.
     Text(&'p str),
-    /// The value of a placeholder, or the input after a text without placeholders.
+    /// A value from the caller.
     Value(&'p str),
 }
 
 impl<'p> Piece<'p> {
-    /// Returns the text or the value.
+    /// Returns the contents, wherever they come from.
     pub fn as_str(self) -> &'p str {
         match self {
             Piece::Text(text) | Piece::Value(text) => text,
@@ -49,27 +49,27 @@ impl<'p> Piece<'p> {
     }
 }
 
-/// One message of an expansion.
+/// A message of an expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who it is from.
+    /// The author of the message.
     pub role: Role,
-    /// Its text.
+    /// The text, with all values inserted.
     pub text: String,
 }
 
 /// An expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Messages {
-    /// At least one, in their order.
+    /// The messages, in order. There is at least one.
     pub messages: Vec<Message>,
-    /// What follows them.
+    /// The attachments, which follow the messages.
     pub attachments: Vec<Attachment>,
 }
 
 impl Messages {
-    /// Returns the messages without the empty ones. If all are empty, the first stays, as a message
-    /// of the user.
+    /// Creates an expansion from the messages that are not empty. If all are empty, the first one
+    /// is kept as a user message.
     pub(super) fn without_empty(mut messages: Vec<Message>) -> Messages {
         if messages.iter().any(|message| !message.text.is_empty()) {
             messages.retain(|message| !message.text.is_empty());
@@ -85,25 +85,26 @@ impl Messages {
         }
     }
 
-    /// Returns the text form: the texts of all messages and attachments, with an empty line between
-    /// two of them. If there is a message of the assistant, each message comes after a line `User:`
-    /// or `Assistant:`. `attachment_text` returns the text of an attachment.
+    /// Returns the expansion as plain text: all messages and attachments, separated by blank lines.
+    ///
+    /// If any message is the assistant's, each message is preceded by a line `User:` or
+    /// `Assistant:`. `attachment_text` formats an attachment.
     pub fn to_text_with(&self, attachment_text: impl Fn(&Attachment) -> String) -> String {
         let mut text = String::new();
         for (heading, message) in self.headings().zip(&self.messages) {
-            begin_part(&mut text);
+            push_separator(&mut text);
             text += heading;
             text += &message.text;
         }
         for attachment in &self.attachments {
-            begin_part(&mut text);
+            push_separator(&mut text);
             text += &attachment_text(attachment);
         }
         text
     }
 
-    /// Returns the line before each message in the text form: `User:` or `Assistant:` if there is a
-    /// message of the assistant, else an empty text.
+    /// Returns the heading of each message in the text form, e.g. `User:`. Headings are empty if
+    /// there is no assistant message.
     fn headings(&self) -> impl Iterator<Item = &'static str> {
         let has_roles = self
             .messages
@@ -118,22 +119,22 @@ impl Messages {
         })
     }
 
-    /// Returns the byte of the text form at which the text of each message begins: 6 for the
-    /// message after `User:` and a line break.
+    /// Returns the byte offset of each message's text in the text form, e.g. 6 for a first message
+    /// after the heading `User:`.
     pub fn message_offsets(&self) -> Vec<usize> {
-        let mut starts = Vec::with_capacity(self.messages.len());
+        let mut offsets = Vec::with_capacity(self.messages.len());
         let mut end = 0;
         for (heading, message) in self.headings().zip(&self.messages) {
             let separator_length = if end > 0 { PART_SEPARATOR.len() } else { 0 };
             let start = end + separator_length + heading.len();
-            starts.push(start);
+            offsets.push(start);
             end = start + message.text.len();
         }
-        starts
+        offsets
     }
 
-    /// Returns the text form, attachments included. The text of a single message is moved, not
-    /// copied.
+    /// Returns the text form, including attachments. The text of a single user message is moved
+    /// rather than copied.
     pub fn into_text(mut self) -> String {
         if let [message] = self.messages.as_mut_slice()
             && message.role == Role::User
@@ -145,11 +146,11 @@ impl Messages {
     }
 }
 
-/// What is between two messages or attachments in the text form.
+/// The separator between messages or attachments in the text form.
 const PART_SEPARATOR: &str = "\n\n";
 
-/// Adds the separator before the next part of a text form. The first part has none.
-fn begin_part(text: &mut String) {
+/// Appends the separator before the next part, unless `text` is still empty.
+fn push_separator(text: &mut String) {
     if !text.is_empty() {
         text.push_str(PART_SEPARATOR);
     }

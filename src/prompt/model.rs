@@ -1,4 +1,4 @@
-//! A prompt, its arguments, and its summary for lists.
+//! Prompts, their arguments, and the summaries that lists show.
 
 use super::attachment::AttachmentPath;
 use super::diagnostic::{Diagnostic, Position};
@@ -9,7 +9,7 @@ use super::template::{INPUT, MessageTemplate, Placeholder, PlaceholderSyntax};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-/// The body that a new file has until somebody writes the prompt.
+/// The placeholder body that `new` writes until the author replaces it.
 pub(super) const DRAFT_BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
@@ -17,111 +17,113 @@ Text:
 {{input}}
 ";
 
-/// A prompt.
+/// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Its name.
+    /// The name by which the prompt is called.
     pub name: Name,
-    /// The title of the frontmatter, else the first heading of the body.
+    /// The `title` in the frontmatter, or the first heading of the body.
     pub title: Option<String>,
-    /// The description of the frontmatter, else the first paragraph of the body as plain text, cut
-    /// after a word at 160 characters. A body without a paragraph gives its first other text, else
-    /// its heading, cut in the same way.
+    /// The `description` in the frontmatter, or the first paragraph of the body as plain text,
+    /// truncated to 160 characters at a word boundary.
+    ///
+    /// If the body has no paragraph, its first other text is used, and if it has none, its heading.
     pub description: Option<String>,
-    /// The arguments that it declares.
+    /// The declared arguments, in order.
     pub arguments: Vec<Argument>,
-    /// Words by which a list can be filtered.
+    /// The tags by which lists can be filtered.
     pub tags: Vec<String>,
-    /// Who wrote the file, and the like.
+    /// Information for people and clients, e.g. the author.
     pub metadata: Metadata,
-    /// The messages that an expansion fills in.
+    /// The message templates, in order.
     pub messages: Vec<MessageTemplate>,
-    /// The files and addresses that follow the messages. The library reads them at each request.
+    /// The files and URLs to attach after the messages. Files are read anew for each request.
     pub attachments: Vec<AttachmentPath>,
-    /// Warnings about mistakes in the frontmatter that were read leniently.
+    /// Warnings about mistakes in the frontmatter that were tolerated.
     pub(super) lenient_warnings: Vec<Diagnostic>,
-    /// The keys of the file that have no meaning here.
+    /// The keys in the file that have no effect.
     pub(super) ignored_keys: Vec<IgnoredKey>,
-    /// How its placeholders are written.
+    /// The notation of the placeholders.
     pub(super) syntax: &'static PlaceholderSyntax,
-    /// When the input follows the text.
+    /// When the input is appended to the body.
     pub(super) append_input: AppendInput,
-    /// Whether the frontmatter says that only a command invokes the prompt.
+    /// Whether the frontmatter forbids invoking the prompt by a mention within a message.
     pub(super) forbids_mentions: bool,
-    /// Whether each argument gets one word of the text, and the input is the whole text, if there
-    /// are placeholders.
+    /// Whether each argument gets one word of the text, and the input is the whole text. Has no
+    /// effect if the body contains no placeholders.
     pub(super) one_word_per_argument: bool,
-    /// Whether the text begins with the path of the folder that its file is in.
+    /// Whether the text starts with a line that names the folder of its file, as skills do.
     pub(super) has_base_directory_line: bool,
-    /// The marks at which the program that the file is written for does something.
+    /// The constructs that the file's original program handles, but we don't.
     pub(super) foreign_syntax: &'static ForeignSyntax,
-    /// Where the lines of the messages come from, if it includes files.
+    /// The source of each line of the messages, if the prompt includes files.
     pub(super) origins: LineOrigins,
 }
 
-/// When the input follows a text.
+/// When the input is appended to the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AppendInput {
-    /// Never: a service renders the text.
+    /// Never, because a remote service renders the prompt.
     Never,
-    /// After an empty line, if the text has no placeholder.
+    /// After a blank line, if the body contains no placeholder at all.
     Paragraph,
-    /// In the next line, if the text has no placeholder for the input.
+    /// On the next line, if the body contains no placeholder for the input.
     Line,
 }
 
-/// A key of a file that has no meaning here.
+/// A key in a prompt file that has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IgnoredKey {
     pub(super) key: String,
     pub(super) position: Position,
-    /// Its value, as YAML in one line.
+    /// The value as single-line YAML.
     pub(super) value: String,
 }
 
-/// The keys of the frontmatter that are for clients and people, and have no effect on the prompt.
+/// Frontmatter for people and clients that doesn't affect the expansion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Metadata {
-    /// Who wrote it.
+    /// The author of the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// The version of the text.
+    /// The version of the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// A word by which a list can be filtered.
+    /// The category by which lists can be filtered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 
-/// An argument that a prompt declares.
+/// A declared argument of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Argument {
-    /// The name in `{{name}}`.
+    /// The name used in placeholders, e.g. `name` for `{{name}}`.
     pub name: String,
-    /// The name that clients show.
+    /// The name that clients display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What the argument is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether a call without it is an error. An argument with a default is not required.
+    /// Whether a call must provide a value. Always false for an argument with a default.
     pub required: bool,
-    /// Its value if a call does not give it, or gives an empty text.
+    /// The value to use if the call provides none or an empty one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The values that it is meant for, which a client may propose. Any other value is a warning,
-    /// or an error if the argument is `strict`.
+    /// The suggested values. Any other value causes a warning, or an error if the argument is
+    /// `strict`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Whether a value that is not among the choices is an error.
+    /// Whether values other than the choices are errors.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }
 
 impl Argument {
-    /// Returns whether a value is empty or among the choices, or there are no choices. Spaces
-    /// around it make no difference, and neither do composed or separate accents.
+    /// Returns whether a value is empty or one of the choices, or there are no choices.
+    ///
+    /// Ignores surrounding whitespace and differences in Unicode normalization.
     pub fn allows(&self, value: &str) -> bool {
         let value = value.trim();
         if value.is_empty() || self.choices.is_empty() {
@@ -133,7 +135,7 @@ impl Argument {
     }
 }
 
-/// A prompt without its text, as lists show it.
+/// What lists show of a prompt: everything but its messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
@@ -168,7 +170,7 @@ impl Summary {
 }
 
 impl Prompt {
-    /// Creates a prompt that a service renders, so that it has no messages of its own.
+    /// Creates a prompt that a remote service renders. It has no messages of its own.
     #[cfg(feature = "openapi")]
     pub(crate) fn for_service(
         name: Name,
@@ -185,7 +187,7 @@ impl Prompt {
         }
     }
 
-    /// Creates an empty prompt.
+    /// Creates a prompt without messages.
     pub(super) fn new(name: Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         Prompt {
             name,
@@ -208,20 +210,21 @@ impl Prompt {
         }
     }
 
-    /// Returns whether the prompt's name in the middle of a message invokes it: it needs no
-    /// arguments, and its file does not say `mention: false`.
+    /// Returns whether the prompt can be invoked by a mention of its name within a message. It
+    /// can't if it has required arguments, or if its file says `mention: false`.
     pub fn may_be_mentioned(&self) -> bool {
         !self.forbids_mentions && !self.arguments.iter().any(|argument| argument.required)
     }
 
-    /// Returns whether a service renders the prompt. Only the library calls services.
+    /// Returns whether a remote service renders the prompt. Only the library calls services.
     pub fn is_rendered_by_service(&self) -> bool {
         self.append_input == AppendInput::Never
     }
 
-    /// Returns a skill with a line before its text that names its folder, as in Claude Code, so
-    /// that its scripts and references are found. The path is never searched for placeholders.
-    /// Other prompts stay as they are.
+    /// Inserts a line with the skill's folder before its text, as Claude Code does, so that the
+    /// agent finds its scripts and references. Prompts that aren't skills are returned unchanged.
+    ///
+    /// The path is not searched for placeholders.
     #[must_use]
     pub fn with_base_directory(mut self, folder: &str) -> Prompt {
         if self.has_base_directory_line
@@ -232,40 +235,41 @@ impl Prompt {
         self
     }
 
-    /// Returns the placeholder of an argument, or of the [input](INPUT), as its file writes it:
-    /// `{{name}}`, `$NAME`.
+    /// Returns the placeholder for an argument, or for the input if `name` is [`INPUT`], in the
+    /// notation of the prompt's file, e.g. `{{name}}` or `$NAME`.
     pub fn placeholder(&self, name: &str) -> String {
         self.syntax.format_placeholder(name)
     }
 
-    /// Splits a text, such as the whole file, at the placeholders of the prompt.
+    /// Parses text, such as the whole file, with this prompt's placeholder syntax and arguments.
     pub fn parse_template(&self, text: &str) -> MessageTemplate {
         let names = self.arguments.iter().map(|argument| argument.name.as_str());
         MessageTemplate::parse(self.syntax, text, 1, names)
     }
 
-    /// Returns all placeholders, in the order of the messages.
+    /// Returns all placeholders, message by message.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
     }
 
-    /// Returns whether the expansion contains the input: as `{{input}}`, or after the body.
+    /// Returns whether the expansion contains the input, either in a placeholder or appended to the
+    /// body.
     pub fn takes_input(&self) -> bool {
         self.appends_input() || self.has_input_placeholder()
     }
 
-    /// Returns whether the input follows the body, because the body has no place for it.
+    /// Returns whether the input is appended to the body.
     pub fn appends_input(&self) -> bool {
         match self.append_input {
             AppendInput::Never => false,
-            // In a file of this program, any placeholder shows that the author placed all values.
+            // An author who wrote any placeholder has decided where each value goes.
             AppendInput::Paragraph => !self.has_placeholders(),
             AppendInput::Line => !self.has_input_placeholder(),
         }
     }
 
-    /// Returns the text between the body and an input that follows it: an empty line, and for
-    /// fabric the end of the line.
+    /// Returns the separator between the body and the appended input: a blank line, or a line break
+    /// for fabric prompts.
     pub fn input_separator(&self) -> &'static str {
         if self.append_input == AppendInput::Line {
             "\n"
@@ -282,13 +286,13 @@ impl Prompt {
         }
     }
 
-    /// Returns the names by which a call may give values: the arguments, and `input` if the
-    /// expansion contains it.
+    /// Returns the names by which a call can pass values: the arguments, and `input` if the prompt
+    /// uses it.
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input())
     }
 
-    /// Returns everything but the text.
+    /// Returns the summary to show in lists.
     pub fn summary(&self) -> Summary {
         Summary {
             title: self.title.clone(),
@@ -302,12 +306,12 @@ impl Prompt {
         }
     }
 
-    /// Returns the files that the prompt includes, in the order in which they first appear.
+    /// Returns the included files, in order of first appearance.
     pub fn included(&self) -> &[Included] {
         &self.origins.files
     }
 
-    /// Returns whether the prompt is a template of Jinja.
+    /// Returns whether the prompt uses Jinja templates.
     pub fn is_jinja(&self) -> bool {
         self.messages
             .iter()
@@ -318,26 +322,28 @@ impl Prompt {
         self.placeholders().next().is_some()
     }
 
-    /// Returns whether the body has a placeholder for this argument, or a service gets its value.
+    /// Returns whether the body contains a placeholder for an argument. Always true if a service
+    /// renders the prompt.
     pub(super) fn uses_argument(&self, argument: &Argument) -> bool {
         self.is_rendered_by_service() || self.has_placeholder(&argument.name)
     }
 
-    /// Returns whether the input is one of the parts of a text that is divided.
+    /// Returns whether the input receives a share when text is divided among arguments and input.
+    /// Otherwise, the input is the whole text or isn't used.
     pub(super) fn has_input_slot(&self) -> bool {
         self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
     }
 
     /// Returns whether each argument gets one word of the text, and the input is the whole text.
     ///
-    /// Claude Code and Codex divide it so for `$name` and `$1`, and this program if the frontmatter
-    /// has `words: true`.
+    /// This is how Claude Code and Codex handle `$name` and `$1`; our own prompts can opt in with
+    /// `words: true`.
     pub(crate) fn gives_one_word_per_argument(&self) -> bool {
         self.one_word_per_argument && self.has_placeholders()
     }
 
-    /// Returns whether a placeholder stands for the input. If an argument is called `input`, its
-    /// placeholder stands for that argument.
+    /// Returns whether the body contains a placeholder for the input. If an argument is named
+    /// `input`, `{{input}}` refers to the argument instead.
     pub(super) fn has_input_placeholder(&self) -> bool {
         let is_argument = self.arguments.iter().any(|argument| argument.name == INPUT);
         !is_argument && self.has_placeholder(INPUT)
@@ -349,6 +355,7 @@ impl Prompt {
     }
 }
 
+/// Returns the names of the arguments, and `input` if `takes_input`.
 fn value_names(arguments: &[Argument], takes_input: bool) -> Vec<&str> {
     let mut names = Vec::with_capacity(arguments.len() + 1);
     for argument in arguments {

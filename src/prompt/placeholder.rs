@@ -1,15 +1,15 @@
-//! A placeholder of a message: where a value goes.
+//! Placeholders: the parts of a message that values replace.
 
 use std::ops::Range;
 
-/// The name of the placeholder that every prompt may use.
+/// The name of the input placeholder, which every prompt can use.
 pub const INPUT: &str = "input";
 
-/// One placeholder of a message.
+/// A placeholder in a message body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
-    /// The name of the argument, or [`INPUT`].
+    /// The name of an argument, or [`INPUT`].
     pub name: String,
-    /// Its bytes in the body, braces included.
+    /// Its byte range in the body, including delimiters.
     pub range: Range<usize>,
 }

@@ -1,4 +1,4 @@
-//! The revision of a prompt, which identifies the content of its file.
+//! Revisions, which identify the contents of a prompt file.
 
 use crate::wording::{hex, is_hex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -6,31 +6,32 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// Identifies the content of a prompt's file: the first half of the SHA-256 of its bytes, without
-/// those of the files that it includes. It is the same on every machine; to a client, it is an
-/// opaque text.
+/// Identifies the contents of a prompt file: the first half of their SHA-256 hash. Included files
+/// are not part of it.
+///
+/// The same contents have the same revision on every machine. Clients should treat it as opaque.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision([u8; 16]);
 
-/// Returns the SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
+/// Returns the SHA-256 hash of `bytes` as 64 lowercase hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
 impl Revision {
-    /// Returns the revision of a file with these bytes.
+    /// Returns the revision of a file with these contents.
     pub fn of_contents(bytes: &[u8]) -> Revision {
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         Revision(std::array::from_fn(|index| digest[index]))
     }
 
-    /// Returns the first 8 characters, for people.
+    /// Returns the first 8 hexadecimal digits, for display.
     pub fn short(&self) -> String {
         self.to_string()[..8].to_owned()
     }
 }
 
-/// Writes 32 lower-case hexadecimal digits.
+/// Formats the revision as 32 lowercase hexadecimal digits.
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))
@@ -41,7 +42,7 @@ impl FromStr for Revision {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Revision, &'static str> {
-        // `from_str_radix` alone would also read shorter numbers, a sign and upper-case digits.
+        // `from_str_radix` alone would also accept fewer digits, a sign and uppercase digits.
         match u128::from_str_radix(text, 16) {
             Ok(number) if is_hex(text, 32) => Ok(Revision(number.to_be_bytes())),
             _ => Err(

@@ -1,6 +1,6 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
-use super::diagnostic::{Position, shown_path};
+use super::diagnostic::{Position, serialize_displayed_path};
 use super::file_text::truncate_at_boundary;
 use super::lint;
 use super::model::Prompt;
@@ -20,7 +20,10 @@ pub struct Unexpanded {
     #[serde(rename = "text")]
     pub written: String,
     /// The included file that it is in; `None` for the prompt's own.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_path")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_displayed_path"
+    )]
     pub file: Option<PathBuf>,
     /// Where it is in the file.
     #[serde(flatten)]
@@ -65,7 +68,7 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
     let lookalikes = lint::lookalikes(prompt, message);
     let mut unknown_texts = HashSet::new();
     for lookalike in &lookalikes {
-        unknown_texts.insert(lookalike.written.clone());
+        unknown_texts.insert(lookalike.source.clone());
     }
     let escaped_starts: HashSet<usize> = message.escaped_offsets().into_iter().collect();
     // By the first byte of each text, so that the texts are in the order of the message, and a
@@ -82,7 +85,7 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
         by_start.insert(start, (written.to_owned(), reason));
     }
     for lookalike in lookalikes {
-        by_start.insert(lookalike.at, (lookalike.written, Reason::Unknown));
+        by_start.insert(lookalike.offset, (lookalike.source, Reason::Unknown));
     }
     let mut positions = message.position_cursor();
     for (start, (written, reason)) in by_start {

@@ -245,7 +245,7 @@ fn attachment_block(
     match &attachment.content {
         Content::Image(image) => media_block("image", image),
         Content::Audio(audio) if is_since(version, WITH_AUDIO) => media_block("audio", audio),
-        Content::Address if is_since(version, WITH_LINKS) => {
+        Content::Url if is_since(version, WITH_LINKS) => {
             json!({ "type": "resource_link", "uri": name, "name": name })
         }
         Content::Text(text) => {
@@ -256,7 +256,7 @@ fn attachment_block(
             });
             json!({ "type": "resource", "resource": resource })
         }
-        Content::Audio(_) | Content::Address => text_block(attachment_text(attachment, join)),
+        Content::Audio(_) | Content::Url => text_block(attachment_text(attachment, join)),
     }
 }
 

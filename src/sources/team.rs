@@ -225,7 +225,7 @@ impl TeamPrompt {
 /// to open.
 fn attaches_files(prompt: &Prompt) -> bool {
     let mut attachments = prompt.attachments.iter();
-    attachments.any(|path| !matches!(path.is_address(), Ok(true)))
+    attachments.any(|path| !matches!(path.is_url(), Ok(true)))
 }
 
 impl Handle for TeamPrompt {

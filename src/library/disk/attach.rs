@@ -60,10 +60,10 @@ pub(crate) fn attachments<'p>(
 impl AttachmentReader<'_> {
     /// Reads the file of an attachment. A URL is not fetched: the client downloads it.
     fn read(&mut self, attachment: &AttachmentPath) -> Result<Attachment, Diagnostic> {
-        if attachment.is_address()? {
+        if attachment.is_url()? {
             return Ok(Attachment {
                 name: attachment.path.clone(),
-                content: Content::Address,
+                content: Content::Url,
             });
         }
         let Some(root) = self.root else {
@@ -76,7 +76,7 @@ impl AttachmentReader<'_> {
         self.add_length(attachment, file.bytes.len())?;
         Ok(Attachment {
             name: self.name_of(attachment).to_owned(),
-            content: attachment.content(file.bytes, file.path.to_string_lossy().into_owned())?,
+            content: attachment.to_content(file.bytes, file.path.to_string_lossy().into_owned())?,
         })
     }
 
@@ -90,7 +90,7 @@ impl AttachmentReader<'_> {
             return Ok(());
         }
         let size_and_limit = too_long(self.total_length, MAX_ATTACHMENTS_SIZE);
-        Err(attachment.problem(
+        Err(attachment.error(
             &format!("makes all attachments together {size_and_limit}"),
             "attach fewer, or write their paths into the prompt for the agent to read",
         ))
@@ -108,7 +108,7 @@ impl AttachmentReader<'_> {
 /// Returns the error for a prompt in a database that attaches a file. Callers treat it like a
 /// missing file, so it has that kind.
 fn file_in_database_error(attachment: &AttachmentPath) -> Diagnostic {
-    let mut diagnostic = attachment.problem(
+    let mut diagnostic = attachment.error(
         "is a file, but a prompt in a database can only attach addresses",
         "give an https:// address",
     );
@@ -127,7 +127,7 @@ fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnost
     } else {
         &error.fix
     };
-    let mut diagnostic = attachment.problem(&problem, fix);
+    let mut diagnostic = attachment.error(&problem, fix);
     if matches!(error.kind, Kind::NotFound | Kind::OutsideFolder) {
         diagnostic.kind = error.kind.clone();
     }

@@ -63,11 +63,11 @@ fn parse_jinja_messages(
             continue;
         };
         for mistake in mistakes {
-            let position = message.position_cursor().advance_to(mistake.at);
+            let position = message.position_cursor().advance_to(mistake.offset);
             errors.push(origins.locate(mistake.diagnostic.with_position(position)));
         }
     }
-    Diagnostic::first_of(errors)
+    Diagnostic::combine(errors)
 }
 
 /// Drops everything from the frontmatter of a file that has no effect when the file is included in a
