@@ -1,5 +1,5 @@
-//! The sources of prompts, each a file or a folder here. What they need of the library is in
-//! `library.rs`, in one list.
+//! The sources of prompts. Each is implemented in a file or a folder here, using only what
+//! `library.rs` exports for sources.
 
 mod builtin;
 #[cfg(feature = "openapi")]
@@ -39,9 +39,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Library {
-    /// Returns a library of folders that the user named, in this order. A missing folder is
-    /// reported as a problem. The format of a folder is inferred from its path. Nothing is read
+    /// Returns a library of folders that the user named, in order of precedence. Nothing is read
     /// yet.
+    ///
+    /// The format of each folder is inferred from its path. If a folder doesn't exist, the library
+    /// reports that as a problem.
     pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
         let mut library = Library::default();
         for path in folders {
@@ -50,15 +52,16 @@ impl Library {
         library
     }
 
-    /// Adds a folder that the user named. `format` is `None` where its path says it.
+    /// Adds a folder that the user named, which must exist. If `format` is `None`, it is inferred
+    /// from the path.
     #[must_use]
     pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
         let format = format.unwrap_or_else(|| Format::for_folder(&path));
         self.with_required(Root::new(path, format, Reach::Unrestricted))
     }
 
-    /// Returns a library of one folder, which must exist. If `format` is `None`, the path says
-    /// which format the folder has.
+    /// Returns a library of a single folder, which must exist. If `format` is `None`, it is
+    /// inferred from the path. `reach` limits where symlinks in the folder may point.
     pub(crate) fn of_folder(
         format: Option<&'static Format>,
         path: PathBuf,
@@ -68,13 +71,13 @@ impl Library {
         Library::default().with_required(Root::new(path, format, reach))
     }
 
-    /// Adds a folder that was named. It is a problem if it is missing.
+    /// Adds a folder that is reported as a problem if it doesn't exist.
     fn with_required(self, mut root: Root) -> Library {
         root.is_required = true;
         self.with_root(root, Layer::USER)
     }
 
-    /// Adds a folder of the user's own, which may be missing.
+    /// Adds a folder of the user's own, which may not exist.
     pub(crate) fn with_folder(
         self,
         path: PathBuf,
@@ -84,32 +87,36 @@ impl Library {
         self.with_root(Root::new(path, format, Reach::Unrestricted), layer)
     }
 
-    /// Adds a folder of prompts, or of plugins that have such folders.
+    /// Adds a folder of prompts, or a folder of plugins if its format is one of plugins.
     fn with_root(self, root: Root, layer: Layer) -> Library {
-        if root.format.plugin.is_empty() {
-            self.with(Folder::new(root, layer))
-        } else {
+        let is_folder_of_plugins = !root.format.plugin.is_empty();
+        if is_folder_of_plugins {
             self.with(Plugins::new(root, layer))
+        } else {
+            self.with(Folder::new(root, layer))
         }
     }
 
-    /// Adds the prompts of the project that the folder `from` belongs to. They are in the nearest
-    /// folder `.prompts`, from `from` up to the root of its repository, but not above the user's
-    /// home directory, `home`. That folder is searched for anew each time, so it may be created
-    /// later. With `trust`, prompts of a repository that is not trusted are not served.
+    /// Adds the prompts of the project that contains the folder `start`. They are in the nearest
+    /// `.prompts` folder, searched for from `start` up to the root of its repository, but not above
+    /// the user's home directory, `home`. The search is repeated for every message, so the folder
+    /// may be created later.
+    ///
+    /// Only prompts that the user trusts are served. If `trust` is `None`, every project is
+    /// trusted.
     #[must_use]
     pub fn with_project(
         self,
-        from: &Path,
+        start: &Path,
         home: Option<&Path>,
         trust: Option<Arc<Trust>>,
     ) -> Library {
-        let project = Project::new(from, home, PROJECT_FOLDER, Format::OWN, trust);
+        let project = Project::new(start, home, PROJECT_FOLDER, Format::OWN, trust);
         self.with_project_prompts(Arc::new(project))
     }
 
-    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the
-    /// copies.
+    /// Adds the packs that the user's lock file at `lock` lists, and those of the project. Their
+    /// files are read from copies in the folder `data`.
     #[must_use]
     pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
         let project = self.project().cloned();

@@ -4,9 +4,10 @@ use crate::library::{About, BUILTIN_TEXTS, Found, Handle, Info, Layer, Listing, 
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// The names of the prompts that tell a model how to edit prompts.
-const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
+/// The prompts that tell a model how to edit prompts. Only callers who may do so see them.
+const FOR_EDITORS: [&str; 2] = ["improve-prompt", "save-prompt"];
 
+/// All built-in prompts.
 static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
     let mut prompts = Vec::new();
     for (name, text) in BUILTIN_TEXTS {
@@ -21,7 +22,7 @@ static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
     prompts
 });
 
-/// A source of the built-in prompts for everybody, or of those for callers who may edit prompts.
+/// The source of the built-in prompts for everybody, or of those for editors.
 #[derive(Debug)]
 pub(super) struct Builtin {
     about: About,
@@ -40,12 +41,11 @@ impl Builtin {
         builtin
     }
 
-    /// Returns whether this source has the prompt: for editors, or for everybody.
-    fn has(&self, prompt: &BuiltinPrompt) -> bool {
-        FOR_EDITING.contains(&prompt.name.as_str()) == self.about.for_editors
+    /// Returns whether this source provides a prompt, or the other one does.
+    fn provides(&self, prompt: &BuiltinPrompt) -> bool {
+        FOR_EDITORS.contains(&prompt.name.as_str()) == self.about.for_editors
     }
 
-    /// Returns a prompt as one that this source has found.
     fn found(&self, prompt: &Arc<BuiltinPrompt>) -> Found {
         Found::new(prompt.name.clone(), &self.about, Arc::clone(prompt))
     }
@@ -57,13 +57,13 @@ impl Source for Builtin {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let mut prompts = PROMPTS.iter().filter(|prompt| self.has(prompt));
+        let mut prompts = PROMPTS.iter().filter(|prompt| self.provides(prompt));
         let prompt = prompts.find(|prompt| prompt.name == *name)?;
         Some(self.found(prompt))
     }
 
     fn list(&self) -> Listing {
-        let prompts = PROMPTS.iter().filter(|prompt| self.has(prompt));
+        let prompts = PROMPTS.iter().filter(|prompt| self.provides(prompt));
         Listing {
             found: prompts.map(|prompt| self.found(prompt)).collect(),
             ..Listing::default()
@@ -71,13 +71,13 @@ impl Source for Builtin {
     }
 }
 
-/// A file of `prompts/`.
+/// A prompt from the folder `prompts/` of this program's repository.
 #[derive(Debug)]
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Set at the first use. Otherwise each list would parse all built-in prompts, which takes
-    /// longer than the rest of a list of a small library.
+    /// The parsed text, set at the first use. If every list parsed all built-in prompts, that would
+    /// take longer than listing a small library.
     parsed: OnceLock<ParsedBuiltin>,
 }
 
@@ -88,7 +88,6 @@ struct ParsedBuiltin {
 }
 
 impl BuiltinPrompt {
-    /// Returns the parsed text, which is parsed at the first call.
     fn parsed(&self) -> &ParsedBuiltin {
         self.parsed.get_or_init(|| {
             let bytes = self.text.as_bytes();

@@ -1,5 +1,8 @@
-//! The prompts of plugins: a folder that has a folder for each plugin, with `commands` and `skills`
-//! in it. Such a prompt has the name of its plugin before its own, as in `documents/pdf`.
+//! The prompts of an agent's plugins.
+//!
+//! A folder of plugins contains a folder for each plugin, which has its prompts in subfolders such
+//! as `commands` and `skills`. The name of the plugin is part of their names: `documents/pdf` is
+//! the prompt `pdf` of the plugin `documents`.
 
 use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, Root, Source, Trace, Watched,
@@ -11,23 +14,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where Claude Code says which plugins are installed, and where:
+/// The file in which Claude Code lists the installed plugins and their folders:
 /// `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
-const INSTALLED: &str = "installed_plugins.json";
+const INSTALLED_LIST: &str = "installed_plugins.json";
 
-/// For how many plugins the folders are kept.
-const MAX_KEPT: usize = 64;
+/// The maximum number of cached entries, one for each plugin that was looked up.
+const MAX_CACHED_PLUGINS: usize = 64;
 
-/// A folder of plugins.
+/// The cache key for the folders of all plugins. No plugin has an empty name.
+const ALL_PLUGINS: &str = "";
+
+/// The source of a folder of plugins.
 #[derive(Debug)]
 pub(crate) struct Plugins {
     about: About,
     root: Root,
-    /// The folders of prompts by the name of their plugin. Those of all plugins have the empty key.
+    /// The folders of prompts, by the name of their plugin or [`ALL_PLUGINS`].
     folders: Cache<Arc<Vec<Folder>>>,
 }
 
-/// A plugin, which may be missing.
+/// A plugin, whose folder may not exist.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Plugin {
     name: String,
@@ -40,75 +46,85 @@ impl Plugins {
         Plugins {
             about: About::new(layer, root.format, Some(root.path.clone())),
             root,
-            folders: Cache::new(MAX_KEPT, MIN_STAMP_AGE),
+            folders: Cache::new(MAX_CACHED_PLUGINS, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns the folders of prompts of one plugin, or of all.
-    fn folders(&self, plugin: Option<&str>) -> Arc<Vec<Folder>> {
-        self.folders
-            .get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
+    /// Returns the folders of prompts of one plugin.
+    fn folders_of(&self, plugin: &str) -> Arc<Vec<Folder>> {
+        self.folders.get(plugin, |trace| {
+            self.folders_in(&self.find_plugins(plugin, trace))
+        })
     }
 
-    /// Returns the folders with prompts of the plugin with this name, or of all plugins if `name`
-    /// is `None`: for each plugin its `commands`, its `skills`, and what else the format of the
-    /// agent has.
-    fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
+    /// Returns the folders of prompts of all plugins.
+    fn all_folders(&self) -> Arc<Vec<Folder>> {
+        self.folders.get(ALL_PLUGINS, |trace| {
+            self.folders_in(&self.all_plugins(trace))
+        })
+    }
+
+    /// Returns the subfolders of the given plugins that may contain prompts, such as `commands` and
+    /// `skills`. The agent determines which ones there are.
+    fn folders_in(&self, plugins: &[Plugin]) -> Arc<Vec<Folder>> {
         let mut folders = Vec::new();
-        for plugin in self.plugins(name, trace) {
+        for plugin in plugins {
             let is_outside = self.root.reach.check(&plugin.folder).is_err();
             if is_outside {
-                continue; // a symlink or an agent's list may name any folder
+                continue; // a symlink or the list of plugins may point to any folder
             }
             for (subfolder, format_name) in self.root.format.plugin {
                 if let Some(format) = Format::by_name(format_name) {
-                    folders.push(self.part_of(&plugin, subfolder, format));
+                    folders.push(self.subfolder(plugin, subfolder, format));
                 }
             }
         }
         Arc::new(folders)
     }
 
-    /// Returns the folder of a part of a plugin, such as its `commands`.
-    fn part_of(&self, plugin: &Plugin, part: &str, format: &'static Format) -> Folder {
-        let mut root = Root::new(plugin.folder.join(part), format, self.root.reach.clone());
+    /// Returns a folder of prompts in a plugin, e.g. its `commands`.
+    fn subfolder(&self, plugin: &Plugin, subfolder: &str, format: &'static Format) -> Folder {
+        let path = plugin.folder.join(subfolder);
+        let mut root = Root::new(path, format, self.root.reach.clone());
         root.prefix = format!("{}/", plugin.name);
         Folder::new(root, self.about.layer)
     }
 
-    /// Returns the plugin with this name, or all plugins if `name` is `None`, sorted by name.
-    ///
-    /// Plugins are those that the agent lists as installed. Without such a list, every folder is a
-    /// plugin; then the folder of the plugin with this name is not looked for, and may be missing.
-    fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
-        let folder = &self.root.path;
-        let list = folder.join(INSTALLED);
-        trace.record(folder);
-        trace.record(&list);
-        let mut plugins = if let Some(installed) = self.installed(&list) {
-            installed
-        } else if let Some(name) = name {
-            vec![Plugin {
+    /// Returns the plugins with this name. Without a list of installed plugins, this is the
+    /// subfolder with the name, whether it exists or not.
+    fn find_plugins(&self, name: &str, trace: &mut Trace) -> Vec<Plugin> {
+        let Some(mut plugins) = self.installed_plugins(trace) else {
+            return vec![Plugin {
                 name: name.to_owned(),
-                folder: folder.join(name),
-            }]
-        } else {
-            plugins_in(folder)
+                folder: self.root.path.join(name),
+            }];
         };
-        if let Some(name) = name {
-            plugins.retain(|plugin| plugin.name == name);
-        }
+        plugins.retain(|plugin| plugin.name == name);
         plugins.sort();
         plugins
     }
 
-    /// Reads the list of installed plugins; `None` if there is no list, or it cannot be read.
-    fn installed(&self, list: &Path) -> Option<Vec<Plugin>> {
-        let json = read_confined(list, &self.root.reach).ok()?;
+    /// Returns all plugins, sorted by name. Without a list of installed plugins, every subfolder is
+    /// a plugin.
+    fn all_plugins(&self, trace: &mut Trace) -> Vec<Plugin> {
+        let mut plugins = match self.installed_plugins(trace) {
+            Some(plugins) => plugins,
+            None => plugins_in(&self.root.path),
+        };
+        plugins.sort();
+        plugins
+    }
+
+    /// Reads the list of installed plugins, or returns `None` if there is no valid list.
+    fn installed_plugins(&self, trace: &mut Trace) -> Option<Vec<Plugin>> {
+        let list_path = self.root.path.join(INSTALLED_LIST);
+        trace.record(&self.root.path);
+        trace.record(&list_path);
+        let json = read_confined(&list_path, &self.root.reach).ok()?;
         let list: Value = serde_json::from_slice(&json).ok()?;
         let mut plugins = Vec::new();
         for (key, entry) in list["plugins"].as_object()? {
-            // If there are several of one plugin, they are for different projects.
+            // If a plugin is installed for several projects, there is an entry for each of them.
             let entry = entry.get(0).unwrap_or(entry);
             let name = key.split('@').next().unwrap_or(key);
             if let Some(folder) = entry["installPath"].as_str() {
@@ -122,7 +138,7 @@ impl Plugins {
     }
 }
 
-/// Returns a plugin for each folder in a folder, unless it is hidden.
+/// Returns a plugin for each subfolder that isn't hidden.
 fn plugins_in(folder: &Path) -> Vec<Plugin> {
     let mut plugins = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -144,7 +160,7 @@ impl Source for Plugins {
 
     fn find(&self, name: &Name) -> Option<Found> {
         let (plugin, _) = name.split_once('/')?;
-        self.folders(Some(plugin))
+        self.folders_of(plugin)
             .iter()
             .find_map(|folder| folder.find(name))
     }
@@ -154,11 +170,11 @@ impl Source for Plugins {
             problems: self.problems(),
             ..Listing::default()
         };
-        own.with(self.folders(None).iter().map(Source::list))
+        own.with(self.all_folders().iter().map(Source::list))
     }
 
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.folders(None)
+        self.all_folders()
             .iter()
             .find_map(|folder| folder.find_by_path(path))
     }
@@ -167,15 +183,14 @@ impl Source for Plugins {
         self.root.problem().into_iter().collect()
     }
 
-    /// Adds the folders of all plugins, the list of those that are installed, and the folder in
-    /// which plugins come and go.
+    /// Watches the prompts of all plugins, and what is installed.
     fn watch(&self, watched: &mut Watched) {
-        let read = self
-            .folders
-            .get_traced("".as_ref(), |trace| self.read(None, trace));
-        watched.add_root(&self.root, &read.trace);
-        watched.add_path(&self.root.path.join(INSTALLED));
-        for folder in read.value.iter() {
+        let folders = self.folders.get_traced(ALL_PLUGINS.as_ref(), |trace| {
+            self.folders_in(&self.all_plugins(trace))
+        });
+        watched.add_root(&self.root, &folders.trace);
+        watched.add_path(&self.root.path.join(INSTALLED_LIST));
+        for folder in folders.value.iter() {
             folder.watch(watched);
         }
     }

@@ -1,37 +1,39 @@
-//! What is wrong with the settings file, as a source: every list names it. If the file cannot be
-//! read at all, nobody knows which prompts its user means, so each name gives the error instead of
-//! a prompt.
+//! A source that reports the problems of the settings file in every list.
+//!
+//! If the file cannot be read at all, its folders of prompts are unknown, and another prompt with
+//! the same name could be served by mistake. So every name is then found here, with an error
+//! instead of a prompt.
 
 use crate::library::{About, Found, Handle, Info, Layer, Listing, Location, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The source of what is wrong with the settings file.
+/// Reports the problems of the settings file.
 #[derive(Debug)]
 pub(crate) struct SettingsProblems {
     about: About,
     problems: Vec<Diagnostic>,
-    /// The error that every name gives instead of a prompt, if the file cannot be read at all.
-    error_for_names: Option<Diagnostic>,
+    /// The error to return for every name, if the file cannot be read at all.
+    error_for_all_names: Option<Diagnostic>,
 }
 
 impl SettingsProblems {
-    /// Returns the source for a settings file that can be used in spite of these problems. It has
+    /// Returns a source that reports the problems of a settings file that can still be used. It has
     /// no prompts.
     pub(crate) fn of_usable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),
             problems,
-            error_for_names: None,
+            error_for_all_names: None,
         }
     }
 
-    /// Returns the source for a settings file that cannot be read. It has a prompt of every name,
-    /// which is an error: the first problem.
+    /// Returns a source that reports the problems of a settings file that cannot be read. It finds
+    /// every name, with the first problem as the error.
     pub(crate) fn of_unusable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
         SettingsProblems {
-            error_for_names: problems.first().cloned(),
+            error_for_all_names: problems.first().cloned(),
             ..SettingsProblems::of_usable_file(problems)
         }
     }
@@ -43,7 +45,7 @@ impl Source for SettingsProblems {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let error = self.error_for_names.clone()?;
+        let error = self.error_for_all_names.clone()?;
         Some(Found::new(name.clone(), &self.about, UnusablePrompt(error)))
     }
 
@@ -59,7 +61,7 @@ impl Source for SettingsProblems {
     }
 }
 
-/// Any prompt while the settings file cannot be read, with the error.
+/// Stands for any prompt while the settings file cannot be read. Contains the error.
 #[derive(Debug)]
 struct UnusablePrompt(Diagnostic);
 
