@@ -1,11 +1,11 @@
-//! The prompts of the user's team, which a server has: a source that works without the server, and
-//! its store.
+//! The prompts of the user's team, which are stored on a server. They are cached, so that they can
+//! be used while the server is unreachable.
 //!
-//! | | |
+//! | file | contents |
 //! |---|---|
-//! | what is in the cache, and when the server is asked | `team/cache.rs` |
-//! | the list of the prompts | `team/list.rs` |
-//! | a request and its reply | `team/server.rs` |
+//! | `team/prompt_cache.rs` | the cache, and when the server is asked |
+//! | `team/prompt_list.rs` | the list of the team's prompts |
+//! | `team/api_client.rs` | requests to the server's API, and its replies |
 
 mod api_client;
 mod prompt_cache;
@@ -20,16 +20,16 @@ use crate::prompt::{
     Call, Diagnostic, FileSuffix, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision,
     Role, join_shell_input,
 };
-use api_client::ANSWER_WITHIN;
+use api_client::{API_TIMEOUT, NO_ETAG};
 pub(crate) use prompt_cache::Team;
-use prompt_list::KnownTeamPrompt;
+use prompt_list::TeamListEntry;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The source of the team's prompts, and their store.
+/// The source and the store of the team's prompts.
 #[derive(Debug, Clone)]
 struct TeamLayer {
     about: About,
@@ -48,8 +48,8 @@ impl Library {
 }
 
 impl TeamLayer {
-    /// Returns the prompt of this name with its entry in the list.
-    fn found(&self, name: Name, listed: &Arc<KnownTeamPrompt>) -> Found {
+    /// Returns the prompt that `listed` describes.
+    fn found(&self, name: Name, listed: &Arc<TeamListEntry>) -> Found {
         let prompt = TeamPrompt {
             team: Arc::clone(&self.team),
             name: name.clone(),
@@ -59,42 +59,47 @@ impl TeamLayer {
         Found::new(name, &self.about, prompt)
     }
 
-    /// Renames a prompt whose text is still the expected one: creates a prompt with the new name,
-    /// and then deletes the old one.
+    /// Renames a prompt. The API has no request for that, so a prompt with the new name is created,
+    /// and then the old one is deleted.
+    ///
+    /// # Errors
+    /// Fails if the prompt's revision isn't the expected one, or if the server rejects either step.
     fn rename(&self, write: &WriteRequest<'_>, new_name: &Name) -> Result<Revision, Diagnostic> {
-        let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
+        let text = self.team.text(write.name, API_TIMEOUT)?.text;
         let current = Revision::of_contents(text.as_bytes());
         if write.expected != Some(current) {
-            _ = self.team.refresh(ANSWER_WITHIN); // so that the next try knows the new text
+            _ = self.team.refresh_list(API_TIMEOUT); // so that another attempt sees the new text
             return Err(conflict_error(write.name, Some(current)));
         }
-        let created = self.write(&WriteRequest {
+        let new_revision = self.write(&WriteRequest {
             name: new_name,
             expected: None,
             action: WriteAction::SetText(&text),
             ..*write
         })?;
-        let deleted = self.write(&WriteRequest {
+        let deletion = self.write(&WriteRequest {
             action: WriteAction::Delete,
             ..*write
         });
-        // Without an answer, the old prompt may have been deleted: then the new one must stay.
-        let is_refused = deleted
+        // If the server rejected the deletion, undo the creation. But if it sent no answer, it may
+        // have deleted the old prompt, so the new one must be kept.
+        let is_rejected = deletion
             .as_ref()
             .is_err_and(|error| error.kind != Kind::Service);
-        if is_refused {
+        if is_rejected {
             _ = self.write(&WriteRequest {
                 name: new_name,
-                expected: Some(created),
+                expected: Some(new_revision),
                 action: WriteAction::Delete,
                 ..*write
             });
         }
-        deleted
+        deletion
     }
 
-    /// Asks the server to write or delete a prompt, and returns the new revision.
-    fn change(
+    /// Asks the server to write or delete a prompt. Returns the new revision or, for a deletion,
+    /// the revision of the deleted text.
+    fn send_write(
         &self,
         method: &str,
         url: String,
@@ -109,21 +114,22 @@ impl TeamLayer {
             "note": write.by.note,
         });
         let request = api_client::request(method, url, &body);
-        let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
-        _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
+        let reply = self.team.send(&request, API_TIMEOUT)?;
+        let revision = reply.member("revision")?;
+        _ = self.team.refresh_list(API_TIMEOUT); // if this fails, a later refresh makes up for it
         Ok(revision)
     }
 
-    /// Asks the server for the versions of a prompt, and returns one member of the reply; `None` if
-    /// there is no such prompt.
-    fn history_member<T: DeserializeOwned>(
+    /// Requests the history of a prompt with a URL query such as `?revision=…`, which may be empty.
+    /// Returns one member of the response, or `None` if there is no such prompt.
+    fn get_history<T: DeserializeOwned>(
         &self,
         name: &Name,
         query: &str,
         member: &str,
     ) -> Result<Option<T>, Diagnostic> {
-        let url = self.team.server.address("/api/history/", name) + query;
-        match self.team.get(url, "", ANSWER_WITHIN) {
+        let url = self.team.server.prompt_url("/api/history/", name) + query;
+        match self.team.get(url, NO_ETAG, API_TIMEOUT) {
             Ok(reply) => reply.member(member).map(Some),
             Err(error) if matches!(error.kind, Kind::NoSuchPrompt { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -162,21 +168,22 @@ impl Source for TeamLayer {
 struct TeamPrompt {
     team: Arc<Team>,
     name: Name,
-    listed: Arc<KnownTeamPrompt>,
-    /// Its file, once it was asked for.
+    /// Its entry in the list of prompts.
+    listed: Arc<TeamListEntry>,
+    /// Its file, fetched at the first use.
     file: OnceLock<Result<Found, Diagnostic>>,
 }
 
 impl TeamPrompt {
-    /// Returns the file of the prompt. The server is asked once.
+    /// Returns the file of the prompt. Only the first call may ask the server.
     fn file(&self) -> Result<&Found, Diagnostic> {
-        let file = self.file.get_or_init(|| self.read_file());
+        let file = self.file.get_or_init(|| self.fetch_file());
         file.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the prompt as a file in a folder in memory that has only that file and the files
-    /// that it includes, so that it is expanded like a local one.
-    fn read_file(&self) -> Result<Found, Diagnostic> {
+    /// Fetches the prompt's file and the files that it includes, and puts them into an in-memory
+    /// folder, so that the prompt can be expanded like a local one.
+    fn fetch_file(&self) -> Result<Found, Diagnostic> {
         let text = self.team.text(&self.name, self.team.remaining_wait())?;
         let own_path = format!("{}.md", self.name);
         let mut files = BTreeMap::new();
@@ -184,8 +191,8 @@ impl TeamPrompt {
             files.insert(included.path.into(), included.text.into());
         }
         files.insert(own_path.as_str().into(), text.text.into());
-        let address = self.team.server.address("/prompts", "");
-        let folder = Folder::in_memory(address.into(), Arc::new(MemoryFiles::read_only(files)));
+        let folder_url = self.team.server.url("/prompts");
+        let folder = Folder::in_memory(folder_url.into(), Arc::new(MemoryFiles::read_only(files)));
         let file = PromptFile {
             path: folder.files.root.path.join(own_path).into(),
             kind: FileSuffix::OWN,
@@ -194,7 +201,7 @@ impl TeamPrompt {
         Ok(folder.files.handle_for(self.name.clone(), file))
     }
 
-    /// Returns the request that asks the server to expand the prompt.
+    /// Returns the API request for expanding the prompt on the server.
     fn expand_request(&self, call: Call<'_>) -> ServiceRequest {
         let command = &self.name;
         let body = match call {
@@ -216,28 +223,27 @@ impl TeamPrompt {
                 json!({ "command": command, "arguments": values, "input": input })
             }
         };
-        let url = self.team.server.address("/api/expand", "");
+        let url = self.team.server.url("/api/expand");
         api_client::request("POST", url, &body)
     }
 }
 
-/// Returns whether a prompt attaches files, which only the server has. Addresses are for the model
-/// to open.
+/// Returns whether a prompt attaches files, and not only URLs, which the model opens itself.
 fn attaches_files(prompt: &Prompt) -> bool {
     let mut attachments = prompt.attachments.iter();
-    attachments.any(|path| !matches!(path.is_url(), Ok(true)))
+    attachments.any(|attachment| !matches!(attachment.is_url(), Ok(true)))
 }
 
 impl Handle for TeamPrompt {
     fn location(&self) -> Location {
         Location {
-            display: self.team.server.address("/prompts/", &self.name),
+            display: self.team.server.prompt_url("/prompts/", &self.name),
             file: None,
             is_editable: false,
         }
     }
 
-    /// Returns what lists show of the prompt, from its entry in the list of the server.
+    /// Returns what the server's list says about the prompt, without fetching its file.
     fn info(&self) -> Info {
         let summary = match &self.listed.problem {
             Some(problem) => {
@@ -258,8 +264,8 @@ impl Handle for TeamPrompt {
         self.file()?.text()
     }
 
-    /// Returns the prompt. If only the server can expand it, it is made from the entry in the list,
-    /// else from its file.
+    /// Parses the prompt's file. If only the server can expand the prompt, there is no file, so the
+    /// prompt is made from its entry in the list.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
         if !self.listed.needs_server() {
             return self.file()?.prompt();
@@ -274,20 +280,20 @@ impl Handle for TeamPrompt {
         Ok(Arc::new(prompt))
     }
 
-    /// Expands the prompt from its file. If a service renders the prompt, or if it attaches files,
-    /// which only the server has, the server expands it; then its text is the only message.
+    /// Expands the prompt locally, unless a service renders it, or it attaches files, which only the
+    /// server has. Then the server expands it into a single message.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let within = if bound.prompt.is_rendered_by_service() {
-            ANSWER_WITHIN
+        let timeout = if bound.prompt.is_rendered_by_service() {
+            API_TIMEOUT
         } else if attaches_files(bound.prompt) {
             self.team.remaining_wait()
         } else {
             return self.file()?.messages(bound, join);
         };
         let request = self.expand_request(bound.call);
-        let text: String = self.team.ask(&request, within)?.member("prompt")?;
-        // The text counts as a value, as that of a service does.
-        let text = join(&mut [Piece::Value(&text)].into_iter());
+        let expansion: String = self.team.send(&request, timeout)?.member("prompt")?;
+        // The whole expansion counts as a value, like that of a service.
+        let text = join(&mut [Piece::Value(&expansion)].into_iter());
         let message = Message {
             role: Role::User,
             text,
@@ -308,36 +314,33 @@ impl Handle for TeamPrompt {
 }
 
 impl Store for TeamLayer {
-    /// Returns the prompt with this name. The text is not used, as only the server checks it.
-    fn draft(&self, name: &Name, _: &str, _: &Caller) -> Found {
+    /// Returns an empty prompt, which has no errors. The server checks the text when it is written.
+    fn draft(&self, name: &Name, _text: &str, _caller: &Caller) -> Found {
         self.found(name.clone(), &Arc::default())
     }
 
-    /// Asks the server to carry out a write, and returns the revision that the prompt has then.
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let server = &self.team.server;
-        let url = server.address("/api/prompts/", write.name);
+        let prompt_url = server.prompt_url("/api/prompts/", write.name);
         match write.action {
-            WriteAction::SetText(_) if write.expected.is_some() => self.change("PUT", url, write),
-            WriteAction::SetText(_) => self.change("POST", url, write),
-            WriteAction::Restore(_) => {
-                self.change("POST", server.address("/api/restore", ""), write)
+            WriteAction::SetText(_) if write.expected.is_some() => {
+                self.send_write("PUT", prompt_url, write)
             }
-            WriteAction::Delete => self.change("DELETE", url, write),
+            WriteAction::SetText(_) => self.send_write("POST", prompt_url, write),
+            WriteAction::Restore(_) => self.send_write("POST", server.url("/api/restore"), write),
+            WriteAction::Delete => self.send_write("DELETE", prompt_url, write),
             WriteAction::Rename(new_name) => self.rename(write, new_name),
-            // The team has no test files.
+            // The server stores no test files.
             WriteAction::DeleteTests(_) => Ok(write.expected.unwrap_or_default()),
         }
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        Ok(self
-            .history_member(name, "", "versions")?
-            .unwrap_or_default())
+        Ok(self.get_history(name, "", "versions")?.unwrap_or_default())
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        self.history_member(name, &format!("?revision={revision}"), "file")
+        self.get_history(name, &format!("?revision={revision}"), "file")
     }
 
     fn folder(&self) -> &Path {

@@ -1,5 +1,5 @@
-//! The team's server over HTTP: what its API answers, within limits of time and size. No redirect
-//! is followed.
+//! A client for the API of the team's server. It limits the duration and the size of every reply,
+//! and follows no redirects.
 
 use crate::library::{ServiceRequest, TEAM_HEADER};
 use crate::prompt::{Diagnostic, Kind, Revision};
@@ -20,54 +20,57 @@ use ureq::Agent;
 use ureq::http::StatusCode;
 use ureq::tls::RootCerts;
 
-/// How long an answer may take for which nobody in a chat waits.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// The timeout of a request that doesn't delay a chat.
+pub(super) const API_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest answer, in bytes: 64 MiB, which is a list of some 200,000 prompts.
-const MAX_ANSWER: u64 = 64 * 1024 * 1024;
+/// Makes a GET request unconditional, so that the reply always has a body.
+pub(super) const NO_ETAG: &str = "";
 
-/// The longest error, in bytes.
-const MAX_ERROR: usize = 64 * 1024;
+/// The maximum size of a reply, in bytes. A list of about 200,000 prompts has 64 MiB.
+const MAX_REPLY: u64 = 64 * 1024 * 1024;
 
-/// The longest part of a message of a server that is shown, in characters.
-const MAX_SHOWN: usize = 300;
+/// The maximum size of an error reply, in bytes.
+const MAX_ERROR_REPLY: usize = 64 * 1024;
 
-/// How many connections are kept open for later requests.
-const IDLE_CONNECTIONS: usize = 2;
+/// The maximum length of a server's error message, in characters. The rest is cut off.
+const MAX_MESSAGE_CHARS: usize = 300;
 
-/// The media type of all that the API answers.
+/// The maximum number of idle connections that are kept open for later requests.
+const MAX_IDLE_CONNECTIONS: usize = 2;
+
+/// The media type of all requests to the API and all its replies.
 const JSON: &str = "application/json";
 
 /// The team's server.
 #[derive(Debug)]
 pub(super) struct Server {
+    /// The base URL, without a trailing slash.
     pub(super) url: String,
-    /// The header with the token of the user, if there is one.
+    /// The header with the user's token. Empty if the user has no token.
     token: Vec<SecretHeader>,
-    /// The client with the certificates of [`bundled_certificates`], which are usually enough.
+    /// An HTTP client that trusts the [`bundled_certificates`], which usually suffice.
     agent: OnceLock<Agent>,
-    /// The client with all certificates of the system.
+    /// An HTTP client that trusts the system's certificates.
     system_agent: OnceLock<Agent>,
 }
 
-/// What the server made of a request.
+/// How the server responded to a request. Other responses are errors.
 pub(super) enum RequestOutcome {
     Reply(TeamReply),
-    /// The token is missing or not valid.
-    TokenRefused(Diagnostic),
+    /// The token is missing or invalid.
+    TokenRejected(Diagnostic),
 }
 
-/// What the server has sent.
+/// A successful reply of the API.
 pub(super) struct TeamReply {
     /// The ETag of the body.
     pub(super) tag: String,
-    /// JSON; empty if the server still has what has the ETag of the request.
+    /// JSON. Empty if the resource still has the ETag in the request.
     pub(super) body: Vec<u8>,
 }
 
 impl Server {
-    /// Returns a client for the server at this address. Its two agents are built when they are
-    /// first used: one trusts the bundled certificates, the other those of the system.
+    /// Returns a client for the server at a base URL.
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
         Server {
             url,
@@ -77,45 +80,49 @@ impl Server {
         }
     }
 
-    /// Returns the hash of the token, if there is one that can be read.
+    /// Returns the hash of the token, or `None` if there is no token or it cannot be read.
     pub(super) fn token_hash(&self) -> Option<Revision> {
         let secrets = read_secrets(&self.token).ok()?;
         Some(Revision::of_contents(secrets.first()?.text.as_bytes()))
     }
 
-    /// Returns an address at the server: `path`, and after that the name of a prompt, which may be
-    /// empty.
-    pub(super) fn address(&self, path: &str, name: &str) -> String {
+    /// Returns the URL of a path on the server. A query may be part of `path`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// Returns the URL of a prompt: `path`, which ends with a slash, followed by its encoded name.
+    pub(super) fn prompt_url(&self, path: &str, name: &str) -> String {
         format!("{}{path}{}", self.url, encoded_path(name))
     }
 
-    /// Sends a request.
+    /// Sends a request and interprets its reply.
     ///
     /// # Errors
-    /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place.
-    /// Other kinds: the API refuses the request.
+    /// Returns [`Kind::Service`] if the server is unreachable or something else answers in its
+    /// place, e.g. a proxy. Returns any other kind if the API rejects the request.
     pub(super) fn send(
         &self,
         request: &ServiceRequest,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<RequestOutcome, Diagnostic> {
-        self.exchange(request, within)
-            .and_then(outcome_of)
+        self.exchange(request, timeout)
+            .and_then(classify_reply)
             .map_err(|error| Diagnostic {
                 message: format!("the team's server {}", error.message),
                 ..error
             })
     }
 
-    /// Sends a request, and returns whatever is answered.
+    /// Sends a request and returns the reply, whatever its status.
     fn exchange(
         &self,
         request: &ServiceRequest,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<ServiceReply, Diagnostic> {
         let limits = ReplyLimits {
-            time: within,
-            body: MAX_ANSWER,
+            time: timeout,
+            body: MAX_REPLY,
         };
         let secrets = read_secrets(&self.token)?;
         let agent = self
@@ -125,7 +132,8 @@ impl Server {
         if let Err(ureq::Error::Io(error)) = &reply
             && error.kind() == ErrorKind::InvalidData
         {
-            // Perhaps only the folder of the system has the certificate. Nothing was sent.
+            // The TLS handshake failed, so nothing was sent yet. Perhaps the server's certificate
+            // is only trusted by the system.
             let agent = self
                 .system_agent
                 .get_or_init(|| new_agent(RootCerts::PlatformVerifier));
@@ -135,17 +143,17 @@ impl Server {
     }
 }
 
-/// Returns a client that trusts these certificates.
+/// Returns an HTTP client that trusts these certificates.
 fn new_agent(certificates: RootCerts) -> Agent {
-    client_config(IDLE_CONNECTIONS, certificates).new_agent()
+    client_config(MAX_IDLE_CONNECTIONS, certificates).new_agent()
 }
 
 /// Classifies a reply by its status.
 ///
 /// # Errors
-/// The API reports an error, or the reply does not come from the API but from a proxy, for example.
-/// The message is a clause about the team's server.
-fn outcome_of(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
+/// Fails if the API reports an error, or if the reply doesn't come from the API, but e.g. from a
+/// proxy. The message lacks its subject, "the team's server", which [`Server::send`] prepends.
+fn classify_reply(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
     let status = reply.status;
     if status == StatusCode::NOT_MODIFIED {
         return Ok(RequestOutcome::Reply(TeamReply {
@@ -160,29 +168,29 @@ fn outcome_of(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
         }));
     }
     let Some(error) = api_error(&reply) else {
-        return Err(foreign_answer_error(status));
+        return Err(foreign_reply_error(status));
     };
     if status == StatusCode::UNAUTHORIZED {
-        return Ok(RequestOutcome::TokenRefused(token_error(status)));
+        return Ok(RequestOutcome::TokenRejected(token_error(status)));
     }
     let message = error["message"].as_str().unwrap_or_default();
-    let message = printable(&shortened(message, MAX_SHOWN));
+    let message = printable(&shortened(message, MAX_MESSAGE_CHARS));
     let message = format!("answered {status}: {message}");
     Err(Diagnostic::new(error_kind(status, &error), message, ""))
 }
 
-/// Returns the error object of the API in a reply, `{"error": {"message": …}}`; null if there is
-/// none, and `None` if the reply is not JSON.
+/// Returns the `error` object from a reply such as `{"error": {"message": …}}`, or JSON `null` if
+/// it has none. Returns `None` if the reply isn't JSON, and so doesn't come from the API.
 fn api_error(reply: &ServiceReply) -> Option<Value> {
-    if !reply.content_type.starts_with(JSON) || reply.body.len() > MAX_ERROR {
+    if !reply.content_type.starts_with(JSON) || reply.body.len() > MAX_ERROR_REPLY {
         return None;
     }
     let body: Value = serde_json::from_slice(&reply.body).ok()?;
     Some(body["error"].clone())
 }
 
-/// Returns the error for an answer that the API does not give, such as a page of a proxy.
-fn foreign_answer_error(status: StatusCode) -> Diagnostic {
+/// Returns the error for a reply that doesn't come from the API, such as a proxy's error page.
+fn foreign_reply_error(status: StatusCode) -> Diagnostic {
     let fix = if status.is_server_error() {
         "try again later"
     } else {
@@ -192,7 +200,7 @@ fn foreign_answer_error(status: StatusCode) -> Diagnostic {
     Diagnostic::new(Kind::Service, message, fix)
 }
 
-/// Returns the error for a token that the server refuses.
+/// Returns the error for a token that the server rejects.
 fn token_error(status: StatusCode) -> Diagnostic {
     let message = format!("the team's server answered {status}: the token is missing or not valid");
     let fix =
@@ -200,7 +208,7 @@ fn token_error(status: StatusCode) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 
-/// Maps an error that the API reports to its kind.
+/// Returns the kind of an error that the API reports.
 fn error_kind(status: StatusCode, error: &Value) -> Kind {
     match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
@@ -209,6 +217,7 @@ fn error_kind(status: StatusCode, error: &Value) -> Kind {
             closest: Vec::new(),
         },
         409 => match error.get("current") {
+            // `current` is null if the prompt was deleted.
             Some(current) => Kind::Conflict {
                 current: Option::deserialize(current).unwrap_or_default(),
                 diff: String::new(),
@@ -219,7 +228,8 @@ fn error_kind(status: StatusCode, error: &Value) -> Kind {
     }
 }
 
-/// Returns a request to the API, without the token. If `body` is null, it has no body.
+/// Returns a request to the API, to which [`Server::send`] adds the token. If `body` is JSON
+/// `null`, the request has no body.
 pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest {
     let headers = BTreeMap::from([
         (TEAM_HEADER.to_owned(), "1".to_owned()),
@@ -239,12 +249,12 @@ pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest
 }
 
 impl TeamReply {
-    /// Returns whether the server still has what has the ETag of the request.
+    /// Returns whether the resource still has the ETag in the request.
     pub(super) fn is_unmodified(&self) -> bool {
         self.body.is_empty()
     }
 
-    /// Returns a member of the object in the body. A member that is missing counts as null.
+    /// Parses one member of the JSON object in the body. A missing member counts as `null`.
     pub(super) fn member<T: DeserializeOwned>(&self, name: &str) -> Result<T, Diagnostic> {
         let members: BTreeMap<&str, &RawValue> = parse(&self.body)?;
         let json = members.get(name).map_or("null", |member| member.get());
@@ -252,7 +262,7 @@ impl TeamReply {
     }
 }
 
-/// Parses JSON that the server has sent.
+/// Parses JSON from the server.
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
     serde_json::from_slice(json).map_err(|error| {
         let message =

@@ -1,17 +1,18 @@
-//! The cache of what the team's server has: a folder that only the user can read, and all processes
-//! of the user share.
+//! The cache of the team's prompts, in a folder that only the user can read and that all of the
+//! user's processes share.
 //!
-//! | file | what it has |
+//! | file | contents |
 //! |---|---|
 //! | `list.json` | the prompts without their texts, and the ETag of the list |
-//! | `texts/HASH.json` | the text of a prompt, with what it includes and its ETag |
-//! | `state.json` | when the list was last current; and the last failure, after which nobody asks for 30 s |
+//! | `texts/HASH.json` | the text of a prompt with the files that it includes, and its ETag |
+//! | `state.json` | when the list was last up to date, and when the server last failed |
 //!
-//! Nothing waits for the list: a thread of a server refreshes the list and the texts, and a command
-//! refreshes the list after it has answered. Only the text of a prompt that is used is waited for,
-//! for 300 ms at most; without an answer, the text in the cache is used.
+//! Nothing waits for the list. A server process refreshes it, and the texts, in a background
+//! thread. A command refreshes the list after it has printed its output. When a prompt is used, its
+//! text is requested with a timeout of 300 ms, and the cached text is used if there is no reply.
+//! After a failure, no process asks the server for 30 seconds.
 
-use super::api_client::{self, ANSWER_WITHIN, RequestOutcome, Server, TeamReply};
+use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
 use crate::library::{Cache, Change, Library, MIN_STAMP_AGE, ServiceRequest, file_error, read};
 use crate::lock::lock;
@@ -31,48 +32,53 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a call or a hook waits for the server, all in all: with what it does besides, 300 ms. A
-/// debug build, as in the tests, is slower in everything.
-const WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 290 });
+/// How long one call waits for the server in total. Together with everything else, a call or a hook
+/// then takes at most 300 ms. Debug builds, which the tests use, are slower.
+const MAX_WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 290 });
 
-/// How long a command waits that has no list yet: the first connection to a server that is far away
-/// takes longer.
-const FIRST_WITHIN: Duration = Duration::from_secs(3);
+/// How long a command waits for the list if none is cached yet. The first connection to a distant
+/// server takes longer than [`MAX_WAIT`].
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// For how many seconds nobody asks after a failure.
-const BACKOFF: u64 = 30;
+/// For how many seconds the server isn't asked again after a failure.
+const BACKOFF_SECONDS: u64 = 30;
 
-/// After how many seconds a server refreshes the list while a client is notified of changes.
-const OFTEN: u64 = 5;
+/// How often a server process refreshes the list while a client is notified of changes, in seconds.
+const WATCHED_REFRESH_SECONDS: u64 = 5;
 
-/// After how many seconds everybody else refreshes it.
-const SELDOM: u64 = 30;
+/// How often every other process refreshes the list, in seconds.
+const REFRESH_SECONDS: u64 = 30;
 
-/// The longest file of the cache that is read, in bytes: a list, which has more keys there than in
-/// the answer of the server.
-const MAX_CACHED: usize = 128 * 1024 * 1024;
+/// The maximum size of a cached file that is read, in bytes. A list is longer in the cache than in
+/// the server's reply, because it has more keys.
+const MAX_CACHED_FILE: usize = 128 * 1024 * 1024;
 
-const LIST: &str = "list.json";
-const STATE: &str = "state.json";
-const TEXTS: &str = "texts";
+/// The cached list.
+const LIST_FILE: &str = "list.json";
+/// What is known about the server.
+const STATE_FILE: &str = "state.json";
+/// The folder of the cached texts.
+const TEXTS_FOLDER: &str = "texts";
 
-/// The team's server, and the cache of what it has.
+/// The team's server and the cache of its prompts.
 #[derive(Debug)]
 pub(crate) struct Team {
     pub(super) server: Server,
     /// The folder of the cache.
     folder: PathBuf,
+    /// The parsed list.
     lists: Cache<Arc<TeamList>>,
-    /// How long this process has waited for the server.
+    /// How long this process has waited for the server so far.
     waited: Mutex<Duration>,
-    /// Whether this process is a server, which answers many calls, and each call may wait.
+    /// Whether this process is a server. It answers many calls, each of which may wait for
+    /// [`MAX_WAIT`], while a command may wait for that long in total.
     is_server: AtomicBool,
 }
 
-/// The text of a prompt, as the server sends it.
+/// The text of a prompt. Parsed from the server's reply, and written to the cache.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CachedText {
-    /// The ETag of the text.
+    /// The ETag of the text. Only in the cache, because the server sends it as a header.
     #[serde(default)]
     pub(super) tag: String,
     pub(super) text: String,
@@ -84,47 +90,53 @@ pub(super) struct CachedText {
 /// A file that a prompt includes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CachedInclude {
-    /// The path below the folder of prompts.
+    /// The path, relative to the folder of prompts.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// What the processes of the user know of the server. Times are in seconds since 1970.
+/// What the user's processes know about the server. Times are in seconds since the Unix epoch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ServerState {
-    /// When the list was last current; 0: there is none.
-    listed: u64,
-    /// When the server failed last; 0: it answers.
-    failed: u64,
+    /// When the list was last up to date, or 0 if there is no list.
+    #[serde(rename = "listed")]
+    listed_at: u64,
+    /// When the server last failed, or 0 if it has replied since.
+    #[serde(rename = "failed")]
+    failed_at: u64,
     /// The message of the last failure.
     #[serde(rename = "why")]
     failure: String,
-    /// The hash of the token with which the server last answered.
-    token: Option<Revision>,
+    /// The hash of the token that the server last accepted.
+    #[serde(rename = "token")]
+    accepted_token: Option<Revision>,
 }
 
-/// Returns the time in seconds since 1970.
+/// Returns the current time in seconds since the Unix epoch.
 fn now() -> u64 {
     SystemTime::UNIX_EPOCH
         .elapsed()
         .map_or(0, |since| since.as_secs())
 }
 
-/// Returns how many seconds have passed since a time. It may be in the future if the clock was set
-/// back.
+/// Returns the number of seconds between a recorded time and now. A recorded time is in the future
+/// if the clock was set back, and then counts as equally long ago.
 fn seconds_since(time: u64) -> u64 {
     now().abs_diff(time)
 }
 
-/// Returns the file in the cache with the text of a prompt.
+/// Returns the name of the cached file that contains the text of a prompt.
 fn text_file(name: &str) -> String {
-    format!("{TEXTS}/{}.json", Revision::of_contents(name.as_bytes()))
+    format!(
+        "{TEXTS_FOLDER}/{}.json",
+        Revision::of_contents(name.as_bytes())
+    )
 }
 
 impl Team {
-    /// Returns the team whose server is at `url`. `caches` is the folder for caches of the user,
-    /// such as `~/.cache`.
+    /// Returns the team whose server has the base URL `url`. `caches` is the user's folder for
+    /// caches, e.g. `~/.cache`.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
         let hash = Revision::of_contents(url.as_bytes()).to_string();
         Team {
@@ -136,21 +148,20 @@ impl Team {
         }
     }
 
-    /// Reads a file of the cache; `None` if it is missing or cannot be read.
+    /// Reads a cached file, or returns `None` if it is missing or invalid.
     fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        let json = read(&self.folder.join(file), MAX_CACHED).ok()?;
+        let json = read(&self.folder.join(file), MAX_CACHED_FILE).ok()?;
         serde_json::from_slice(&json).ok()
     }
 
-    /// Replaces a file of the cache.
+    /// Writes a cached file that only the user can read.
     fn write(&self, file: &str, value: &impl Serialize) -> Result<(), Diagnostic> {
         let path = self.folder.join(file);
-        self.write_private(&path, value)
+        self.write_json(&path, value)
             .map_err(|error| file_error(&path, &error))
     }
 
-    /// Replaces a file of the cache, which only the user can read.
-    fn write_private(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
+    fn write_json(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
         #[cfg(unix)]
         fs::set_permissions(
@@ -161,57 +172,57 @@ impl Team {
     }
 
     fn state(&self) -> ServerState {
-        self.read(STATE).unwrap_or_default()
+        self.read(STATE_FILE).unwrap_or_default()
     }
 
-    /// Returns the list in the cache. Without one, it has no prompts.
+    /// Returns the cached list, or an empty one if there is none.
     pub(super) fn list(&self) -> Arc<TeamList> {
         self.lists.get("", |trace| {
-            trace.record(&self.folder.join(LIST));
-            self.read(LIST).unwrap_or_default()
+            trace.record(&self.folder.join(LIST_FILE));
+            self.read(LIST_FILE).unwrap_or_default()
         })
     }
 
     /// Returns how long a call may still wait for the server.
     pub(super) fn remaining_wait(&self) -> Duration {
         if self.is_server.load(Ordering::Relaxed) {
-            return WAIT;
+            return MAX_WAIT;
         }
-        // A command is a single call.
-        WAIT.saturating_sub(*lock(&self.waited))
+        // A command is a single call, so everything that it has waited for counts.
+        MAX_WAIT.saturating_sub(*lock(&self.waited))
     }
 
-    /// Returns an error if the server should not be asked now: this call has used up its waiting
-    /// time, or the server failed a short time ago.
+    /// Returns an error if the server shouldn't be asked now, because this call has waited long
+    /// enough, or because the server failed within the last [`BACKOFF_SECONDS`].
     fn backoff_error(&self) -> Option<Diagnostic> {
         if self.remaining_wait().is_zero() {
             let message = "the team's server is not asked again in this call";
             return Some(Diagnostic::new(Kind::Service, message, ""));
         }
         let state = self.state();
-        if seconds_since(state.failed) < BACKOFF {
+        if seconds_since(state.failed_at) < BACKOFF_SECONDS {
             return Some(Diagnostic::new(Kind::Service, state.failure, ""));
         }
         None
     }
 
-    /// Returns a sentence that says why the server does not answer, and how old the list in the
-    /// cache is; `None` if the server answers.
+    /// Returns a message that says why the server doesn't reply and how old the cached list is.
+    /// Returns `None` if the server replies, or if there is no list.
     pub(crate) fn outage_message(&self) -> Option<String> {
         let state = self.state();
-        if state.failed == 0 || state.listed == 0 {
+        if state.failed_at == 0 || state.listed_at == 0 {
             return None;
         }
-        let listed = Timestamp::from_second(state.listed.try_into().ok()?).ok()?;
-        let date = listed.strftime("%Y-%m-%d %H:%M UTC");
+        let listed_at = Timestamp::from_second(state.listed_at.try_into().ok()?).ok()?;
+        let date = listed_at.strftime("%Y-%m-%d %H:%M UTC");
         let failure = state.failure;
         Some(format!("{failure}; the team's prompts are those of {date}"))
     }
 
-    /// Asks the server who the user is. Returns a hint with the answer, or the error.
+    /// Checks the connection to the server. Returns a hint with the user's role, or the error.
     pub(crate) fn diagnose(&self) -> Diagnostic {
         let url = &self.server.url;
-        match self.role() {
+        match self.fetch_role() {
             Ok(role) => {
                 let message =
                     format!("the team's server {url} answers, and you have the role `{role}`");
@@ -221,133 +232,134 @@ impl Team {
         }
     }
 
-    /// Asks the server for the role of the user, such as `editor`.
-    fn role(&self) -> Result<String, Diagnostic> {
-        let url = self.server.address("/api/me", "");
-        self.get(url, "", ANSWER_WITHIN)?.member("role")
+    /// Asks the server for the user's role, e.g. `editor`.
+    fn fetch_role(&self) -> Result<String, Diagnostic> {
+        let url = self.server.url("/api/me");
+        self.get(url, NO_ETAG, API_TIMEOUT)?.member("role")
     }
 
-    /// Sends a GET request. If what is at the address still has the ETag `tag`, the reply has no
-    /// body.
+    /// Sends a GET request. If the resource still has the given ETag, the reply has no body.
     pub(super) fn get(
         &self,
         url: String,
         tag: &str,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<TeamReply, Diagnostic> {
         let mut request = api_client::request("GET", url, &Value::Null);
-        if !tag.is_empty() {
+        if tag != NO_ETAG {
             let name = "if-none-match".to_owned();
             request.headers.insert(name, tag.to_owned());
         }
-        self.ask(&request, within)
+        self.send(&request, timeout)
     }
 
-    /// Asks the server, and records whether it answers, so that other calls need not wait for a
-    /// server that is away.
+    /// Sends a request to the server. Records whether it replies, so that other calls don't wait
+    /// for an unreachable server.
     ///
     /// # Errors
-    /// [`Kind::Service`]: the cache can be used instead of the answer. Other kinds: the server
-    /// refuses the request.
-    pub(super) fn ask(
+    /// Returns [`Kind::Service`] if the server doesn't reply; then the caller may use the cache
+    /// instead. Returns any other kind if the server rejects the request.
+    pub(super) fn send(
         &self,
         request: &ServiceRequest,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<TeamReply, Diagnostic> {
         let started = Instant::now();
-        let outcome = self.server.send(request, within);
+        let outcome = self.server.send(request, timeout);
         *lock(&self.waited) += started.elapsed();
         match outcome {
             Ok(RequestOutcome::Reply(reply)) => {
-                self.record_answer(self.server.token_hash());
+                self.record_success(self.server.token_hash());
                 Ok(reply)
             }
-            Ok(RequestOutcome::TokenRefused(refusal)) => Err(self.refused_token_error(refusal)),
+            Ok(RequestOutcome::TokenRejected(error)) => Err(self.handle_rejected_token(error)),
             Err(error) if error.kind == Kind::Service => {
                 self.record_failure(&error);
                 Err(error)
             }
             Err(error) => {
-                self.record_answer(self.state().token);
+                // The server replied, but this doesn't show whether it accepted the token.
+                self.record_success(self.state().accepted_token);
                 Err(error)
             }
         }
     }
 
-    /// Returns the error for a token that the server refuses.
+    /// Handles a token that the server rejects, and returns the error for the caller.
     ///
-    /// If the server has accepted this token before, the team has revoked it, and the cache is
-    /// deleted. Otherwise the token may have a typing error: then the server counts as one that does
-    /// not answer, and the cache is used.
-    fn refused_token_error(&self, refusal: Diagnostic) -> Diagnostic {
+    /// If the server accepted this token before, the team has revoked it, so the cache is deleted.
+    /// Otherwise, the token may be mistyped. Then the rejection counts as a failure of the server,
+    /// and the cache can still be used.
+    fn handle_rejected_token(&self, error: Diagnostic) -> Diagnostic {
         let state = self.state();
         let token = self.server.token_hash();
-        if token.is_some() && state.token == token {
+        let is_revoked = token.is_some() && state.accepted_token == token;
+        if is_revoked {
             _ = fs::remove_dir_all(&self.folder);
-            return refusal;
+            return error;
         }
-        let has_list = state.listed > 0;
+        let has_list = state.listed_at > 0;
         if !has_list {
-            return refusal;
+            return error;
         }
         let error = Diagnostic {
             kind: Kind::Service,
-            ..refusal
+            ..error
         };
         self.record_failure(&error);
         error
     }
 
-    /// Records that the server answers, and the token that it accepted last. If both are recorded
-    /// already, nothing is written.
-    fn record_answer(&self, accepted_token: Option<Revision>) {
+    /// Records that the server replies, and which token it last accepted. Writes nothing if that is
+    /// already recorded, because this is called after every request.
+    fn record_success(&self, accepted_token: Option<Revision>) {
         let state = self.state();
-        if state.failed == 0 && state.token == accepted_token {
+        if state.failed_at == 0 && state.accepted_token == accepted_token {
             return;
         }
         let state = ServerState {
-            failed: 0,
+            failed_at: 0,
             failure: String::new(),
-            token: accepted_token,
+            accepted_token,
             ..state
         };
-        _ = self.write(STATE, &state); // if this fails, the next call asks again
+        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
     }
 
-    /// Records that the server does not answer now, and why.
+    /// Records that the server just failed, and why.
     fn record_failure(&self, error: &Diagnostic) {
         let state = ServerState {
-            failed: now(),
+            failed_at: now(),
             failure: error.text(),
             ..self.state()
         };
-        _ = self.write(STATE, &state); // if this fails, the next call asks again
+        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
     }
 
-    /// Updates the list in the cache from the server. The built-in prompts of the server are left
-    /// out, because they are not the team's.
-    pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
-        let url = self.server.address("/api/prompts?mine=true", "");
-        let reply = self.get(url, &self.list().tag, within)?;
+    /// Updates the cached list from the server. It doesn't include the server's built-in prompts,
+    /// because they aren't the team's.
+    pub(super) fn refresh_list(&self, timeout: Duration) -> Result<(), Diagnostic> {
+        let url = self.server.url("/api/prompts?mine=true");
+        let reply = self.get(url, &self.list().tag, timeout)?;
         if !reply.is_unmodified() {
             let list = TeamList::parse(reply)?;
-            self.write(LIST, &list)?;
+            self.write(LIST_FILE, &list)?;
             self.remove_unlisted_texts(&list);
         }
         let state = ServerState {
-            listed: now(),
+            listed_at: now(),
             ..self.state()
         };
-        self.write(STATE, &state)
+        self.write(STATE_FILE, &state)
     }
 
-    /// Removes the kept texts of prompts that are no longer listed.
+    /// Deletes the cached texts of prompts that are no longer listed.
     fn remove_unlisted_texts(&self, list: &TeamList) {
         let mut listed = BTreeSet::new();
         for name in list.prompts.keys() {
             listed.insert(self.folder.join(text_file(name)));
         }
-        let texts = fs::read_dir(self.folder.join(TEXTS));
+        let texts = fs::read_dir(self.folder.join(TEXTS_FOLDER));
         for entry in texts.into_iter().flatten().flatten() {
             let file = entry.path();
             if !listed.contains(&file) {
@@ -356,89 +368,98 @@ impl Team {
         }
     }
 
-    /// Returns whether nobody has refreshed the list for this time, and the server may be asked.
-    fn is_due(&self, seconds: u64) -> bool {
-        seconds_since(self.state().listed) >= seconds && self.backoff_error().is_none()
+    /// Returns whether the list is at least `max_age_seconds` old, and the server may be asked.
+    fn is_refresh_due(&self, max_age_seconds: u64) -> bool {
+        let is_old = seconds_since(self.state().listed_at) >= max_age_seconds;
+        is_old && self.backoff_error().is_none()
     }
 
-    /// Refreshes the list after a command or a hook has answered, unless another process has done
-    /// so.
+    /// Refreshes the list if it is due. Call this after a command or a hook has printed its output.
     pub(crate) fn refresh_if_due(&self) {
-        if !self.is_server.load(Ordering::Relaxed) && self.is_due(SELDOM) {
-            _ = self.refresh(self.remaining_wait()); // `outage_message` says why it failed
+        let is_server = self.is_server.load(Ordering::Relaxed); // it has a thread for this
+        if !is_server && self.is_refresh_due(REFRESH_SECONDS) {
+            _ = self.refresh_list(self.remaining_wait()); // `outage_message` reports a failure
         }
     }
 
-    /// Fetches the list of prompts if the cache has none yet.
+    /// Fetches the list of prompts if none is cached yet.
     ///
     /// # Errors
-    /// The list cannot be fetched.
+    /// Fails if there is no cached list, and it cannot be fetched.
     pub(crate) fn fetch_first_list(&self) -> Result<(), Diagnostic> {
-        if self.state().listed > 0 {
+        if self.state().listed_at > 0 {
             return Ok(());
         }
         if let Some(error) = self.backoff_error() {
             return Err(error);
         }
-        self.refresh(FIRST_WITHIN)?;
+        self.refresh_list(FIRST_LIST_TIMEOUT)?;
+        // This exceptional wait shouldn't keep the command from asking for a text.
         *lock(&self.waited) = Duration::ZERO;
         Ok(())
     }
 
-    /// Refreshes the list and the texts from now on, and tells the library what has changed.
+    /// Turns this process into a server: starts a thread that keeps refreshing the list and the
+    /// texts, and that notifies the library of changes.
     pub(crate) fn start_refreshing(self: &Arc<Self>, library: &Arc<Library>) {
         self.is_server.store(true, Ordering::Relaxed);
         let team = Arc::clone(self);
         let library = Arc::downgrade(library);
-        let known = self.list();
+        let list = self.list();
         let thread = thread::Builder::new().name("team".to_owned());
-        // Without the thread, commands refresh the list.
-        _ = thread.spawn(move || team.follow_list(known, &library));
+        // If the thread cannot be started, the list is only as current as commands keep it.
+        _ = thread.spawn(move || team.keep_refreshing(list, &library));
     }
 
-    /// Refreshes the list again and again until the library is dropped, and tells the library what
-    /// has changed. `known` is the list that the library has now.
-    fn follow_list(&self, mut known: Arc<TeamList>, library: &Weak<Library>) {
-        self.fetch_texts(&known);
+    /// Keeps refreshing the list until the library is dropped, and notifies the library of changes.
+    /// `last_list` is the list that the library has now.
+    fn keep_refreshing(&self, mut last_list: Arc<TeamList>, library: &Weak<Library>) {
+        self.fetch_texts(&last_list);
         while let Some(library) = library.upgrade() {
-            let interval = if library.is_watched() { OFTEN } else { SELDOM };
-            if self.is_due(interval) {
-                _ = self.refresh(ANSWER_WITHIN);
+            let max_age_seconds = if library.is_watched() {
+                WATCHED_REFRESH_SECONDS
+            } else {
+                REFRESH_SECONDS
+            };
+            if self.is_refresh_due(max_age_seconds) {
+                _ = self.refresh_list(API_TIMEOUT);
             }
-            let list = self.list(); // another process may have refreshed it
-            let change = known.change_to(&list);
+            // Even without a refresh here, another process may have refreshed the cached list.
+            let list = self.list();
+            let change = last_list.change_to(&list);
             if change != Change::default() {
                 library.changed(&change);
                 self.fetch_texts(&list);
             }
-            known = list;
-            drop(library);
-            thread::sleep(Duration::from_secs(OFTEN));
+            last_list = list;
+            drop(library); // otherwise, this thread would keep the library alive
+            thread::sleep(Duration::from_secs(WATCHED_REFRESH_SECONDS));
         }
     }
 
-    /// Fetches the texts that are not in the cache, so that no call has to wait for a server that
-    /// is far away.
+    /// Fetches the texts that aren't cached or have changed, so that calls don't have to wait for a
+    /// distant server.
     fn fetch_texts(&self, list: &TeamList) {
         for listed in list.prompts.values() {
             if listed.needs_server() {
-                continue;
+                continue; // its text is never used
             }
             let cached: Option<CachedText> = self.read(&text_file(&listed.name));
             let revision = cached.map(|cached| Revision::of_contents(cached.text.as_bytes()));
             if revision.is_none() || revision != listed.revision {
-                _ = self.text(&listed.name, ANSWER_WITHIN); // a call that needs it asks again
+                // This caches the text. If it fails, a call that needs the text tries again.
+                _ = self.text(&listed.name, API_TIMEOUT);
             }
         }
     }
 
-    /// Returns the text of a prompt: that of the server or, if it does not answer in time, the one
-    /// in the cache.
-    pub(super) fn text(&self, name: &str, within: Duration) -> Result<CachedText, Diagnostic> {
+    /// Returns the text of a prompt from the server, and caches it. If the server doesn't reply in
+    /// time, returns the cached text.
+    pub(super) fn text(&self, name: &str, timeout: Duration) -> Result<CachedText, Diagnostic> {
         let file = text_file(name);
         let cached: Option<CachedText> = self.read(&file);
-        let tag = cached.as_ref().map_or("", |cached| &cached.tag);
-        let reply = match self.ask_for_text(name, tag, within) {
+        let tag = cached.as_ref().map_or(NO_ETAG, |cached| &cached.tag);
+        let reply = match self.fetch_text(name, tag, timeout) {
             Ok(reply) => reply,
             Err(error) if error.kind == Kind::Service => {
                 return cached.ok_or_else(|| Diagnostic {
@@ -457,21 +478,22 @@ impl Team {
             tag: reply.tag,
             ..api_client::parse(&reply.body)?
         };
-        _ = self.write(&file, &text); // the text is used in any case
+        _ = self.write(&file, &text); // if this fails, the text can be used nevertheless
         Ok(text)
     }
 
-    /// Asks the server for the text of a prompt, unless the server failed a short time ago.
-    fn ask_for_text(
+    /// Requests the text of a prompt, unless the server failed recently. If the text still has the
+    /// given ETag, the reply has no body.
+    fn fetch_text(
         &self,
         name: &str,
         tag: &str,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<TeamReply, Diagnostic> {
         if let Some(error) = self.backoff_error() {
             return Err(error);
         }
-        let url = self.server.address("/api/prompts/", name);
-        self.get(url, tag, within)
+        let url = self.server.prompt_url("/api/prompts/", name);
+        self.get(url, tag, timeout)
     }
 }

@@ -11,43 +11,46 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// The most prompts that the server may list.
+/// The maximum number of prompts in the list.
 const MAX_LISTED: usize = 200_000;
 
-/// The most bytes of JSON for one prompt in the list.
-const MAX_LISTED_PROMPT: usize = 256 * 1024;
+/// The maximum size of one entry of the list, in bytes of JSON.
+const MAX_ENTRY: usize = 256 * 1024;
 
-/// The most arguments, choices and tags of all prompts in the list.
+/// The maximum number of arguments, choices and tags of all prompts in the list.
 const MAX_LISTED_VALUES: usize = 500_000;
 
-/// The list in the cache.
+/// The list of the team's prompts, as it is cached.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct TeamList {
     /// The ETag of the server's list.
     pub(super) tag: String,
-    /// The prompts by their names.
-    pub(super) prompts: BTreeMap<String, Arc<KnownTeamPrompt>>,
+    /// The prompts, by name.
+    pub(super) prompts: BTreeMap<String, Arc<TeamListEntry>>,
 }
 
-/// A prompt in the list, which may be broken.
+/// An entry of the list: a prompt without its text. Its file may be broken.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct KnownTeamPrompt {
+pub(super) struct TeamListEntry {
     pub(super) name: String,
+    /// The name of its [`Layer`] on the server.
     layer: String,
+    /// The name of its format, if it isn't this program's own.
     format: Option<String>,
-    /// The path of its file at the server, or where else it comes from.
+    /// The path of its file on the server or, if it has no file, where it comes from.
     source: String,
     pub(super) revision: Option<Revision>,
     /// The size of its file, in bytes.
     pub(super) size: u64,
     #[serde(flatten)]
     pub(super) summary: Summary,
+    /// Why its file is broken, if it is.
     #[serde(flatten)]
     pub(super) problem: Option<ListedProblem>,
 }
 
-/// Why a prompt in the list is broken.
+/// Why a prompt's file is broken.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ListedProblem {
     pub(super) message: String,
@@ -57,21 +60,21 @@ pub(super) struct ListedProblem {
 }
 
 impl TeamList {
-    /// Parses the list that the server has sent.
+    /// Parses the list in a reply of the server.
     ///
     /// # Errors
-    /// It cannot be read, or has too many prompts.
+    /// Fails if the reply is invalid, or exceeds one of the limits above.
     pub(super) fn parse(reply: TeamReply) -> Result<TeamList, Diagnostic> {
-        let sent: SentList = parse(&reply.body)?;
-        let mut prompts = sent.prompts.0;
-        prompts.extend(sent.problems.0);
+        let list: ListReply = parse(&reply.body)?;
+        let mut prompts = list.prompts.0;
+        prompts.extend(list.problems.0);
         Ok(TeamList {
             tag: reply.tag,
             prompts,
         })
     }
 
-    /// Returns which prompts differ between this list and a newer one.
+    /// Returns the prompts that were added, changed or removed between this list and a newer one.
     pub(super) fn change_to(&self, new: &TeamList) -> Change {
         let mut names = BTreeSet::new();
         for name in self.prompts.keys().chain(new.prompts.keys()) {
@@ -83,12 +86,12 @@ impl TeamList {
     }
 }
 
-impl KnownTeamPrompt {
-    /// Returns whether only the server can expand the prompt, because a service renders it, or its
-    /// file is in the format of another program.
+impl TeamListEntry {
+    /// Returns whether only the server can expand the prompt, because a service renders it, or
+    /// because its file has the format of another program.
     pub(super) fn needs_server(&self) -> bool {
         if self.problem.is_some() {
-            return false;
+            return false; // a broken prompt isn't expanded, but its file is shown
         }
         let (_, last_part) = self.name.rsplit_once('/').unwrap_or(("", &self.name));
         let has_own_file = self.source.ends_with(&format!("{last_part}.md"));
@@ -107,68 +110,67 @@ impl KnownTeamPrompt {
 
 /// The list as the server sends it.
 #[derive(Deserialize)]
-struct SentList {
-    prompts: SentPrompts,
-    /// The prompts that are broken.
+struct ListReply {
+    prompts: ListEntries,
+    /// The prompts whose files are broken.
     #[serde(default)]
-    problems: SentPrompts,
+    problems: ListEntries,
 }
 
-/// Prompts by their names. They are read one after the other, so that no list takes much more
-/// memory than what is kept of it.
+/// Entries of the list by name, deserialized from a JSON array within the limits above.
 #[derive(Default)]
-struct SentPrompts(BTreeMap<String, Arc<KnownTeamPrompt>>);
+struct ListEntries(BTreeMap<String, Arc<TeamListEntry>>);
 
-impl<'de> Deserialize<'de> for SentPrompts {
-    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<SentPrompts, D::Error> {
-        list.deserialize_seq(SentPromptsVisitor)
+impl<'de> Deserialize<'de> for ListEntries {
+    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<ListEntries, D::Error> {
+        list.deserialize_seq(ListEntriesVisitor)
     }
 }
 
-struct SentPromptsVisitor;
+struct ListEntriesVisitor;
 
-impl<'de> Visitor<'de> for SentPromptsVisitor {
-    type Value = SentPrompts;
+impl<'de> Visitor<'de> for ListEntriesVisitor {
+    type Value = ListEntries;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list of prompts")
     }
 
-    /// Reads the prompts one after the other, so that a huge list is refused before all of it is in
-    /// memory. Prompts without a name are left out.
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<SentPrompts, A::Error> {
+    /// Parses the entries one by one, so that too long a list is rejected before all of it is in
+    /// memory. Entries without a name are skipped.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ListEntries, A::Error> {
         let mut prompts = BTreeMap::new();
         let mut count = 0;
-        let mut values = 0;
+        let mut value_count = 0;
         while let Some(json) = list.next_element::<&RawValue>()? {
-            let prompt = parse_listed_prompt(json.get()).map_err(Error::custom)?;
+            let entry = parse_entry(json.get()).map_err(Error::custom)?;
             count += 1;
-            values += prompt.count_values();
-            if count > MAX_LISTED || values > MAX_LISTED_VALUES {
-                return Err(Error::custom(too_many_listed()));
+            value_count += entry.count_values();
+            if count > MAX_LISTED || value_count > MAX_LISTED_VALUES {
+                return Err(Error::custom(too_many_message()));
             }
-            if !prompt.name.is_empty() {
-                prompts.insert(prompt.name.clone(), Arc::new(prompt));
+            if !entry.name.is_empty() {
+                prompts.insert(entry.name.clone(), Arc::new(entry));
             }
         }
-        Ok(SentPrompts(prompts))
+        Ok(ListEntries(prompts))
     }
 }
 
-/// Parses one prompt of the list.
+/// Parses one entry of the list.
 ///
 /// # Errors
-/// It is too long, or not as expected. The error says why, for people.
-fn parse_listed_prompt(json: &str) -> Result<KnownTeamPrompt, String> {
-    if json.len() > MAX_LISTED_PROMPT {
-        let limit = format_size(MAX_LISTED_PROMPT);
+/// Returns a message if the entry is too long or invalid.
+fn parse_entry(json: &str) -> Result<TeamListEntry, String> {
+    if json.len() > MAX_ENTRY {
+        let limit = format_size(MAX_ENTRY);
         return Err(format!("an entry is longer than {limit}"));
     }
     serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
-/// Returns the message for a list that exceeds a limit.
-fn too_many_listed() -> String {
+/// Returns the message for a list with too many prompts or values.
+fn too_many_message() -> String {
     format!(
         "the list has more than {} prompts, or {} arguments, choices and tags",
         thousands(MAX_LISTED),
