@@ -1,4 +1,4 @@
-//! Transports, which move messages and do not interpret them.
+//! Transports: they exchange messages with clients, and leave their meaning to the server.
 
 #[cfg(feature = "http")]
 pub mod http;

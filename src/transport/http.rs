@@ -1,5 +1,8 @@
-//! The HTTP transport: `serve --http`. `mcp` is MCP's "Streamable HTTP", `routes` has what each
-//! request passes, `app` what all of them share.
+//! The HTTP transport: `serve --http`.
+//!
+//! `connection` accepts connections, and `routes` checks each request and calls its handler:
+//! `mcp` for MCP's "Streamable HTTP", `websocket`, `api`, `page` or `health`. `app` has
+//! the state that all requests share.
 
 mod api;
 mod app;
@@ -7,9 +10,9 @@ pub mod auth;
 mod budget;
 pub mod client_limits;
 mod connection;
-mod half_requests;
 pub mod headers;
 mod health;
+mod incomplete_requests;
 mod mcp;
 mod metrics;
 pub mod origin;
@@ -41,56 +44,56 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
-/// Serves until the process is told to stop. `listening` is called with the address once clients
-/// can connect.
+/// Serves until the process gets Ctrl-C or SIGTERM. Calls `on_listening` with the address as soon as
+/// clients can connect.
 ///
 /// # Errors
-/// The address cannot be listened on; the system lacks something else that a server needs.
+/// Fails if the server can't listen on the address, start its threads or handle signals.
 pub fn serve(
     server: Arc<Server>,
     options: Options,
-    listening: impl FnOnce(SocketAddr),
+    on_listening: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
-    connection::raise_limit_of_files();
-    // One processor is left to blocking work. With two threads on two processors, each request
-    // would also wake the other one, which finds nothing to do.
-    let threads = (processors() - 1).max(1);
+    connection::raise_open_file_limit();
+    // Leave one processor for blocking work. With two threads on two processors, each request would
+    // also wake the second thread, only for it to find nothing to do.
+    let async_threads = (processors() - 1).max(1);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
+        .worker_threads(async_threads)
         .thread_name("http")
         .enable_all()
         .build()?;
-    let result = runtime.block_on(run(server, options, listening));
-    // Requests that still run have had their time.
+    let result = runtime.block_on(run(server, options, on_listening));
+    // `run` has already given the running requests time to finish, so don't wait for the rest.
     runtime.shutdown_background();
     result
 }
 
-/// Listens, and serves until the process is told to stop.
 async fn run(
     server: Arc<Server>,
     options: Options,
-    listening: impl FnOnce(SocketAddr),
+    on_listening: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
-    let told_to_stop = connection::told_to_stop()?;
+    // Handles signals before the server listens, so that none can kill it in between.
+    let stop_signal = connection::stop_signal()?;
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     server.start_watching();
-    let (stop, stopping) = watch::channel(false);
-    let app = Arc::new(App::new(server, options, stopping));
-    tokio::spawn(refresh_each_second(Arc::downgrade(&app)));
+    let (shutdown_sender, shutdown) = watch::channel(false);
+    let app = Arc::new(App::new(server, options, shutdown));
+    tokio::spawn(call_every_second(Arc::downgrade(&app)));
     let stack = Arc::new(Stack::new(app));
-    listening(address);
-    connection::serve(listener, stack, stop, told_to_stop).await;
+    on_listening(address);
+    connection::serve(listener, stack, shutdown_sender, stop_signal).await;
     Ok(())
 }
 
-/// Refreshes the app each second, until the app is gone.
-async fn refresh_each_second(app: Weak<App>) {
-    let mut seconds = interval(Duration::from_secs(1));
+/// Calls [`App::every_second`] until the app is dropped.
+async fn call_every_second(app: Weak<App>) {
+    let mut ticks = interval(Duration::from_secs(1));
     for second in 0.. {
-        seconds.tick().await;
+        ticks.tick().await;
         let Some(app) = app.upgrade() else { return };
-        let _ = spawn_blocking(move || app.refresh(second)).await;
+        let _ = spawn_blocking(move || app.every_second(second)).await;
     }
 }

@@ -5,7 +5,7 @@
 //! on a slow service, runs on its own thread so that it doesn't delay the others. Notifications are
 //! written by the server's notifier thread.
 //!
-//! Every thread holds the lock of the [`Conversation`] while it writes, and [`serve`] also holds it
+//! Every thread holds the lock of the conversation while it writes, and [`serve`] also holds it
 //! while it handles a message. This keeps notifications in order: a notification never precedes the
 //! acknowledgement of its subscription, never follows the cancellation, and never overtakes an
 //! answer that was computed before the change.
@@ -159,7 +159,7 @@ impl Conversation {
                 Ok(bytes) => bytes,
                 Err(_) => b"(a message that was skipped)",
             };
-            tap.received(raw.framing.tap_label(), bytes);
+            tap.record_received(raw.framing.tap_label(), bytes);
         }
     }
 
@@ -258,7 +258,7 @@ impl Conversation {
             }
         }
         if let Some(tap) = &self.tap {
-            tap.sent(self.framing.tap_label(), json.as_bytes());
+            tap.record_sent(self.framing.tap_label(), json.as_bytes());
         }
         Ok(())
     }

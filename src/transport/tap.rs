@@ -1,9 +1,11 @@
-//! A record of conversations, for a person who wants to see what an agent really sent.
+//! A log of all messages, for users who want to see what an agent really sends.
 //!
-//! Each line is one message as it was, after the time, the process id and the direction: `in` from
-//! the client, `out` to it. Over HTTP and WebSocket, where many clients use one server, the number
-//! of the connection and the id of the request follow the direction; on standard input and output,
-//! `frame` follows it if the message has headers. Several servers may append to one file.
+//! Each line is one message, after the time, the process id, the direction and a label. The
+//! direction is `in` for a message from the client and `out` for one to the client. The label tells
+//! apart the clients of an HTTP server by the number of the connection and the id of the request.
+//! On standard input and output, it is `frame` for a message with headers, and empty otherwise.
+//!
+//! Several servers may append to one file.
 
 use crate::lock::lock;
 use jiff::Timestamp;
@@ -11,58 +13,55 @@ use std::fmt::Display;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// A record to which messages are appended. If it cannot be written, it warns once, and recording
-/// stops.
+/// The log of all messages. If it can't be written, it warns once and stops recording.
 pub struct Tap {
-    /// `None` after a write failed.
-    record: Mutex<Option<Box<dyn Write + Send>>>,
+    /// `None` after a write has failed.
+    output: Mutex<Option<Box<dyn Write + Send>>>,
     warn: fn(&str),
 }
 
 impl Tap {
-    /// Records to `record`, such as a file in append mode. `warn` receives the message of a
-    /// failure.
-    pub fn new(record: impl Write + Send + 'static, warn: fn(&str)) -> Tap {
+    /// Records to `output`, e.g. a file in append mode. `warn` is called with a message if a write
+    /// fails.
+    pub fn new(output: impl Write + Send + 'static, warn: fn(&str)) -> Tap {
         Tap {
-            record: Mutex::new(Some(Box::new(record))),
+            output: Mutex::new(Some(Box::new(output))),
             warn,
         }
     }
 
-    /// Records a message from the client, without its line ending. `origin` is empty or ends with a
-    /// space, such as `frame `.
-    pub(super) fn received(&self, origin: impl Display, message: &[u8]) {
-        self.append("in ", origin, message);
+    /// Records a message from the client. The `label` is empty or ends with a space.
+    pub(super) fn record_received(&self, label: impl Display, message: &[u8]) {
+        self.append("in ", label, message);
     }
 
-    /// Records a message to the client, without its line ending. `origin` is empty or ends with a
-    /// space, such as `frame `.
-    pub(super) fn sent(&self, origin: impl Display, message: &[u8]) {
-        self.append("out", origin, message);
+    /// Records a message to the client. The `label` is empty or ends with a space.
+    pub(super) fn record_sent(&self, label: impl Display, message: &[u8]) {
+        self.append("out", label, message);
     }
 
-    /// Appends an entry in one call, so that the entries of several processes do not mix.
-    fn append(&self, direction: &str, origin: impl Display, message: &[u8]) {
+    fn append(&self, direction: &str, label: impl Display, message: &[u8]) {
         let time = Timestamp::now();
         let process = std::process::id();
-        let mut entry = format!("{time:.6} {process} {direction} {origin}").into_bytes();
-        entry.extend_from_slice(message);
-        // An entry is one line. The JSON of HTTP and of frames may have line breaks, all of them
-        // between its tokens.
-        for byte in &mut entry {
+        let mut line = format!("{time:.6} {process} {direction} {label}").into_bytes();
+        line.extend_from_slice(message);
+        // The JSON of HTTP bodies and frames may have line breaks. JSON allows them only between
+        // tokens, where a space means the same.
+        for byte in &mut line {
             if *byte == b'\n' {
                 *byte = b' ';
             }
         }
-        entry.push(b'\n');
-        let mut record = lock(&self.record);
-        let Some(writer) = record.as_mut() else {
+        line.push(b'\n');
+        let mut output = lock(&self.output);
+        let Some(writer) = output.as_mut() else {
             return;
         };
-        if let Err(error) = writer.write_all(&entry) {
-            *record = None;
+        // Writes the line with one call, so that the lines of several processes don't mix.
+        if let Err(error) = writer.write_all(&line) {
+            *output = None;
             (self.warn)(&format!(
-                "the conversation is no longer recorded: {error}; start the server again with another file"
+                "the conversation is no longer recorded: {error}; restart the server with another file"
             ));
         }
     }

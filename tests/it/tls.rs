@@ -301,7 +301,7 @@ fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     assert_eq!(
         server.stderr_line(),
         "warning: the key in key.pem does not belong to the first certificate in cert.pem; give the key that does, and put this \
-         server's own certificate first; until then, what was read before is used"
+         server's own certificate first; until then, the previous version is used"
     );
     assert_eq!(shown(&server, &authority), first);
     server.home.put("key.pem", &renewed.1);

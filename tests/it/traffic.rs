@@ -130,7 +130,7 @@ fn a_tap_that_is_full_or_a_pipe_causes_one_warning_and_the_server_goes_on() {
         client.expand("review", "x").text("Review this.\n\nx");
     }
     let long = "x".repeat(200_000);
-    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); start the server again \
+    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); restart the server \
                 with another file\n";
     let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
     client
@@ -166,7 +166,7 @@ fn a_log_has_the_client_each_request_and_its_outcome() {
             "the tool refused tool=\"expand_prompt\" reason=\"No prompt named",
         ),
         ("DEBUG", "method=\"no/method\" took="),
-        ("WARN", "a line is not a message bytes=7"),
+        ("WARN", "received an invalid message bytes=7"),
         ("INFO", "the end of input"),
     ] {
         assert!(

@@ -9,8 +9,10 @@ use crate::server::MayWait;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
-use crate::transport::http::client_limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
-use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
+use crate::transport::http::client_limits::{
+    DEFAULT_MAX_BODY_BYTES, RateLimit, RateLimits, parse_bytes,
+};
+use crate::transport::http::origin::{AllowedHost, AllowedOrigin, AllowedSites};
 use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::secret_file::GuardedFile;
 use crate::transport::http::tls::Tls;
@@ -215,10 +217,10 @@ impl Http {
             tls,
             trusted_proxies: self.trusted_proxy,
             keys,
-            max_body: self.max_body.unwrap_or(MAX_BODY),
+            max_body_bytes: self.max_body.unwrap_or(DEFAULT_MAX_BODY_BYTES),
             access,
-            sites: Sites {
-                bound: address.ip(),
+            sites: AllowedSites {
+                listen_address: address.ip(),
                 hosts: self.allow_host,
                 origins: self.allow_origin,
             },
@@ -270,14 +272,14 @@ fn parse_keys(key: Vec<u8>, origin: &str) -> anyhow::Result<Keys> {
 
 /// Returns the stored key, or a random one and a warning if none can be stored.
 fn stored_keys(warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
-    let key = match stored("session-key", Keys::random) {
+    let key = match stored("session-key", Keys::generate) {
         Ok(secret) => secret.text,
         Err(reason) => {
             warnings.push(format!(
                 "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
                  --key to avoid that"
             ));
-            Keys::random().map_err(anyhow::Error::msg)?
+            Keys::generate().map_err(anyhow::Error::msg)?
         }
     };
     parse_keys(key.into_bytes(), "the stored key of session ids")
@@ -402,8 +404,8 @@ mod tests {
     fn a_stored_secret_is_made_once_and_only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state/prompt-expander");
-        let StoredSecret { path, text } = stored_in(&folder, "key", Keys::random).unwrap();
-        let again = stored_in(&folder, "key", Keys::random).unwrap();
+        let StoredSecret { path, text } = stored_in(&folder, "key", Keys::generate).unwrap();
+        let again = stored_in(&folder, "key", Keys::generate).unwrap();
         assert_eq!(again.text, text);
         #[cfg(unix)]
         {
@@ -414,7 +416,7 @@ mod tests {
             );
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
             assert!(
-                stored_in(&folder, "key", Keys::random).is_err(),
+                stored_in(&folder, "key", Keys::generate).is_err(),
                 "others could have read it"
             );
         }

@@ -1,9 +1,9 @@
-//! The API: the output of commands as JSON, and edits for callers who may edit. It takes only JSON,
-//! which no form of another web page sends.
+//! The JSON API: the output of commands as JSON, and edits for callers who may edit prompts.
 //!
-//! Names of the server, tokens and rate limits are checked as for MCP.
+//! Requests must have JSON bodies, which the forms of other web pages can't send. Hosts, tokens and
+//! rate limits are checked as for MCP.
 
-use super::app::{App, Exchange};
+use super::app::{App, RequestContext};
 use super::auth::require;
 use super::headers;
 use super::metrics::HandledMessage;
@@ -26,30 +26,32 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// An address of the API, and its handler.
+/// A method and path of the API, and how its requests are handled.
 struct Route {
     method: MethodFilter,
     path: &'static str,
-    /// The name in the metrics.
-    name: &'static str,
+    /// The label in the metrics.
+    label: &'static str,
     purpose: Purpose,
     handler: ApiHandler,
 }
 
-/// What a route is for.
+/// What a route does. This determines who may use it, its rate limit, and its threads.
 #[derive(Clone, Copy)]
 enum Purpose {
+    /// Reads one prompt.
     Read,
+    /// Lists prompts.
     List,
-    /// Reading what only callers who may edit prompts may see.
+    /// Reads something that only callers who may edit prompts may see.
     ReadAsEditor,
-    /// An edit, which rate limits count as this method of MCP.
+    /// Edits a prompt. Rate limits count the request as this MCP method.
     Edit(&'static str),
 }
 
 impl Purpose {
-    /// Returns the method of MCP as which rate limits count a request.
-    fn counted_as(self) -> &'static str {
+    /// Returns the MCP method as which rate limits count a request.
+    fn rate_limited_as(self) -> &'static str {
         match self {
             Purpose::Read | Purpose::ReadAsEditor => "prompts/get",
             Purpose::List => "prompts/list",
@@ -58,94 +60,101 @@ impl Purpose {
     }
 }
 
+/// Handles a request. May block.
 type ApiHandler = fn(&ApiRequest) -> JsonResult;
 
-/// The JSON of an answer.
+/// The JSON of a successful response.
 type JsonResult = Result<Bytes, Refusal>;
 
-/// A request of a caller who has the role that its route needs.
+/// A request whose caller may use its route.
 struct ApiRequest {
-    exchange: Exchange,
+    context: RequestContext,
     uri: Uri,
-    /// The name of the prompt in the path; empty if the route has none.
+    /// The name of the prompt in the path. Empty if the route has none.
     name: String,
     body: Bytes,
 }
 
-const PROMPT: &str = "/api/prompts/{*name}";
+const PROMPT_PATH: &str = "/api/prompts/{*name}";
 
 static ROUTES: [Route; 11] = [
-    Route::new(MethodFilter::GET, "/api/me", "api/me", Purpose::Read, me),
+    Route::new(
+        MethodFilter::GET,
+        "/api/me",
+        "api/me",
+        Purpose::Read,
+        get_caller,
+    ),
     Route::new(
         MethodFilter::GET,
         "/api/prompts",
         "api/prompts",
         Purpose::List,
-        list,
+        list_prompts,
     ),
     Route::new(
         MethodFilter::GET,
-        PROMPT,
+        PROMPT_PATH,
         "api/prompts/NAME",
         Purpose::Read,
-        show,
+        get_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/expand",
         "api/expand",
         Purpose::Read,
-        expand,
+        expand_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/explain",
         "api/explain",
         Purpose::Read,
-        explain,
+        explain_prompt,
     ),
-    // A caller who may write a prompt may see what it would include and attach.
+    // Only for editors: the result shows files that the checked prompt includes or attaches.
     Route::new(
         MethodFilter::POST,
         "/api/check",
         "api/check",
         Purpose::ReadAsEditor,
-        check,
+        check_prompt,
     ),
     Route::new(
         MethodFilter::POST,
-        PROMPT,
+        PROMPT_PATH,
         "api/create",
         Purpose::Edit("prompts/create"),
-        create,
+        create_prompt,
     ),
     Route::new(
         MethodFilter::PUT,
-        PROMPT,
+        PROMPT_PATH,
         "api/update",
         Purpose::Edit("prompts/update"),
-        update,
+        update_prompt,
     ),
     Route::new(
         MethodFilter::DELETE,
-        PROMPT,
+        PROMPT_PATH,
         "api/delete",
         Purpose::Edit("prompts/delete"),
-        delete,
+        delete_prompt,
     ),
     Route::new(
         MethodFilter::GET,
         "/api/history/{*name}",
         "api/history",
         Purpose::ReadAsEditor,
-        history,
+        get_history,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/restore",
         "api/restore",
         Purpose::Edit("prompts/update"),
-        restore,
+        restore_prompt,
     ),
 ];
 
@@ -153,81 +162,87 @@ impl Route {
     const fn new(
         method: MethodFilter,
         path: &'static str,
-        name: &'static str,
+        label: &'static str,
         purpose: Purpose,
         handler: ApiHandler,
     ) -> Route {
         Route {
             method,
             path,
-            name,
+            label,
             purpose,
             handler,
         }
     }
 }
 
+/// Returns the router of the API, including the response for unknown paths.
 pub(super) fn routes() -> Router<Arc<App>> {
     let mut router = Router::new().route("/api/{*path}", routing::any(not_found));
     for route in &ROUTES {
-        let method = routing::on(route.method, move |exchange, name, request| {
-            answer(route, exchange, name, request)
+        let method = routing::on(route.method, move |context, name, request| {
+            handle(route, context, name, request)
         });
         router = router.route(route.path, method);
     }
     router
 }
 
-async fn not_found(_: Exchange) -> Refusal {
+/// Takes a context, so that only authenticated callers learn which paths exist.
+async fn not_found(_: RequestContext) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
 }
 
-/// Answers a request to a route. `name` is the name of a prompt in the path.
-async fn answer(
+/// Checks a request, runs the handler of its route, and returns the response. The caller's access is
+/// checked before the body is read.
+async fn handle(
     route: &'static Route,
-    exchange: Exchange,
+    context: RequestContext,
     name: Option<Path<String>>,
     request: http::Request<Body>,
 ) -> HttpResult {
-    let Exchange { app, client, .. } = &exchange;
-    let (head, body) = request.into_parts();
-    check_purpose(&exchange, route.purpose)?;
-    if head.method != Method::GET {
-        headers::check_content_type(&head.headers)?;
+    let RequestContext { app, client, .. } = &context;
+    let (parts, body) = request.into_parts();
+    check_access(&context, route.purpose)?;
+    if parts.method != Method::GET {
+        headers::check_content_type(&parts.headers)?;
     }
-    let received = app.requests.read(client, body).await?;
+    let received = app.request_limits.read_body(client, body).await?;
     let name = match name {
         Some(Path(name)) => name,
         None => String::new(),
     };
-    let request = ApiRequest {
-        exchange: exchange.clone(),
-        uri: head.uri,
+    let api_request = ApiRequest {
+        context: context.clone(),
+        uri: parts.uri,
         name,
         body: received.bytes.clone(),
     };
-    request.record(&head.method);
-    exchange.take(&[route.purpose.counted_as()])?;
+    api_request.record(&parts.method);
+    context.admit(&[route.purpose.rate_limited_as()])?;
     let started = Instant::now();
-    let result = run(route, request).await;
+    let result = run_handler(route, api_request).await;
     app.metrics.count_message(&HandledMessage {
         transport: "http",
-        method: route.name,
+        method: route.label,
         is_error: result.is_err(),
         duration: started.elapsed(),
     });
-    let answer = app.requests.memory.count(result?)?;
-    if head.method == Method::GET {
-        Ok(response_with_tag(client, &head.headers, answer))
+    let json = app.request_limits.memory.reserve(result?)?;
+    if parts.method == Method::GET {
+        Ok(cacheable_response(client, &parts.headers, json))
     } else {
-        client.sent(&answer);
-        Ok((ANSWER_HEADERS, answer).into_response())
+        client.record_sent(&json);
+        Ok((JSON_HEADERS, json).into_response())
     }
 }
 
-/// Checks that a caller may use a route. Every authenticated caller may read.
-fn check_purpose(exchange: &Exchange, purpose: Purpose) -> Result<(), Refusal> {
-    let Exchange { app, caller, .. } = exchange;
+/// Checks that the caller may use routes with this purpose. Any authenticated caller may read.
+///
+/// # Errors
+/// Fails with 401 or 403 if the caller's role is too low, and 403 if the server allows no edits.
+fn check_access(context: &RequestContext, purpose: Purpose) -> Result<(), Refusal> {
+    let RequestContext { app, caller, .. } = context;
     let is_for_readers = matches!(purpose, Purpose::Read | Purpose::List);
     if is_for_readers || app.server.may_edit(caller) {
         return Ok(());
@@ -237,75 +252,83 @@ fn check_purpose(exchange: &Exchange, purpose: Purpose) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, message))
 }
 
-/// Runs the handler of a route on a thread that may wait as long as the request needs.
-async fn run(route: &'static Route, request: ApiRequest) -> JsonResult {
-    let app = Arc::clone(&request.exchange.app);
-    let caller = request.exchange.key();
+/// Runs the handler of a route on the threads for what it may wait for.
+async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
+    let app = Arc::clone(&request.context.app);
+    let caller_key = request.context.caller_key();
     let threads = if matches!(route.purpose, Purpose::Edit(_)) {
         &app.threads.writes
-    } else if waits_for_server(&request).await? {
+    } else if may_wait_for_server(&request).await? {
         &app.threads.services
     } else {
-        &app.threads.files
+        &app.threads.reads
     };
     let handler = route.handler;
-    threads.run(caller, move || handler(&request)).await?
+    threads.run(caller_key, move || handler(&request)).await?
 }
 
-/// Returns whether a request is about a prompt that may wait for a service or the team's server.
-/// Such requests have threads of their own, so that no other prompt waits for them.
-async fn waits_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
+/// Returns `true` if a request is about a prompt that may wait for a service or the team's server.
+async fn may_wait_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
     let view = request.view();
     if !view.waits_for_servers() {
         return Ok(false);
     }
     let (name, body) = (request.name.clone(), request.body.clone());
-    let threads = &request.exchange.app.threads.files;
+    let threads = &request.context.app.threads.reads;
     threads
-        .run(request.exchange.key(), move || {
-            let found = match input::parse_json_bytes::<CallRequest>(&body) {
-                Ok(call) if name.is_empty() => view.find(&call.command),
-                _ => view.find(&name),
+        .run(request.context.caller_key(), move || {
+            let Some(command) = requested_command(name, &body) else {
+                return false;
             };
+            let found = view.find(&command);
             found.is_ok_and(|found| found.layer.waits_for_server())
         })
         .await
 }
 
-const ANSWER_HEADERS: [(HeaderName, &str); 3] = [
+/// Returns the prompt that a request is about: the name in the path, or the command in the body.
+fn requested_command(name_in_path: String, body: &[u8]) -> Option<String> {
+    if !name_in_path.is_empty() {
+        return Some(name_in_path);
+    }
+    let call: CallRequest = input::parse_json_bytes(body).ok()?;
+    Some(call.command)
+}
+
+const JSON_HEADERS: [(HeaderName, &str); 3] = [
     (CONTENT_TYPE, JSON),
     (CACHE_CONTROL, "no-store"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
-/// Returns the response to a GET. A client that has the same answer already gets only its tag: a
-/// team layer asks again and again.
-fn response_with_tag(client: &Client, headers: &HeaderMap, answer: Bytes) -> Response {
-    let tag = format!("\"{}\"", Revision::of_contents(&answer));
-    if headers::has_tag(headers, &tag) {
-        client.sent(b"");
+/// Returns the response to a GET, with an ETag. If the client already has the same JSON, it gets 304
+/// without a body: team layers poll the server.
+fn cacheable_response(client: &Client, headers: &HeaderMap, json: Bytes) -> Response {
+    let etag = format!("\"{}\"", Revision::of_contents(&json));
+    if headers::has_etag(headers, &etag) {
+        client.record_sent(b"");
         let status = StatusCode::NOT_MODIFIED;
-        return (status, ANSWER_HEADERS, [(ETAG, tag)]).into_response();
+        return (status, JSON_HEADERS, [(ETAG, etag)]).into_response();
     }
-    client.sent(&answer);
-    (ANSWER_HEADERS, [(ETAG, tag)], answer).into_response()
+    client.record_sent(&json);
+    (JSON_HEADERS, [(ETAG, etag)], json).into_response()
 }
 
 impl ApiRequest {
-    /// Records the request: its method, its address and its body.
+    /// Records the method, the URI and the body in the tap.
     fn record(&self, method: &Method) {
-        let line = format!("{method} {} ", self.uri);
-        let message = [line.as_bytes(), &self.body].concat();
-        self.exchange.client.received(&message);
+        let method_and_uri = format!("{method} {} ", self.uri);
+        let message = [method_and_uri.as_bytes(), &self.body].concat();
+        self.context.client.record_received(&message);
     }
 
     fn view(&self) -> View {
-        self.exchange.app.server.view(&self.exchange.caller)
+        self.context.app.server.view(&self.context.caller)
     }
 
     fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
-        let library = self.exchange.app.server.library();
-        library.editor(&self.exchange.caller)
+        let library = self.context.app.server.library();
+        library.editor(&self.context.caller)
     }
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
@@ -320,9 +343,9 @@ impl ApiRequest {
             .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
     }
 
-    /// Returns the author of an edit, with the note on it.
+    /// Returns what the history records about an edit: its author and the note on it.
     fn authorship(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
-        let token = self.exchange.caller.token.as_ref();
+        let token = self.context.caller.token.as_ref();
         Authorship::new(token.map(|token| Arc::clone(&token.name)), note)
     }
 }
@@ -366,8 +389,8 @@ fn to_json(answer: &impl Serialize) -> JsonResult {
     }
 }
 
-fn me(request: &ApiRequest) -> JsonResult {
-    let Exchange { app, caller, .. } = &request.exchange;
+fn get_caller(request: &ApiRequest) -> JsonResult {
+    let RequestContext { app, caller, .. } = &request.context;
     to_json(&Me {
         name: caller.token.as_ref().map(|token| &*token.name),
         role: caller.role.as_str(),
@@ -377,7 +400,7 @@ fn me(request: &ApiRequest) -> JsonResult {
     })
 }
 
-fn list(request: &ApiRequest) -> JsonResult {
+fn list_prompts(request: &ApiRequest) -> JsonResult {
     let mut list = api::list(&request.view(), &request.query()?);
     match api::list_json(&mut list) {
         Ok(json) => Ok(Bytes::from(json)),
@@ -385,98 +408,107 @@ fn list(request: &ApiRequest) -> JsonResult {
     }
 }
 
-fn show(request: &ApiRequest) -> JsonResult {
+fn get_prompt(request: &ApiRequest) -> JsonResult {
     to_json(&api::file(&request.view(), &request.name)?)
 }
 
-fn expand(request: &ApiRequest) -> JsonResult {
+fn expand_prompt(request: &ApiRequest) -> JsonResult {
     let call: CallRequest = request.body()?;
     let found = request.view().find(&call.command)?;
     to_json(&api::expand(&found, &call)?)
 }
 
-fn explain(request: &ApiRequest) -> JsonResult {
+fn explain_prompt(request: &ApiRequest) -> JsonResult {
     let view = request.view();
     let call: CallRequest = request.body()?;
     let found = view.find(&call.command)?;
     to_json(&api::preview(&view, &found, &call)?)
 }
 
-fn check(request: &ApiRequest) -> JsonResult {
+fn check_prompt(request: &ApiRequest) -> JsonResult {
     to_json(&api::check(&request.view(), &request.body()?)?)
 }
 
-/// The body of an edit, or the query of a history. Each route uses some of the members.
+/// The members of the body of an edit, or of the query of a history. Each route uses some of them.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct EditBody {
+struct EditMembers {
     command: Option<String>,
     file: Option<String>,
-    /// The revision that the caller expects the prompt to have; `None` if it was deleted.
+    /// The revision that the caller believes to be current. To restore a deleted prompt, it is
+    /// `None`.
     expected: Option<Revision>,
-    /// The version to restore. `None` for the version before the current one, or for the deleted
-    /// one.
+    /// The version to show or restore. Without it, a history shows the current version, and a
+    /// restore goes back to the version before the current one, or to the last one of a deleted
+    /// prompt.
     revision: Option<Revision>,
     note: Option<String>,
 }
 
-/// Returns the value of a member that the route needs.
-fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
-    value.ok_or_else(|| bad_request(format!("the body has no `{member}`")))
+/// Returns the value of a member, or a 400 refusal if it is missing.
+fn require_member<T>(name: &str, value: Option<T>) -> Result<T, Refusal> {
+    value.ok_or_else(|| bad_request(format!("the body has no `{name}`")))
 }
 
-fn create(request: &ApiRequest) -> JsonResult {
-    let params: EditBody = request.body()?;
+fn create_prompt(request: &ApiRequest) -> JsonResult {
+    let members: EditMembers = request.body()?;
     let editor = request.editor()?;
-    let file = needed("file", params.file)?;
-    let authorship = request.authorship(params.note)?;
-    written(editor.create(&request.name, &file, &authorship)?)
+    let file = require_member("file", members.file)?;
+    let authorship = request.authorship(members.note)?;
+    edit_json(&editor.create(&request.name, &file, &authorship)?)
 }
 
-fn update(request: &ApiRequest) -> JsonResult {
-    let params: EditBody = request.body()?;
-    let file = needed("file", params.file)?;
-    let expected = needed("expected", params.expected)?;
+fn update_prompt(request: &ApiRequest) -> JsonResult {
+    let members: EditMembers = request.body()?;
+    let file = require_member("file", members.file)?;
+    let expected = require_member("expected", members.expected)?;
     let editor = request.editor()?;
-    let authorship = request.authorship(params.note)?;
-    written(editor.update(&request.name, expected, &file, &authorship)?)
+    let authorship = request.authorship(members.note)?;
+    edit_json(&editor.update(&request.name, expected, &file, &authorship)?)
 }
 
-fn delete(request: &ApiRequest) -> JsonResult {
-    let params: EditBody = request.body()?;
+fn delete_prompt(request: &ApiRequest) -> JsonResult {
+    let members: EditMembers = request.body()?;
     let editor = request.editor()?;
-    let expected = needed("expected", params.expected)?;
-    let authorship = request.authorship(params.note)?;
-    written(editor.delete(&request.name, expected, &authorship)?)
+    let expected = require_member("expected", members.expected)?;
+    let authorship = request.authorship(members.note)?;
+    edit_json(&editor.delete(&request.name, expected, &authorship)?)
 }
 
-fn restore(request: &ApiRequest) -> JsonResult {
-    let params: EditBody = request.body()?;
+fn restore_prompt(request: &ApiRequest) -> JsonResult {
+    let members: EditMembers = request.body()?;
     let editor = request.editor()?;
-    let command = needed("command", params.command)?;
-    let authorship = request.authorship(params.note)?;
-    written(editor.restore(&command, params.expected, params.revision, &authorship)?)
+    let command = require_member("command", members.command)?;
+    let authorship = request.authorship(members.note)?;
+    edit_json(&editor.restore(&command, members.expected, members.revision, &authorship)?)
 }
 
-fn written(written: CompletedWrite) -> JsonResult {
-    tracing::debug!(name = %written.name, revision = %written.revision, "a prompt was changed");
-    to_json(&written)
+/// Logs an edit, and returns its result as JSON.
+fn edit_json(edit: &CompletedWrite) -> JsonResult {
+    tracing::debug!(name = %edit.name, revision = %edit.revision, "a prompt was changed");
+    to_json(edit)
 }
 
-/// Returns the versions of a prompt, the text of one of them, and its differences from the current
-/// text. Without a `revision` in the query, it is the current version.
-fn history(request: &ApiRequest) -> JsonResult {
+/// Returns the versions of a prompt, the file of one version, and how that file differs from the
+/// current one. The query may name the `revision`, which defaults to the current one.
+fn get_history(request: &ApiRequest) -> JsonResult {
+    let name = &request.name;
     let editor = request.editor()?;
-    let params: EditBody = request.query()?;
-    let versions = editor.history(&request.name)?;
+    let members: EditMembers = request.query()?;
+    let versions = editor.history(name)?;
     let current = versions
         .iter()
         .find(|version| version.is_current)
         .map(|version| version.revision);
-    let revision = params.revision.or(current);
-    let file = version_text(&editor, &request.name, revision)?;
-    let compared = current.filter(|current| Some(*current) != revision);
-    let current_file = version_text(&editor, &request.name, compared)?;
+    let revision = members.revision.or(current); // `None` for a deleted prompt
+    let file = match revision {
+        Some(revision) => Some(editor.version(name, revision)?),
+        None => None,
+    };
+    let current_file = match current {
+        Some(current) if Some(current) != revision => Some(editor.version(name, current)?),
+        _ => None, // nothing to compare the file with
+    };
     let changes = match (&current_file, &file) {
         (Some(current_file), Some(file)) => Some(hunks(current_file, file)),
         _ => None,
@@ -487,15 +519,4 @@ fn history(request: &ApiRequest) -> JsonResult {
         versions,
         changes,
     })
-}
-
-fn version_text(
-    editor: &Editor<'_>,
-    name: &str,
-    revision: Option<Revision>,
-) -> Result<Option<String>, Diagnostic> {
-    match revision {
-        Some(revision) => Ok(Some(editor.version(name, revision)?)),
-        None => Ok(None),
-    }
 }

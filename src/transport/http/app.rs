@@ -1,10 +1,10 @@
-//! The state that all requests over HTTP share, and the threads on which requests wait for files
-//! and services.
+//! The state that all HTTP requests share, and the threads on which they wait for files and
+//! services.
 
 use super::auth::Access;
-use super::client_limits::{self, RateLimits, Requests};
+use super::client_limits::{self, RateLimits, RequestLimits};
 use super::metrics::Metrics;
-use super::origin::Sites;
+use super::origin::AllowedSites;
 use super::proxy::Client;
 use super::refusal::Refusal;
 use super::sessions::{Keys, Sessions};
@@ -28,30 +28,30 @@ use tokio::task::spawn_blocking;
 use tracing::Span;
 
 /// How many requests may wait for services at the same time.
-const MAX_SERVICES: usize = 64;
+const MAX_SERVICE_THREADS: usize = 64;
 
-/// How many requests may write at the same time; one waits for the lock of another anyway.
-const MAX_WRITES: usize = 4;
+/// How many requests may write at the same time. More would only wait for each other's locks.
+const MAX_WRITE_THREADS: usize = 4;
 
 /// The options of an HTTP server.
 pub struct Options {
-    /// The address to listen on; port 0 takes a free one.
+    /// The address to listen on. With port 0, the system chooses a free port.
     pub address: SocketAddr,
-    /// The certificate of the server; `None` for HTTP without TLS.
+    /// The certificate of the server, or `None` for plain HTTP.
     pub tls: Option<Tls>,
-    /// The proxies whose `X-Forwarded-…` headers count.
+    /// The proxies whose `X-Forwarded-…` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The keys that sign session ids.
     pub keys: Keys,
-    /// The longest body of a request, in bytes.
-    pub max_body: usize,
-    /// The record of all messages.
+    /// The maximum length of a request body.
+    pub max_body_bytes: usize,
+    /// The log of all messages.
     pub tap: Option<Arc<Tap>>,
-    /// The callers who may use the server.
+    /// Who may use the server.
     pub access: Access,
-    /// The names of the server, and the web pages that may use it.
-    pub sites: Sites,
-    /// How many messages a caller may send.
+    /// The names under which the server may be used, and the web pages that may use it.
+    pub sites: AllowedSites,
+    /// The rate limits of each caller.
     pub rate_limits: RateLimits,
 }
 
@@ -61,24 +61,25 @@ pub(super) struct App {
     pub(super) options: Options,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
-    pub(super) threads: AllThreads,
-    pub(super) requests: Requests,
+    pub(super) threads: ThreadLimits,
+    pub(super) request_limits: RequestLimits,
     pub(super) metrics: Metrics,
+    /// The last check of the library, for `/ready`. `None` before the first one.
     pub(super) readiness: tokio::sync::Mutex<Option<Readiness>>,
-    /// Turns to `true` when the server is told to stop.
-    pub(super) stopping: watch::Receiver<bool>,
+    /// Becomes `true` when the server shuts down.
+    pub(super) shutdown: watch::Receiver<bool>,
 }
 
-/// The result of the last check of the library.
+/// The result of a check of the library.
 pub(super) struct Readiness {
-    pub(super) checked: Instant,
-    /// The folders that could not be read.
+    pub(super) checked_at: Instant,
+    /// The folders that couldn't be read.
     pub(super) problems: Vec<Diagnostic>,
 }
 
-/// An authenticated request.
+/// What the handlers know about an authenticated request, besides its HTTP message.
 #[derive(Clone)]
-pub(super) struct Exchange {
+pub(super) struct RequestContext {
     pub(super) app: Arc<App>,
     pub(super) client: Arc<Client>,
     pub(super) caller: Arc<Caller>,
@@ -88,198 +89,207 @@ pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Waits until the server is told to stop.
-pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+/// Waits until the server shuts down.
+pub(super) async fn shutdown_begins(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown
+        .wait_for(|is_shutting_down| *is_shutting_down)
+        .await;
 }
 
-/// The threads on which requests wait.
-pub(super) struct AllThreads {
-    /// For work that reads files.
-    pub(super) files: Threads,
-    /// For work that writes.
-    pub(super) writes: Threads,
-    /// For work that waits for services.
-    pub(super) services: Threads,
+/// The threads for blocking work. Each kind of work has its own, so that slow services don't delay
+/// requests that only read files.
+pub(super) struct ThreadLimits {
+    pub(super) reads: FairThreads,
+    pub(super) writes: FairThreads,
+    pub(super) services: FairThreads,
 }
 
-impl AllThreads {
-    fn new() -> AllThreads {
-        AllThreads {
-            files: Threads::new(2 * processors()),
-            writes: Threads::new(MAX_WRITES),
-            services: Threads::new(MAX_SERVICES),
+impl ThreadLimits {
+    fn new() -> ThreadLimits {
+        ThreadLimits {
+            reads: FairThreads::new(2 * processors()),
+            writes: FairThreads::new(MAX_WRITE_THREADS),
+            services: FairThreads::new(MAX_SERVICE_THREADS),
         }
     }
 
-    /// Forgets the callers who have no work; to be called each second.
-    pub(super) fn forget(&self) {
-        for threads in [&self.files, &self.writes, &self.services] {
-            lock(&threads.shares).retain(|_, share| Arc::strong_count(share) > 1);
+    fn forget_idle_callers(&self) {
+        for threads in [&self.reads, &self.writes, &self.services] {
+            threads.forget_idle_callers();
         }
     }
 }
 
-/// The threads for one kind of work. One caller gets at most half of them.
-pub(super) struct Threads {
-    /// A permit for each thread without work.
-    free: Arc<Semaphore>,
-    /// The most threads of one caller.
-    share: usize,
-    /// For each caller with work, a permit for each thread that they may still take.
-    shares: Mutex<HashMap<u128, Arc<Semaphore>>>,
+/// A limited number of threads for one kind of work. Each caller gets at most half of them.
+pub(super) struct FairThreads {
+    /// One permit for each free thread.
+    free_threads: Arc<Semaphore>,
+    max_per_caller: usize,
+    /// For each caller, one permit for each further thread that it may use.
+    caller_permits: Mutex<HashMap<u128, Arc<Semaphore>>>,
 }
 
-impl Threads {
-    fn new(count: usize) -> Threads {
-        Threads {
-            free: Arc::new(Semaphore::new(count)),
-            share: count / 2,
-            shares: Mutex::default(),
+impl FairThreads {
+    fn new(thread_count: usize) -> FairThreads {
+        FairThreads {
+            free_threads: Arc::new(Semaphore::new(thread_count)),
+            max_per_caller: thread_count / 2,
+            caller_permits: Mutex::default(),
         }
     }
 
-    /// Runs the work of a caller on a thread, and returns its result. Work that has begun goes on,
-    /// and keeps its thread, even if the request is dropped.
+    /// Runs blocking work for a caller, as soon as a thread is free, and returns its result. Work
+    /// that has started continues, and keeps its thread, even if this future is dropped.
     ///
     /// # Errors
-    /// The work panics.
+    /// Fails with 500 if the work panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        caller: u128,
+        caller_key: u128,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        // A caller waits for their own share first, and meanwhile takes no thread from others.
-        let share = permit_of(&self.share_of(caller)).await?;
-        let thread = permit_of(&self.free).await?;
+        // The caller's own permit must come first: while a caller waits for it, the free threads
+        // stay available to others.
+        let caller_permit = acquire(&self.permits_of(caller_key)).await?;
+        let thread_permit = acquire(&self.free_threads).await?;
         let span = Span::current();
         let task = spawn_blocking(move || {
-            let _permits = [share, thread];
+            let _permits = [caller_permit, thread_permit];
             span.in_scope(work)
         });
         task.await.map_err(|_| Refusal::bug())
     }
 
-    /// Returns the permits for the threads of one caller.
-    fn share_of(&self, caller: u128) -> Arc<Semaphore> {
-        let mut shares = lock(&self.shares);
-        let share = shares
-            .entry(caller)
-            .or_insert_with(|| Arc::new(Semaphore::new(self.share)));
-        Arc::clone(share)
+    fn permits_of(&self, caller_key: u128) -> Arc<Semaphore> {
+        let mut caller_permits = lock(&self.caller_permits);
+        let permits = caller_permits
+            .entry(caller_key)
+            .or_insert_with(|| Arc::new(Semaphore::new(self.max_per_caller)));
+        Arc::clone(permits)
+    }
+
+    /// Forgets callers without work: nobody else holds or waits for one of their permits.
+    fn forget_idle_callers(&self) {
+        lock(&self.caller_permits).retain(|_, permits| Arc::strong_count(permits) > 1);
     }
 }
 
-/// Waits for a permit. Nothing closes a semaphore, so this never fails.
-async fn permit_of(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+/// Waits for a permit. This fails only if the semaphore is closed, which never happens.
+async fn acquire(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
     let permit = Arc::clone(semaphore).acquire_owned().await;
     permit.map_err(|_| Refusal::bug())
 }
 
 impl App {
+    /// `shutdown` must become `true` when the server shuts down.
     pub(super) fn new(
         server: Arc<Server>,
         options: Options,
-        stopping: watch::Receiver<bool>,
+        shutdown: watch::Receiver<bool>,
     ) -> App {
-        let requests = Requests::new(options.max_body);
-        let memory = requests.memory.clone();
+        let request_limits = RequestLimits::new(options.max_body_bytes);
+        let memory = request_limits.memory.clone();
         App {
             sessions: Sessions::new(options.keys.clone()),
-            streams: Streams::new(Arc::clone(&server), memory, stopping.clone()),
+            streams: Streams::new(Arc::clone(&server), memory, shutdown.clone()),
             server,
-            threads: AllThreads::new(),
-            requests,
+            threads: ThreadLimits::new(),
+            request_limits,
             metrics: Metrics::new(),
             readiness: tokio::sync::Mutex::default(),
             options,
-            stopping,
+            shutdown,
         }
     }
 
-    /// Reads changed files of certificates and tokens, forgets callers who are gone, and ends the
-    /// streams of callers whose token is no longer valid. To be called each second, on a thread
-    /// that may wait.
-    pub(super) fn refresh(&self, second: usize) {
+    /// Does the work of each second: reloads certificates and tokens that have changed, forgets idle
+    /// callers, sends keep-alive comments, and closes the streams of callers whose token is no
+    /// longer valid. Reads files, so call it on a thread that may block.
+    ///
+    /// `second` is the number of earlier calls.
+    pub(super) fn every_second(&self, second: usize) {
         let access = &self.options.access;
         if let Some(tls) = &self.options.tls {
-            tls.refresh();
+            tls.reload();
         }
-        access.refresh();
-        self.options.rate_limits.forget();
-        self.requests.half.forget();
-        self.threads.forget();
-        self.streams.comment(second);
+        access.reload();
+        self.options.rate_limits.forget_idle_callers();
+        self.request_limits.incomplete.clean_up();
+        self.threads.forget_idle_callers();
+        self.streams.send_comments(second);
         self.streams
             .retain(|stream| access.is_still_valid(&stream.caller));
     }
 
-    /// Answers a message of a caller. Work that may wait runs on another thread.
+    /// Handles a message. Work that may block runs on the threads of its kind.
     ///
     /// # Errors
-    /// A bug.
+    /// Fails with 500 if the work panics.
     pub(super) async fn handle(
         &self,
-        caller: u128,
+        caller_key: u128,
         session: &mut Session,
         message: Message,
     ) -> Result<Reply, Refusal> {
         let mut reply = match message {
-            Message::Batch(_) => self.handle_batch(caller, session, message).await?,
+            Message::Batch(_) => self.handle_batch(caller_key, session, message).await?,
             _ => self.server.handle(session, message),
         };
+        // A job can return another one that waits for something else.
         while let Reply::Later(job) = reply {
             let threads = match job.may_wait {
                 MayWait::Write => &self.threads.writes,
                 MayWait::Service => &self.threads.services,
-                MayWait::Nothing | MayWait::Files | MayWait::Folders => &self.threads.files,
+                MayWait::Nothing | MayWait::Files | MayWait::Folders => &self.threads.reads,
             };
-            reply = threads.run(caller, move || job.run()).await?;
+            reply = threads.run(caller_key, move || job.run()).await?;
         }
         Ok(reply)
     }
 
-    /// Answers all messages of a batch on one other thread.
+    /// Handles all messages of a batch on one thread, because any of them may block.
     async fn handle_batch(
         &self,
-        caller: u128,
+        caller_key: u128,
         session: &mut Session,
         batch: Message,
     ) -> Result<Reply, Refusal> {
         let server = Arc::clone(&self.server);
-        let empty = Session::new(Arc::clone(&session.caller));
-        let mut owned = std::mem::replace(session, empty);
-        let (reply, owned) = self
+        // The thread needs to own the session, so an empty one takes its place meanwhile.
+        let placeholder = Session::new(Arc::clone(&session.caller));
+        let mut owned_session = std::mem::replace(session, placeholder);
+        let (reply, owned_session) = self
             .threads
-            .files
-            .run(caller, move || {
-                let reply = server.handle(&mut owned, batch);
-                (reply, owned)
+            .reads
+            .run(caller_key, move || {
+                let reply = server.handle(&mut owned_session, batch);
+                (reply, owned_session)
             })
             .await?;
-        *session = owned;
+        *session = owned_session;
         Ok(reply)
     }
 }
 
-impl Exchange {
-    /// Counts messages with these methods against the limits of the caller.
+impl RequestContext {
+    /// Admits the caller's messages, given their methods, and counts them against its rate limits.
     ///
     /// # Errors
-    /// 429: the caller has sent more messages than a limit allows. 503: the store of the prompts
-    /// was never read, so that a load balancer should ask another server.
-    pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
-        let has_unread_store = self.app.server.library().store_age() == Some(None);
-        if has_unread_store {
+    /// Fails with 429 if a rate limit would be exceeded. Fails with 503 if the library's database
+    /// has never been read, so that a load balancer tries another server.
+    pub(super) fn admit(&self, methods: &[&str]) -> Result<(), Refusal> {
+        let has_unread_database = self.app.server.library().store_age() == Some(None);
+        if has_unread_database {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
         }
-        self.app.options.rate_limits.take(self.key(), methods)
+        let rate_limits = &self.app.options.rate_limits;
+        rate_limits.try_consume(self.caller_key(), methods)
     }
 
-    /// Returns the key by which limits know the caller.
-    pub(super) fn key(&self) -> u128 {
-        client_limits::key_of(&self.caller, self.client.address)
+    /// Returns the key under which limits track the caller.
+    pub(super) fn caller_key(&self) -> u128 {
+        client_limits::caller_key(&self.caller, self.client.address)
     }
 }
 
@@ -291,7 +301,7 @@ mod tests {
     #[test]
     fn one_caller_gets_half_of_the_threads() {
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-        let threads = Arc::new(Threads::new(4));
+        let threads = Arc::new(FairThreads::new(4));
         let (begin, begun) = mpsc::channel();
         let mut blocked = Vec::new();
         for caller in [1, 1, 1, 1, 2] {

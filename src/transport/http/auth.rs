@@ -1,13 +1,13 @@
-//! Who sends a request: the owner of its bearer token (RFC 6750), and what they may do.
+//! Authentication with bearer tokens (RFC 6750).
 //!
-//! Clients get tokens from their configuration, so there is no authorization server, and nothing
-//! that points to one: a client that found one would ask for it instead of telling its user that a
-//! token is needed.
+//! Users put a token into their client's configuration. There is no authorization server, and no
+//! response may point to one: a client that finds such a pointer tries to log in there, and doesn't
+//! tell its user to configure a token.
 
 use super::client_limits::{Limiter, RateLimit};
-use super::proxy::network;
+use super::proxy::network_key;
 use super::refusal::Refusal;
-use super::secret_file::WatchedValue;
+use super::secret_file::ReloadedValue;
 use super::tokens::{self, Tokens};
 use crate::library::{Caller, Role};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -18,32 +18,34 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How many wrong tokens an address may send in a minute. A client with a wrong token sends it
-/// twice each time it starts; a guesser gets 14,400 guesses a day.
-const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
+/// How many wrong tokens a network may send per minute. A client with a wrong token sends it twice
+/// whenever it starts. An attacker gets 14,400 guesses a day.
+const MAX_WRONG_TOKENS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// A token of this many characters cannot be guessed, whatever the number of guesses. Generated
-/// tokens have 47.
-const LONG_TOKEN: usize = 32;
+/// The length from which a token can't be guessed, with any number of guesses. A generated token
+/// has 47 characters.
+const MIN_UNGUESSABLE_BYTES: usize = 32;
 
-/// The place where the client's user sets a token.
-const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
-                   with the header `Authorization: Bearer TOKEN` in `headers`";
+/// Where users configure the token.
+const TOKEN_SETTING: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
+                             with the header `Authorization: Bearer TOKEN` in `headers`";
 
-/// Who may send requests: those with a token of a file, and perhaps everybody else.
+/// Decides who may use the server.
 pub struct Access {
-    tokens: Option<WatchedValue<Tokens>>,
-    /// The caller of requests without a token; `None` if they are refused.
+    /// The token file. `None` if the server has none, so that every request is anonymous.
+    tokens: Option<ReloadedValue<Tokens>>,
+    /// The caller of a request without a token. `None` if a token is required.
     anonymous: Option<Arc<Caller>>,
-    failures: Limiter,
+    /// Counts wrong tokens by network.
+    wrong_tokens: Limiter,
 }
 
 impl Access {
-    /// Returns the access with the tokens of a file, if one is given, and without a token for
-    /// `anonymous`. `warn` receives why a new version of the file cannot be used.
+    /// Grants access to the tokens of a file, if there is one, and to requests without a token, if
+    /// `anonymous` is given. `warn` is called with a message if the file later becomes invalid.
     ///
     /// # Errors
-    /// The problem of the file, its place, and what to do.
+    /// Fails if the token file is invalid. The error names the line and says what to do.
     pub fn new(
         token_file: Option<PathBuf>,
         anonymous: Option<Caller>,
@@ -53,77 +55,80 @@ impl Access {
             Some(path) => Some(tokens::open(path, warn)?),
             None => None,
         };
+        let limit = RateLimit::for_all_messages(MAX_WRONG_TOKENS_PER_MINUTE);
         Ok(Access {
             tokens,
             anonymous: anonymous.map(Arc::new),
-            failures: Limiter::new(RateLimit::of(MAX_FAILURES)),
+            wrong_tokens: Limiter::new(limit),
         })
     }
 
-    /// Reads the file of tokens again. To be called each second, on a thread that may wait.
-    pub(super) fn refresh(&self) {
+    /// Reads the token file again, and forgets networks that may send wrong tokens again. Call this
+    /// every second, on a thread that may block.
+    pub(super) fn reload(&self) {
         if let Some(tokens) = &self.tokens {
-            tokens.refresh();
+            tokens.reload();
         }
-        self.failures.forget();
+        self.wrong_tokens.forget_idle_callers();
     }
 
-    /// Returns the caller who sent a request with these headers from this address.
+    /// Returns the caller that sent a request with these headers from this address.
     ///
     /// # Errors
-    /// 401: the token is missing, invalid or repeated. 429: the address has sent too many wrong
-    /// tokens.
-    pub(super) fn authorize(
+    /// Fails with 401 if the token is missing, invalid or repeated, and 429 if the address has sent
+    /// too many wrong tokens.
+    pub(super) fn authenticate(
         &self,
         headers: &HeaderMap,
         address: IpAddr,
     ) -> Result<Arc<Caller>, Refusal> {
-        if let Some(file) = &self.tokens
+        if let Some(token_file) = &self.tokens
             && let Some(token) = bearer_token(headers)
         {
-            return self.check_token(&file.current(), token, address);
+            return self.check_token(&token_file.current(), token, address);
         }
         if let Some(anonymous) = &self.anonymous {
             return Ok(Arc::clone(anonymous));
         }
-        let message = format!("this server needs a bearer token; set one {HOW}");
-        Err(challenge(StatusCode::UNAUTHORIZED, "", message))
+        let message = format!("this server needs a bearer token; set one {TOKEN_SETTING}");
+        Err(unauthorized(NO_ERROR_PARAMETER, message))
     }
 
-    /// Returns the owner of a token, and counts wrong tokens of the address.
+    /// Returns the owner of a token, or counts it as a wrong one.
     ///
-    /// If an address has sent too many wrong tokens, its short tokens are refused unread, so that a
-    /// guesser does not learn whether one is right. Long tokens are not: their owners may share the
-    /// address with the guesser, such as that of a reverse proxy.
+    /// After too many wrong tokens from a network, short tokens are refused without a look at them,
+    /// so that an attacker doesn't learn which ones are right. Long tokens are still accepted: their
+    /// owners may share the attacker's address, e.g. that of a reverse proxy.
     fn check_token(
         &self,
         tokens: &Tokens,
         token: &[u8],
         address: IpAddr,
     ) -> Result<Arc<Caller>, Refusal> {
-        let network = network(address);
-        if token.len() < LONG_TOKEN {
-            self.failures.check(network).map_err(too_many_failures)?;
+        let network_key = network_key(address);
+        if token.len() < MIN_UNGUESSABLE_BYTES {
+            let allowed = self.wrong_tokens.check(network_key);
+            allowed.map_err(too_many_wrong_tokens)?;
         }
         let problem = match find_owner(tokens, token) {
             Ok(caller) => return Ok(caller),
             Err(problem) => problem,
         };
-        self.failures.take(network).map_err(too_many_failures)?;
+        let allowed = self.wrong_tokens.try_consume(network_key);
+        allowed.map_err(too_many_wrong_tokens)?;
         tracing::warn!(%address, problem, "refused a bearer token");
-        let message = format!("{problem}; set another one {HOW}");
-        let error = ", error=\"invalid_token\"";
-        Err(challenge(StatusCode::UNAUTHORIZED, error, message))
+        let message = format!("{problem}; set another one {TOKEN_SETTING}");
+        Err(unauthorized(", error=\"invalid_token\"", message))
     }
 
-    /// Returns whether a caller who was authorized before would be authorized in the same way now.
-    /// Streams and WebSockets ask again and again.
+    /// Checks again whether an authenticated caller has access. Streams and WebSockets call this
+    /// repeatedly, because a token can expire, change or be removed.
     pub(super) fn is_still_valid(&self, caller: &Caller) -> bool {
         if caller.token.is_none() {
             return self.anonymous.is_some();
         }
         match &self.tokens {
-            Some(file) => file.current().have(caller),
+            Some(token_file) => token_file.current().still_allow(caller),
             None => false,
         }
     }
@@ -132,9 +137,9 @@ impl Access {
 /// Returns the owner of a token.
 ///
 /// # Errors
-/// Why the token is not valid.
+/// Fails if the token is wrong or has expired. The error says why.
 fn find_owner(tokens: &Tokens, token: &[u8]) -> Result<Arc<Caller>, String> {
-    let Some(entry) = str::from_utf8(token)
+    let Some(line) = str::from_utf8(token)
         .ok()
         .and_then(|token| tokens.find(token))
     else {
@@ -145,18 +150,18 @@ fn find_owner(tokens: &Tokens, token: &[u8]) -> Result<Arc<Caller>, String> {
         };
         return Err(problem.to_owned());
     };
-    match entry.expired(Timestamp::now()) {
-        None => Ok(Arc::clone(&entry.caller)),
+    match line.last_day_if_expired(Timestamp::now()) {
+        None => Ok(Arc::clone(&line.caller)),
         Some(last_day) => Err(format!(
             "this bearer token expired at the end of {last_day}"
         )),
     }
 }
 
-/// Checks that a caller has a role, or a greater one.
+/// Checks that a caller has at least this role.
 ///
 /// # Errors
-/// 403: the caller's token has a lesser role. 401: the caller has no token.
+/// Fails with 403 if the caller's token has a lower role, and 401 if the caller has no token.
 pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.role >= role {
         return Ok(());
@@ -164,22 +169,23 @@ pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.token.is_none() {
         let message =
             "this needs the token that the server made; its standard error says where it is";
-        return Err(challenge(StatusCode::UNAUTHORIZED, "", message.to_owned()));
+        return Err(unauthorized(NO_ERROR_PARAMETER, message.to_owned()));
     }
     let (needed, own) = (role.as_str(), caller.role.as_str());
     let message = format!(
         "this needs a token with the role `{needed}`, and yours has `{own}`; ask for another one"
     );
-    let error = ", error=\"insufficient_scope\"";
-    Err(challenge(StatusCode::FORBIDDEN, error, message))
+    let challenge = challenge(", error=\"insufficient_scope\"");
+    Err(Refusal::new(StatusCode::FORBIDDEN, message).with_header(WWW_AUTHENTICATE, challenge))
 }
 
-/// Returns the token of the header `Authorization: Bearer TOKEN`. Returns `None` if the header is
-/// missing or repeated, has another scheme, or has no token, as with a variable that is not set.
+/// Returns the token in `Authorization: Bearer TOKEN`. Returns `None` if the header is missing or
+/// repeated, has another scheme, or has no token, e.g. because a variable is not set.
 fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).into_iter();
     let value = values.next()?.as_bytes().trim_ascii();
-    if values.next().is_some() {
+    let is_repeated = values.next().is_some();
+    if is_repeated {
         return None;
     }
     let (scheme, after_scheme) = value.split_at_checked("Bearer".len())?;
@@ -191,19 +197,27 @@ fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     None
 }
 
-/// Returns a refusal that says which authorization is needed. `error` is a parameter of the
-/// challenge, such as `, error="invalid_token"`, or empty. The challenge has no
-/// `resource_metadata`, because there is no authorization server.
-fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusal {
-    let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"))
-        .unwrap_or(HeaderValue::from_static("Bearer"));
-    Refusal::new(status, message).with_header(WWW_AUTHENTICATE, challenge)
+/// RFC 6750 forbids an error in the challenge if the request had no token.
+const NO_ERROR_PARAMETER: &str = "";
+
+/// Returns a 401 refusal. `error_parameter` is e.g. `, error="invalid_token"`.
+fn unauthorized(error_parameter: &'static str, message: String) -> Refusal {
+    Refusal::new(StatusCode::UNAUTHORIZED, message)
+        .with_header(WWW_AUTHENTICATE, challenge(error_parameter))
 }
 
-fn too_many_failures(seconds: u64) -> Refusal {
-    let message =
-        format!("too many wrong bearer tokens came from this address; try again in {seconds} s");
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
+/// Returns the value of `WWW-Authenticate`. It has no `resource_metadata`, which would point to an
+/// authorization server.
+fn challenge(error_parameter: &'static str) -> HeaderValue {
+    let challenge = format!("Bearer realm=\"prompt-expander\"{error_parameter}");
+    HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Bearer"))
+}
+
+fn too_many_wrong_tokens(retry_after_seconds: u64) -> Refusal {
+    let message = format!(
+        "too many wrong bearer tokens came from this address; try again in {retry_after_seconds} s"
+    );
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(retry_after_seconds)
 }
 
 #[cfg(test)]
@@ -229,18 +243,23 @@ mod tests {
         Access::new(Some(path), anonymous, |_| {}).unwrap()
     }
 
-    fn authorize(access: &Access, value: &str, address: &str) -> Result<Arc<Caller>, Refusal> {
+    fn authenticate(access: &Access, value: &str, address: &str) -> Result<Arc<Caller>, Refusal> {
         let headers = [(
             AUTHORIZATION,
             HeaderValue::from_bytes(value.as_bytes()).unwrap(),
         )]
         .into_iter()
         .collect();
-        access.authorize(&headers, address.parse().unwrap())
+        access.authenticate(&headers, address.parse().unwrap())
     }
 
     #[track_caller]
-    fn refused(outcome: Result<Arc<Caller>, Refusal>, status: u16, challenge: &str, part: &str) {
+    fn assert_refused(
+        outcome: Result<Arc<Caller>, Refusal>,
+        status: u16,
+        challenge: &str,
+        part: &str,
+    ) {
         let refusal = outcome.unwrap_err();
         assert_eq!(refusal.status, status);
         assert!(refusal.message.contains(part), "{}", refusal.message);
@@ -253,12 +272,12 @@ mod tests {
     const INVALID: &str = ", error=\"invalid_token\"";
 
     #[test]
-    fn without_a_token_the_caller_is_whoever_reading_is_open_to() {
+    fn a_request_without_a_token_has_the_anonymous_caller() {
         let nobody = HeaderMap::new();
         let open = Access::new(None, Some(Caller::local()), |_| {}).unwrap();
         assert_eq!(
             *open
-                .authorize(&nobody, "127.0.0.1".parse().unwrap())
+                .authenticate(&nobody, "127.0.0.1".parse().unwrap())
                 .unwrap(),
             Caller::local()
         );
@@ -270,24 +289,24 @@ mod tests {
         let half_open = access(&folder, Some(reader.clone()));
         assert_eq!(
             *half_open
-                .authorize(&nobody, "127.0.0.1".parse().unwrap())
+                .authenticate(&nobody, "127.0.0.1".parse().unwrap())
                 .unwrap(),
             reader
         );
         assert!(half_open.is_still_valid(&reader));
         assert_eq!(
-            authorize(&half_open, &format!("Bearer {LONG}"), "127.0.0.1")
+            authenticate(&half_open, &format!("Bearer {LONG}"), "127.0.0.1")
                 .unwrap()
                 .role,
             Role::Admin
         );
-        refused(
-            authorize(&half_open, "Bearer x", "192.0.2.1"),
+        assert_refused(
+            authenticate(&half_open, "Bearer x", "192.0.2.1"),
             401,
             INVALID,
             "is wrong",
         );
-        refused(
+        assert_refused(
             require(&reader, Role::Write).map(|()| Arc::new(Caller::local())),
             401,
             "",
@@ -296,16 +315,16 @@ mod tests {
     }
 
     #[test]
-    fn a_right_token_is_accepted_and_anything_else_says_what_to_do() {
+    fn a_right_token_is_accepted_and_any_other_error_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let access = access(&folder, None);
         for value in [format!("Bearer {LONG}"), format!("bearer   {LONG} ")] {
-            let caller = authorize(&access, &value, "192.0.2.1").unwrap();
+            let caller = authenticate(&access, &value, "192.0.2.1").unwrap();
             assert!(caller.role == Role::Admin && access.is_still_valid(&caller));
         }
         assert!(!access.is_still_valid(&Caller::local()));
-        let none = access.authorize(&HeaderMap::new(), "192.0.2.1".parse().unwrap());
-        refused(none, 401, "", "`bearer_token_env_var`");
+        let none = access.authenticate(&HeaderMap::new(), "192.0.2.1".parse().unwrap());
+        assert_refused(none, 401, "", "`bearer_token_env_var`");
         for (value, challenge, part) in [
             ("Bearer", "", "needs a bearer token"),
             ("Bearer ", "", "needs a bearer token"),
@@ -320,7 +339,12 @@ mod tests {
                 "at the end of 2001-01-01",
             ),
         ] {
-            refused(authorize(&access, value, "192.0.2.1"), 401, challenge, part);
+            assert_refused(
+                authenticate(&access, value, "192.0.2.1"),
+                401,
+                challenge,
+                part,
+            );
         }
         let header = || {
             (
@@ -330,8 +354,8 @@ mod tests {
         };
         let mut headers: HeaderMap = [header()].into_iter().collect();
         headers.append(header().0, header().1);
-        let twice = access.authorize(&headers, "192.0.2.1".parse().unwrap());
-        refused(twice, 401, "", "needs a bearer token");
+        let twice = access.authenticate(&headers, "192.0.2.1".parse().unwrap());
+        assert_refused(twice, 401, "", "needs a bearer token");
     }
 
     #[test]
@@ -340,8 +364,8 @@ mod tests {
         let access = access(&folder, None);
         for number in 0..10 {
             let address = format!("2001:db8::{number}");
-            refused(
-                authorize(&access, &format!("Bearer x{number}"), &address),
+            assert_refused(
+                authenticate(&access, &format!("Bearer x{number}"), &address),
                 401,
                 INVALID,
                 "wrong",
@@ -349,7 +373,7 @@ mod tests {
         }
         for token in ["x", LONG.to_uppercase().as_str(), SHORT] {
             let refusal =
-                authorize(&access, &format!("Bearer {token}"), "2001:db8::ffff").unwrap_err();
+                authenticate(&access, &format!("Bearer {token}"), "2001:db8::ffff").unwrap_err();
             assert_eq!(refusal.status, 429);
             let seconds: u64 = refusal.headers["retry-after"]
                 .to_str()
@@ -358,20 +382,20 @@ mod tests {
                 .unwrap();
             assert!((1..=60).contains(&seconds), "{seconds}");
         }
-        authorize(&access, &format!("Bearer {LONG}"), "2001:db8::ffff").unwrap();
-        authorize(&access, &format!("Bearer {SHORT}"), "2001:db8:0:1::1").unwrap();
+        authenticate(&access, &format!("Bearer {LONG}"), "2001:db8::ffff").unwrap();
+        authenticate(&access, &format!("Bearer {SHORT}"), "2001:db8:0:1::1").unwrap();
     }
 
     #[test]
-    fn a_role_includes_the_lesser_ones() {
+    fn a_role_includes_the_lower_ones() {
         let folder = tempfile::tempdir().unwrap();
         let access = access(&folder, None);
-        let reader = authorize(&access, &format!("Bearer {SHORT}"), "192.0.2.1").unwrap();
+        let reader = authenticate(&access, &format!("Bearer {SHORT}"), "192.0.2.1").unwrap();
         assert!(
             require(&Caller::local(), Role::Write).is_ok() && require(&reader, Role::Read).is_ok()
         );
         let refusal = require(&reader, Role::Admin).map(|()| reader);
-        refused(
+        assert_refused(
             refusal,
             403,
             ", error=\"insufficient_scope\"",

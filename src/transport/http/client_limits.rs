@@ -1,8 +1,9 @@
-//! How much each client may ask for, and all of them together.
+//! Limits for clients: rate limits for each caller, and how many requests and bytes all of them
+//! together may have in progress.
 
 use super::budget::{Budget, Reservation, too_busy};
-use super::half_requests::HalfRequests;
-use super::proxy::{Client, network};
+use super::incomplete_requests::IncompleteRequests;
+use super::proxy::{Client, network_key};
 use super::refusal::Refusal;
 use crate::jsonrpc::{MAX_VALUES, Message, Request};
 use crate::library::Caller;
@@ -23,40 +24,41 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-/// The longest body of a request, in bytes, if no other is given.
-pub const MAX_BODY: usize = 32 * 1024 * 1024;
+/// The default for the maximum length of a request body.
+pub const DEFAULT_MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// How many bytes of bodies and answers may be in memory.
-const MAX_MEMORY: usize = 512 * 1024 * 1024;
+/// How many bytes of request bodies and answers may be in memory. A server whose maximum body is
+/// longer allows one such body.
+const MAX_MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
-/// How many bytes of memory a value of JSON may take with its name, besides texts.
-const VALUE: usize = 256;
+/// The memory that one parsed JSON value and its key can take, besides the text of strings.
+const MAX_BYTES_PER_VALUE: usize = 256;
 
-/// How many requests may be handled, or be waiting to be, at once.
+/// How many requests may be queued or running at the same time.
 const MAX_REQUESTS: usize = 1_000;
 
-/// How long a client may take to send a body.
-pub(super) const BODY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a client may take to send a request body or a WebSocket message.
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// For how long a body that is too long is read, and dropped.
-const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+/// How long the server keeps reading a body that is too long.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many callers a rate limit remembers; while there are more, the others share one limit.
-const MAX_CALLERS: usize = 10_000;
+/// How many callers a rate limit tracks separately. Further callers share one limit.
+const MAX_TRACKED_CALLERS: usize = 10_000;
 
-/// A rate limit for each caller: `[METHOD=]N/minute[,burst=B]`.
+/// A rate limit that applies to each caller: `[METHOD=]N/minute[,burst=B]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
-    /// `None`: all messages together.
+    /// The only method that counts. If it is `None`, all messages count.
     method: Option<&'static str>,
     per_minute: NonZeroU32,
-    /// How many messages may come at once after a pause.
+    /// How many messages a caller may send at once after a pause.
     burst: NonZeroU32,
 }
 
 impl RateLimit {
-    /// Returns a limit for all messages together, all of which may come at once.
-    pub(super) fn of(per_minute: NonZeroU32) -> RateLimit {
+    /// Returns a limit for messages of any method. A minute's worth of them may come at once.
+    pub(super) fn for_all_messages(per_minute: NonZeroU32) -> RateLimit {
         RateLimit {
             method: None,
             per_minute,
@@ -65,31 +67,32 @@ impl RateLimit {
     }
 }
 
-const RATE_FORM: &str = "it must be like `600/minute` or `prompts/list=30/minute,burst=5`";
+const RATE_SYNTAX: &str = "it must be like `600/minute` or `prompts/list=30/minute,burst=5`";
 
 impl FromStr for RateLimit {
     type Err = String;
 
-    /// Parses a limit: `600/minute`, or `prompts/list=30/minute,burst=5` for one method. Without a
-    /// burst, all messages of a minute may come at once.
+    /// Parses a limit for all messages, `600/minute`, or for one method,
+    /// `prompts/list=30/minute,burst=5`. The burst defaults to the messages of a minute.
     ///
     /// # Errors
-    /// The form that the text must have, or the methods that exist.
+    /// Fails if the syntax is invalid or the method is unknown. The error shows the syntax or lists
+    /// the methods.
     fn from_str(text: &str) -> Result<RateLimit, String> {
         let (method_and_rate, burst) = match text.split_once(",burst=") {
-            Some((before, burst)) => (before, Some(burst)),
+            Some((method_and_rate, burst)) => (method_and_rate, Some(burst)),
             None => (text, None),
         };
         let (method, rate) = match method_and_rate.split_once('=') {
             Some((method, rate)) => (Some(known_method(method)?), rate),
             None => (None, method_and_rate),
         };
-        let Some(number) = rate.strip_suffix("/minute") else {
-            return Err(RATE_FORM.to_owned());
+        let Some(per_minute) = rate.strip_suffix("/minute") else {
+            return Err(RATE_SYNTAX.to_owned());
         };
-        let per_minute = parse_rate(number)?;
+        let per_minute = parse_message_count(per_minute)?;
         let burst = match burst {
-            Some(number) => parse_rate(number)?,
+            Some(burst) => parse_message_count(burst)?,
             None => per_minute,
         };
         Ok(RateLimit {
@@ -100,40 +103,39 @@ impl FromStr for RateLimit {
     }
 }
 
-/// Parses a number of messages, which is at least 1.
-fn parse_rate(number: &str) -> Result<NonZeroU32, String> {
-    number.parse().map_err(|_| RATE_FORM.to_owned())
+fn parse_message_count(number: &str) -> Result<NonZeroU32, String> {
+    number.parse().map_err(|_| RATE_SYNTAX.to_owned())
 }
 
-/// Returns the method of MCP with this name.
+/// Returns the static name of an MCP method.
 ///
 /// # Errors
-/// The method does not exist; the error names those that do.
+/// Fails if the server has no such method. The error lists those that it has.
 fn known_method(name: &str) -> Result<&'static str, String> {
-    match server::methods().find(|known| *known == name) {
+    match server::methods().find(|method| *method == name) {
         Some(method) => Ok(method),
         None => {
-            let known = or_list(&server::methods().collect::<Vec<_>>());
-            Err(format!("no method {}; use {known}", quoted(name)))
+            let methods = or_list(&server::methods().collect::<Vec<_>>());
+            Err(format!("no method {}; use {methods}", quoted(name)))
         }
     }
 }
 
-/// Parses a number of bytes: `1048576`, or with a unit, `1024KiB`, `1MiB` or `1GiB`.
+/// Parses a size in bytes, with an optional unit: `1048576`, `1024KiB`, `1 MiB` or `1GiB`.
 ///
 /// # Errors
-/// The text is not a number of bytes, or is zero.
+/// Fails if the text is not a size, or if the size is zero or doesn't fit into a `usize`.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let mut number = text;
-    let mut factor = 1_usize;
+    let mut bytes_per_unit = 1_usize;
     for (unit, bytes) in [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)] {
-        if let Some(before) = text.strip_suffix(unit) {
-            number = before.trim_end();
-            factor = bytes;
+        if let Some(before_unit) = text.strip_suffix(unit) {
+            number = before_unit.trim_end();
+            bytes_per_unit = bytes;
         }
     }
     if let Ok(number) = number.parse::<usize>()
-        && let Some(bytes) = number.checked_mul(factor)
+        && let Some(bytes) = number.checked_mul(bytes_per_unit)
         && bytes > 0
     {
         return Ok(bytes);
@@ -141,21 +143,23 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     Err("it must be a number of bytes such as `1048576` or `1MiB`".to_owned())
 }
 
-/// The key of all callers beyond [`MAX_CALLERS`].
-const OTHERS: u128 = u128::MAX;
+/// The key that callers share once [`MAX_TRACKED_CALLERS`] are tracked.
+const SHARED_KEY: u128 = u128::MAX;
 
-/// Returns the key by which limits know a caller: their token, or else their network.
-pub(super) fn key_of(caller: &Caller, address: IpAddr) -> u128 {
+/// Returns the key under which limits track a caller: the id of its token, or its network if it has
+/// no token.
+pub(super) fn caller_key(caller: &Caller, address: IpAddr) -> u128 {
     match &caller.token {
         Some(token) => u128::from_be_bytes(token.id),
-        None => network(address),
+        None => network_key(address),
     }
 }
 
-/// Stands for the method of a message that has none, such as one that is not JSON.
+/// Stands in for the method of a message that has none, e.g. because it isn't valid JSON. Only
+/// limits for all messages count it.
 pub(super) const NO_METHOD: &str = "";
 
-/// Returns the methods of a message; of a batch, the method of each message in it.
+/// Returns the method of a message, or the methods of all messages in a batch.
 pub(super) fn methods(message: &Message) -> Vec<&str> {
     match message {
         Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
@@ -169,258 +173,267 @@ pub(super) fn methods(message: &Message) -> Vec<&str> {
     }
 }
 
-/// The rate limits of all callers.
+/// The rate limits of the server. A message must satisfy all that apply to its method.
 #[derive(Debug)]
 pub struct RateLimits(Vec<Limiter>);
 
-/// One rate limit, and what it has to know about each caller.
+/// A rate limit and its state for each caller.
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    ends: Mutex<Ends>,
+    arrival_times: Mutex<ArrivalTimes>,
 }
 
-/// For each caller, the time at which its messages would end if they had come at the rate of the
-/// limit: the theoretical arrival time of the generic cell rate algorithm (GCRA).
+/// The theoretical arrival time (TAT) of each caller, as in the generic cell rate algorithm (GCRA):
+/// when its messages so far would be through if they had been sent at exactly the limit's rate.
+/// The further it lies in the future, the more of its burst the caller has used up.
 #[derive(Debug, Default)]
-struct Ends(HashMap<u128, Instant>);
+struct ArrivalTimes(HashMap<u128, Instant>);
 
 impl RateLimits {
-    /// Returns rate limits for callers who have sent nothing yet.
+    /// Starts with no messages counted.
     pub fn new(limits: Vec<RateLimit>) -> RateLimits {
         RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
 
-    /// Forgets the callers who have sent nothing for long. Call this each second.
-    pub(super) fn forget(&self) {
+    /// Forgets callers who have their full burst again. Call this every second.
+    pub(super) fn forget_idle_callers(&self) {
         for limiter in &self.0 {
-            limiter.forget();
+            limiter.forget_idle_callers();
         }
     }
 
-    /// Counts messages of a caller with these methods. If a limit refuses them, no limit counts any
-    /// of them. All limits that apply stay locked meanwhile, so that two calls cannot use the same
-    /// rest of a limit.
+    /// Counts a caller's messages, given their methods, unless that would exceed a limit. Counts
+    /// either all of the messages or none.
     ///
     /// # Errors
-    /// 429: the caller has sent more than a limit allows. None of the messages may be answered.
-    pub(super) fn take(&self, caller: u128, methods: &[&str]) -> Result<(), Refusal> {
+    /// Fails with 429 if a limit would be exceeded. None of the messages may be handled then.
+    pub(super) fn try_consume(&self, caller_key: u128, methods: &[&str]) -> Result<(), Refusal> {
         let now = Instant::now();
-        let mut allowed = Vec::new();
         let mut strictest: Option<(Duration, &RateLimit)> = None;
+        // Keeps each limit locked from the check until the messages are counted. Otherwise two
+        // threads could both pass the check and use the same part of the limit.
+        let mut allowed_by = Vec::new();
         for limiter in &self.0 {
             let limit = &limiter.limit;
-            let messages = limit.count(methods);
-            if messages == 0 {
+            let message_count = limit.count_matching(methods);
+            if message_count == 0 {
                 continue;
             }
-            let ends = lock(&limiter.ends);
-            let wait = limit.wait(ends.of(caller, now), messages, now);
+            let arrival_times = lock(&limiter.arrival_times);
+            let wait = limit.wait(arrival_times.get(caller_key, now), message_count, now);
             if wait.is_zero() {
-                allowed.push((ends, limit, messages));
-            } else if strictest.is_none_or(|(longest, _)| wait > longest) {
+                allowed_by.push((arrival_times, limit.time_for(message_count)));
+            } else if strictest.is_none_or(|(longest_wait, _)| wait > longest_wait) {
                 strictest = Some((wait, limit));
             }
         }
         if let Some((wait, limit)) = strictest {
             return Err(limit.refusal(wait));
         }
-        for (mut ends, limit, messages) in allowed {
-            ends.add(caller, limit.time_of(messages), now);
+        for (mut arrival_times, time) in allowed_by {
+            arrival_times.advance(caller_key, time, now);
         }
         Ok(())
     }
 }
 
 impl RateLimit {
-    /// Returns how many messages with these methods the limit counts.
-    fn count(&self, methods: &[&str]) -> u32 {
+    /// Returns how many of the messages with these methods count.
+    fn count_matching(&self, methods: &[&str]) -> u32 {
         let count = match self.method {
-            Some(own) => methods.iter().filter(|method| **method == own).count(),
+            Some(limited) => methods.iter().filter(|method| **method == limited).count(),
             None => methods.len(),
         };
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Returns the time that a number of messages takes at the rate of the limit.
-    fn time_of(&self, messages: u32) -> Duration {
-        Duration::from_secs(60) / self.per_minute.get() * messages
+    /// Returns how long it takes to send this many messages at the limit's rate.
+    fn time_for(&self, message_count: u32) -> Duration {
+        Duration::from_secs(60) / self.per_minute.get() * message_count
     }
 
-    /// Returns how long to wait before a number of messages is allowed. `end` is the time at which
-    /// the earlier messages would end.
+    /// Returns how long a caller has to wait before it may send this many messages.
     ///
-    /// For example, at 60 a minute and a burst of 5, a message takes 1 s, and the messages may end
-    /// 5 s from now. If the earlier ones end in 5 s, one more message would end in 6 s, so it waits
-    /// 1 s.
+    /// The new messages must not move the caller's arrival time further than one burst into the
+    /// future. For example, with 60 a minute and a burst of 5, each message takes 1 s. If the arrival
+    /// time is 5 s ahead, one more message would make it 6 s, so the wait is 1 s.
     ///
-    /// More messages than the burst are allowed after a pause that would allow the whole burst.
-    /// They are counted in full, so that the caller keeps to the rate.
-    fn wait(&self, end: Instant, messages: u32, now: Instant) -> Duration {
+    /// A batch longer than the burst only has to wait for the full burst, or it could never be sent.
+    /// It moves the arrival time by its full length nevertheless, so the rate is kept.
+    fn wait(&self, arrival_time: Instant, message_count: u32, now: Instant) -> Duration {
         let burst = self.burst.get();
-        let end = end + self.time_of(messages.min(burst));
-        end.saturating_duration_since(now + self.time_of(burst))
+        let arrival_time_after = arrival_time + self.time_for(message_count.min(burst));
+        arrival_time_after.saturating_duration_since(now + self.time_for(burst))
     }
 
-    /// Returns the refusal of messages that are allowed after a wait.
     fn refusal(&self, wait: Duration) -> Refusal {
-        let seconds = rounded_up(wait);
-        let messages = match self.method {
-            Some(method) => format!("more messages of {}", quoted(method)),
-            None => "more messages".to_owned(),
+        let seconds = seconds_rounded_up(wait);
+        let what = match self.method {
+            Some(method) => format!("{} messages", quoted(method)),
+            None => "messages".to_owned(),
         };
         let message = format!(
-            "{messages} than the limit of {} a minute, {} at once: try again in {seconds} s",
+            "too many {what}: the limit is {} a minute and {} at once; try again in {seconds} s",
             self.per_minute, self.burst
         );
         Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
     }
 }
 
-impl Ends {
-    /// Returns the time at which the messages of a caller would end, or now if they have ended.
-    fn of(&self, caller: u128, now: Instant) -> Instant {
-        match self.0.get(&self.key(caller)) {
-            Some(end) => now.max(*end),
+impl ArrivalTimes {
+    /// Returns a caller's arrival time, or `now` if that is later or the caller is not tracked.
+    fn get(&self, caller_key: u128, now: Instant) -> Instant {
+        match self.0.get(&self.tracked_key(caller_key)) {
+            Some(arrival_time) => now.max(*arrival_time),
             None => now,
         }
     }
 
-    /// Adds messages of a caller, which take `time` at the rate of the limit.
-    fn add(&mut self, caller: u128, time: Duration, now: Instant) {
-        let end = self.of(caller, now) + time;
-        self.0.insert(self.key(caller), end);
+    /// Moves a caller's arrival time into the future.
+    fn advance(&mut self, caller_key: u128, time: Duration, now: Instant) {
+        let arrival_time = self.get(caller_key, now) + time;
+        self.0.insert(self.tracked_key(caller_key), arrival_time);
     }
 
-    /// Returns the key of a caller, or the common key [`OTHERS`] if too many callers are
-    /// remembered.
-    fn key(&self, caller: u128) -> u128 {
-        if self.0.len() < MAX_CALLERS || self.0.contains_key(&caller) {
-            caller
+    /// Returns the caller's own key, or [`SHARED_KEY`] if the caller is new and too many callers are
+    /// tracked already.
+    fn tracked_key(&self, caller_key: u128) -> u128 {
+        if self.0.len() < MAX_TRACKED_CALLERS || self.0.contains_key(&caller_key) {
+            caller_key
         } else {
-            OTHERS
+            SHARED_KEY
         }
     }
 }
 
-/// Returns a wait in whole seconds, for `Retry-After`: 1.2 s → 2.
-fn rounded_up(wait: Duration) -> u64 {
+/// Rounds up to whole seconds, e.g. 1.2 s to 2, so that a client that waits for `Retry-After` isn't
+/// early.
+fn seconds_rounded_up(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 impl Limiter {
-    /// Returns the limiter for a limit. No caller has sent anything yet.
     pub(super) fn new(limit: RateLimit) -> Limiter {
         Limiter {
             limit,
-            ends: Mutex::default(),
+            arrival_times: Mutex::default(),
         }
     }
 
-    /// Counts one message, if it is allowed.
+    /// Counts one message, unless that would exceed the limit.
     ///
     /// # Errors
-    /// The number of seconds to wait.
-    pub(super) fn take(&self, caller: u128) -> Result<(), u64> {
-        self.check(caller)?;
-        lock(&self.ends).add(caller, self.limit.time_of(1), Instant::now());
+    /// Returns the number of seconds to wait if the limit would be exceeded.
+    pub(super) fn try_consume(&self, caller_key: u128) -> Result<(), u64> {
+        let now = Instant::now();
+        let mut arrival_times = lock(&self.arrival_times);
+        self.check_at(&arrival_times, caller_key, now)?;
+        arrival_times.advance(caller_key, self.limit.time_for(1), now);
         Ok(())
     }
 
-    /// Checks that one message is allowed, and does not count it.
+    /// Checks whether [`try_consume`](Self::try_consume) would succeed, but counts nothing.
     ///
     /// # Errors
-    /// The number of seconds to wait.
-    pub(super) fn check(&self, caller: u128) -> Result<(), u64> {
-        let now = Instant::now();
-        let end = lock(&self.ends).of(caller, now);
-        let wait = self.limit.wait(end, 1, now);
+    /// Returns the number of seconds to wait if the limit would be exceeded.
+    pub(super) fn check(&self, caller_key: u128) -> Result<(), u64> {
+        self.check_at(&lock(&self.arrival_times), caller_key, Instant::now())
+    }
+
+    fn check_at(
+        &self,
+        arrival_times: &ArrivalTimes,
+        caller_key: u128,
+        now: Instant,
+    ) -> Result<(), u64> {
+        let wait = self.limit.wait(arrival_times.get(caller_key, now), 1, now);
         if wait.is_zero() {
             Ok(())
         } else {
-            Err(rounded_up(wait))
+            Err(seconds_rounded_up(wait))
         }
     }
 
-    /// Forgets the callers who have sent nothing for long.
-    pub(super) fn forget(&self) {
+    /// Forgets callers who have their full burst again.
+    pub(super) fn forget_idle_callers(&self) {
         let now = Instant::now();
-        lock(&self.ends).0.retain(|_, end| *end > now);
+        let mut arrival_times = lock(&self.arrival_times);
+        arrival_times
+            .0
+            .retain(|_, arrival_time| *arrival_time > now);
     }
 }
 
-/// How many requests there may be at once, and how much memory they may take together.
+/// Limits for the requests of all clients together.
 #[derive(Debug)]
-pub(super) struct Requests {
-    /// A permit for each request that may still come before others are answered.
-    pub(super) free: Semaphore,
-    /// The memory for bodies and answers.
+pub(super) struct RequestLimits {
+    /// One permit for each request that may still be accepted.
+    pub(super) permits: Semaphore,
+    /// The memory for request bodies and answers.
     pub(super) memory: Budget,
-    /// The connections whose request is not complete.
-    pub(super) half: Arc<HalfRequests>,
-    /// The longest body, in bytes.
-    pub(super) max_body: usize,
+    /// The connections whose request hasn't arrived completely.
+    pub(super) incomplete: Arc<IncompleteRequests>,
+    pub(super) max_body_bytes: usize,
 }
 
-/// The whole body of a request. Until this is dropped, it counts as a request that is handled, and
-/// as bytes in memory.
+/// A request body. Until it is dropped, its request holds a permit and its bytes are reserved.
 pub(super) struct ReceivedBody<'r> {
     pub(super) bytes: Bytes,
     reservation: Reservation,
-    _request: SemaphorePermit<'r>,
+    _permit: SemaphorePermit<'r>,
 }
 
-impl Requests {
-    /// Returns the counts of a server that has no request yet. `max_body` is the longest body, in
-    /// bytes.
-    pub(super) fn new(max_body: usize) -> Requests {
-        Requests {
-            free: Semaphore::new(MAX_REQUESTS),
-            memory: Budget::new(MAX_MEMORY.max(max_body)),
-            half: Arc::default(),
-            max_body,
+impl RequestLimits {
+    pub(super) fn new(max_body_bytes: usize) -> RequestLimits {
+        RequestLimits {
+            permits: Semaphore::new(MAX_REQUESTS),
+            memory: Budget::new(MAX_MEMORY_BYTES.max(max_body_bytes)),
+            incomplete: Arc::default(),
+            max_body_bytes,
         }
     }
 
-    /// Reads the body of a request.
+    /// Reads the body of a request, then takes a permit for the request.
     ///
     /// # Errors
-    /// 400, 408, 413: the body is too long, does not come in time, or cannot be read. 503: there
-    /// are too many requests, or bytes in memory.
-    pub(super) async fn read(
+    /// Fails with 400 if the body is incomplete, 408 if it doesn't arrive in time, 413 if it is too
+    /// long, and 503 if the server has too many requests or too little memory.
+    pub(super) async fn read_body(
         &self,
         client: &Client,
         body: Body,
     ) -> Result<ReceivedBody<'_>, Refusal> {
-        // This is the header Content-Length, if there is one.
-        let announced = body.size_hint().lower();
-        if announced > self.max_body as u64 {
+        let content_length = body.size_hint().lower(); // 0 if there is no such header
+        if content_length > self.max_body_bytes as u64 {
             drain(body).await;
-            return Err(self.too_long());
+            return Err(self.body_too_long());
         }
         let mut reservation = self.memory.empty_reservation();
-        let half_request = client.half_request(&self.half);
-        let Ok(collected) = timeout(BODY_WITHIN, self.collect(body, &mut reservation)).await else {
-            let seconds = BODY_WITHIN.as_secs();
+        let incomplete_request = client.track_incomplete_request(&self.incomplete);
+        let collected = timeout(BODY_TIMEOUT, self.collect(body, &mut reservation)).await;
+        let Ok(collected) = collected else {
+            let seconds = BODY_TIMEOUT.as_secs();
             let message = format!("the body was not sent within {seconds} seconds");
-            return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
+            return Err(closing_refusal(StatusCode::REQUEST_TIMEOUT, message));
         };
         let bytes = collected?;
         client.peer.request_is_complete();
-        drop(half_request);
-        // Not before: a client that sends its body slowly takes nothing from others.
-        let request = self.free.try_acquire().map_err(|_| too_busy())?;
+        drop(incomplete_request);
+        // Take the permit only now: a client that sends its body slowly must not hold one.
+        let permit = self.permits.try_acquire().map_err(|_| too_busy())?;
         Ok(ReceivedBody {
             bytes,
             reservation,
-            _request: request,
+            _permit: permit,
         })
     }
 
-    /// Reads all of a body, and reserves memory for the bytes that have come.
+    /// Reads a body to its end. The reservation grows with the bytes that have arrived.
     ///
     /// # Errors
-    /// 400: the body is incomplete. 413: it is too long. 503: too many bytes are in memory.
+    /// Fails with 400 if the body is incomplete, 413 if it is too long, and 503 if the server has
+    /// too little memory.
     async fn collect(
         &self,
         mut body: Body,
@@ -430,69 +443,70 @@ impl Requests {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 let message = format!("the body is incomplete: {error}");
-                closing(StatusCode::BAD_REQUEST, message)
+                closing_refusal(StatusCode::BAD_REQUEST, message)
             })?;
             let Ok(data) = frame.into_data() else {
-                continue;
+                continue; // trailers
             };
-            if bytes.len() + data.len() > self.max_body {
-                return Err(self.too_long());
+            if bytes.len() + data.len() > self.max_body_bytes {
+                return Err(self.body_too_long());
             }
-            // A frame keeps all that was read with it in memory, so it is copied.
+            // Copy the data: a frame keeps the whole read buffer that it is part of in memory.
             bytes.extend_from_slice(&data);
             reservation
-                .set(bytes.capacity())
+                .resize(bytes.capacity())
                 .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
         }
         Ok(bytes.into())
     }
 
-    /// Returns the refusal of a body that is too long.
-    fn too_long(&self) -> Refusal {
-        let max = format_size(self.max_body);
+    fn body_too_long(&self) -> Refusal {
+        let max = format_size(self.max_body_bytes);
         let message = format!(
             "the body is longer than {max}; shorten it, or ask the operator of the server to allow more (max-body)"
         );
-        closing(StatusCode::PAYLOAD_TOO_LARGE, message)
+        closing_refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 }
 
-/// Reads a body that is too long, for a while. A client that sends all of its body before it reads
-/// would otherwise see a broken connection instead of the refusal.
+/// Reads and discards a body that is too long, for a limited time. A client that sends its whole
+/// body before it reads would otherwise see a broken connection, not the refusal.
 async fn drain(mut body: Body) {
     let read_all = async { while let Some(Ok(_)) = body.frame().await {} };
-    // After that time, the client gets the refusal in any case.
-    let _ = timeout(DRAIN_WITHIN, read_all).await;
+    let _ = timeout(DRAIN_TIMEOUT, read_all).await; // the refusal is sent in any case
 }
 
 impl ReceivedBody<'_> {
-    /// Reserves further memory for the values of the message in the body.
+    /// Reserves additional memory for the JSON values that will be parsed from the body.
     ///
     /// # Errors
-    /// 503: too many bytes are in memory.
-    pub(super) fn count_values(&mut self) -> Result<(), Refusal> {
-        self.reservation
-            .set(self.reservation.bytes() + bytes_of_values(&self.bytes))
+    /// Fails with 503 if there is too little memory.
+    pub(super) fn reserve_for_values(&mut self) -> Result<(), Refusal> {
+        let total_bytes = self.reservation.bytes() + max_bytes_of_values(&self.bytes);
+        self.reservation.resize(total_bytes)
     }
 }
 
-/// Returns how many bytes of memory the values of a message may take, besides texts. They are
-/// counted by the characters before them: `{"a":[1,2]}` has 4 at most.
-pub(super) fn bytes_of_values(json: &[u8]) -> usize {
-    let mut values = 1;
+/// Returns an upper bound for the memory that the values of a JSON text take when parsed, besides
+/// the text of strings.
+///
+/// `{`, `[` and `,` precede every value but the first, so `{"a":[1,2]}` counts as 4 values.
+/// Characters within strings count, too, which can only make the bound higher.
+pub(super) fn max_bytes_of_values(json: &[u8]) -> usize {
+    let mut max_values = 1;
     for byte in json {
-        // Each value but the first follows one of these.
         if matches!(byte, b'{' | b'[' | b',') {
-            values += 1;
+            max_values += 1;
         }
     }
-    MAX_VALUES.min(values) * VALUE
+    // The parser rejects more than `MAX_VALUES`.
+    MAX_VALUES.min(max_values) * MAX_BYTES_PER_VALUE
 }
 
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
-/// Returns a refusal after which the connection ends, because its body was not read to the end.
-fn closing(status: StatusCode, message: String) -> Refusal {
+/// Returns a refusal that closes the connection, because the rest of the body was not read.
+fn closing_refusal(status: StatusCode, message: String) -> Refusal {
     Refusal::new(status, message).with_header(CONNECTION, CLOSE)
 }
 
@@ -505,7 +519,7 @@ mod tests {
         RateLimits::new(texts.iter().map(|text| text.parse().unwrap()).collect())
     }
 
-    fn of_token(id: u8) -> Caller {
+    fn caller_with_token(id: u8) -> Caller {
         Caller {
             token: Some(Token {
                 id: [id; 16],
@@ -522,7 +536,7 @@ mod tests {
         ])
     }
 
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const LOCALHOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     #[test]
     fn an_invalid_rate_limit_is_refused_with_an_example() {
@@ -563,11 +577,12 @@ mod tests {
     #[test]
     fn each_token_or_else_each_address_has_a_limit_of_its_own() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |caller: &Caller, address| limits.take(key_of(caller, address), &["ping"]);
-        for caller in [of_token(1), of_token(2), Caller::local()] {
-            take(&caller, HERE).unwrap();
-            take(&caller, HERE).unwrap();
-            let refusal = take(&caller, HERE).unwrap_err();
+        let take =
+            |caller: &Caller, address| limits.try_consume(caller_key(caller, address), &["ping"]);
+        for caller in [caller_with_token(1), caller_with_token(2), Caller::local()] {
+            take(&caller, LOCALHOST).unwrap();
+            take(&caller, LOCALHOST).unwrap();
+            let refusal = take(&caller, LOCALHOST).unwrap_err();
             assert_eq!(refusal.status, 429);
             assert_eq!(refusal.headers["retry-after"], "1");
             assert!(
@@ -576,14 +591,15 @@ mod tests {
                 refusal.message
             );
         }
-        assert!(take(&of_token(1), "192.0.2.1".parse().unwrap()).is_err());
+        assert!(take(&caller_with_token(1), "192.0.2.1".parse().unwrap()).is_err());
         take(&Caller::local(), "192.0.2.1".parse().unwrap()).unwrap();
     }
 
     #[test]
     fn all_addresses_of_one_ipv6_network_share_a_limit() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |address: &str| limits.take(network(address.parse().unwrap()), &["ping"]);
+        let take =
+            |address: &str| limits.try_consume(network_key(address.parse().unwrap()), &["ping"]);
         take("2001:db8::1").unwrap();
         take("2001:db8::ffff:1").unwrap();
         assert!(take("2001:db8::2").is_err());
@@ -593,9 +609,9 @@ mod tests {
         assert!(take("192.0.2.1").is_err());
     }
 
-    /// Takes a batch; returns after how many seconds to try again, or 0 if it is allowed.
+    /// Sends a batch. Returns the seconds to wait, or 0 if the batch is allowed.
     fn wait_for(limits: &RateLimits, method: &str, messages: usize) -> u64 {
-        let Err(refusal) = limits.take(1, &methods(&batch(method, messages))) else {
+        let Err(refusal) = limits.try_consume(1, &methods(&batch(method, messages))) else {
             return 0;
         };
         assert_eq!(refusal.status, 429);
@@ -642,19 +658,22 @@ mod tests {
     #[test]
     fn very_many_addresses_take_little_memory() {
         let limits = limits(&["1/minute"]);
-        for number in 0..MAX_CALLERS as u32 + 100 {
-            let _ = limits.take(u128::from(number), &["ping"]);
+        for number in 0..MAX_TRACKED_CALLERS as u32 + 100 {
+            let _ = limits.try_consume(u128::from(number), &["ping"]);
         }
-        limits.forget();
-        assert_eq!(lock(&limits.0[0].ends).0.len(), MAX_CALLERS + 1);
+        limits.forget_idle_callers();
+        assert_eq!(
+            lock(&limits.0[0].arrival_times).0.len(),
+            MAX_TRACKED_CALLERS + 1
+        );
     }
 
     #[test]
     fn a_number_of_bytes_may_have_a_unit() {
         for (text, bytes) in [
             ("1", 1),
-            ("33554432", MAX_BODY),
-            ("32MiB", MAX_BODY),
+            ("33554432", DEFAULT_MAX_BODY_BYTES),
+            ("32MiB", DEFAULT_MAX_BODY_BYTES),
             ("4 KiB", 4096),
             ("1GiB", 1 << 30),
         ] {

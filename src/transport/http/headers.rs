@@ -1,5 +1,5 @@
-//! What the headers of a request must be: the rules of "Streamable HTTP" in each protocol version,
-//! as functions of headers and messages.
+//! Parses and checks request headers, by the rules of MCP's "Streamable HTTP" in each protocol
+//! version.
 
 use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
@@ -20,14 +20,14 @@ pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// The label of a body that `curl -d` sends.
+/// The content type that `curl -d` sends.
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
-/// The version of a legacy client that names none ("Protocol Version Header").
-pub(super) const ASSUMED: &str = "2025-03-26";
+/// The version of a legacy request without a version header ("Protocol Version Header").
+pub(super) const DEFAULT_VERSION: &str = "2025-03-26";
 
-/// Returns the items of a header that is a list, however often the header occurs: `A: x, y` and
-/// `A: z` → `x`, `y`, `z`.
+/// Returns the items of a list header, which may be repeated: `x`, `y` and `z` for `A: x, y` and
+/// `A: z`.
 pub(super) fn items<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -39,16 +39,19 @@ pub(super) fn items<'h>(
         .map(<[u8]>::trim_ascii)
 }
 
-/// Returns a media type without its parameters: `text/html; charset=utf-8` → `text/html`.
+/// Returns e.g. `text/html` for `text/html; charset=utf-8`.
 fn without_parameters(media_type: &[u8]) -> &[u8] {
     let end = memchr::memchr(b';', media_type).unwrap_or(media_type.len());
     media_type[..end].trim_ascii()
 }
 
-/// Checks that the body of a request is labeled as JSON.
+/// Checks that the content type of a request is JSON.
 ///
-/// A request without `Origin` does not come from a page in a browser. Its body may also have no
-/// label, or the label that `curl -d` gives it.
+/// A request without `Origin` isn't from a web page. It may also have no content type, or the one
+/// that `curl -d` sends.
+///
+/// # Errors
+/// Fails with 415 if the content type isn't allowed.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let media_type = match headers.get(CONTENT_TYPE) {
         Some(value) => without_parameters(value.as_bytes()),
@@ -57,19 +60,21 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     if media_type.eq_ignore_ascii_case(JSON.as_bytes()) {
         return Ok(());
     }
-    let is_unlabeled = media_type.is_empty() || media_type.eq_ignore_ascii_case(FORM);
-    if is_unlabeled && !headers.contains_key(ORIGIN) {
+    let is_default_type = media_type.is_empty() || media_type.eq_ignore_ascii_case(FORM);
+    if is_default_type && !headers.contains_key(ORIGIN) {
         return Ok(());
     }
     let message = "the body must be JSON, with the header `Content-Type: application/json`";
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
 }
 
-/// Checks that the client accepts an answer of this media type. A client without the header
-/// `Accept` does.
+/// Checks that `Accept` allows a media type. Without this header, any type is allowed.
+///
+/// # Errors
+/// Fails with 406 if the media type isn't allowed.
 pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), Refusal> {
     if !headers.contains_key(ACCEPT)
-        || items(headers, &ACCEPT).any(|range| has_media_type(range, media_type))
+        || items(headers, &ACCEPT).any(|range| range_contains(range, media_type))
     {
         return Ok(());
     }
@@ -77,28 +82,29 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
 }
 
-/// Returns whether a range of the header `Accept`, such as `text/*;q=0.5`, has a media type, such
-/// as `text/html`.
-fn has_media_type(range: &[u8], media_type: &str) -> bool {
+/// Returns `true` if a range in `Accept` contains a media type, as `text/*;q=0.5` contains
+/// `text/html`. The quality value is ignored.
+fn range_contains(range: &[u8], media_type: &str) -> bool {
     let range = without_parameters(range);
     if range == b"*/*" || range.eq_ignore_ascii_case(media_type.as_bytes()) {
         return true;
     }
-    let Some(range_type) = range.strip_suffix(b"/*") else {
+    let Some(range_main_type) = range.strip_suffix(b"/*") else {
         return false;
     };
     let (main_type, _) = media_type.split_once('/').unwrap_or_default();
-    range_type.eq_ignore_ascii_case(main_type.as_bytes())
+    range_main_type.eq_ignore_ascii_case(main_type.as_bytes())
 }
 
-/// Returns whether the client has the answer with this ETag already. A proxy may have marked the
-/// tag as weak: `W/"1a2b"`.
-pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+/// Returns `true` if `If-None-Match` has this ETag, so that the client already has the response. A
+/// proxy may have made the tag weak: `W/"1a2b"`.
+pub(super) fn has_etag(headers: &HeaderMap, etag: &str) -> bool {
     items(headers, &IF_NONE_MATCH)
-        .any(|known| known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())
+        .any(|cached| cached.strip_prefix(b"W/").unwrap_or(cached) == etag.as_bytes())
 }
 
-/// The paths of the page; the script shows what is at each of them.
+/// The paths of the web page, as axum's router writes them. All have the same HTML, whose script
+/// reads the path.
 pub(super) const PAGE_PATHS: [&str; 5] = [
     "/",
     "/new",
@@ -107,32 +113,34 @@ pub(super) const PAGE_PATHS: [&str; 5] = [
     "/history/{*name}",
 ];
 
-/// Returns whether the page is at this path.
-pub(super) fn is_page(path: &str) -> bool {
+/// Returns `true` if a path matches one of [`PAGE_PATHS`].
+pub(super) fn is_page_path(path: &str) -> bool {
     PAGE_PATHS
         .iter()
-        .any(|known| match known.strip_suffix("{*name}") {
+        .any(|page_path| match page_path.strip_suffix("{*name}") {
             Some(folder) => path.starts_with(folder),
-            None => path == *known,
+            None => path == *page_path,
         })
 }
 
-/// Returns whether a browser asks for a page: no client of MCP names HTML.
+/// Returns `true` if a browser opens this URL as a page. Only browsers accept HTML; MCP clients
+/// don't.
 pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::GET
         && items(headers, &ACCEPT).any(|range| without_parameters(range) == b"text/html")
 }
 
-/// Returns the value of a header, which may be missing.
+/// Returns the value of a header, or `None` if it is missing.
 ///
 /// # Errors
-/// The header is repeated, or is not UTF-8.
-fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, String> {
+/// Fails if the header is repeated or is not UTF-8.
+fn single_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    if values.next().is_some() {
+    let is_repeated = values.next().is_some();
+    if is_repeated {
         return Err(format!("the header {name} is repeated"));
     }
     match str::from_utf8(value.as_bytes()) {
@@ -141,86 +149,87 @@ fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str
     }
 }
 
-/// Returns the text of a header that identifies something, such as a session. A header that is
-/// repeated or not UTF-8 gives an empty text, which identifies nothing.
+/// Returns the value of a header with an id, e.g. of a session, or `None` if it is missing. If the
+/// header is repeated or not UTF-8, returns an empty string, which is not a valid id.
 pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    match value(headers, name) {
-        Ok(text) => text,
+    match single_value(headers, name) {
+        Ok(value) => value,
         Err(_) => Some(""),
     }
 }
 
-/// Returns which rules a request follows, and checks that its headers say the same as its body.
+/// Returns the era of a request, and checks that its headers match its body.
 ///
 /// # Errors
-/// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are
-/// missing or differ from the body, `-32022` for a version that is not supported. They are checked
-/// in this order ("Error codes" of 2026-07-28).
-pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
+/// Fails with `-32602` if the metadata in the body is incomplete, `-32020` if a header is missing or
+/// differs from the body, and `-32022` if the version isn't supported. The order of the checks is
+/// that of "Error codes" in 2026-07-28. The HTTP status of each is 400.
+pub fn request_era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let Some(version) = modern_version(request)? else {
-        // `initialize` negotiates the version, whatever the header says.
+        // The body of `initialize` negotiates the version, whatever the header says.
         if request.method != "initialize" {
-            check_legacy_version(headers).map_err(|problem| {
+            check_legacy_version_header(headers).map_err(|problem| {
                 let message = format!("{problem}, so `_meta` must name this version, too");
                 Error::invalid_params(message)
             })?;
         }
         return Ok(Era::Legacy);
     };
-    let version_header = value(headers, &PROTOCOL_VERSION).map_err(mismatch)?;
-    must_equal(&PROTOCOL_VERSION, version_header, Some(version))?;
+    let version_header = single_value(headers, &PROTOCOL_VERSION).map_err(header_mismatch)?;
+    check_match(&PROTOCOL_VERSION, version_header, Some(version))?;
     check_modern_version(version)?;
-    let method_header = value(headers, &METHOD).map_err(mismatch)?;
-    must_equal(&METHOD, method_header, Some(&request.method))?;
-    check_name(headers, request)?;
+    let method_header = single_value(headers, &METHOD).map_err(header_mismatch)?;
+    check_match(&METHOD, method_header, Some(&request.method))?;
+    check_name_header(headers, request)?;
     Ok(Era::Modern)
 }
 
-/// Checks that the header `Mcp-Name` has the name in the params of a request, if the method has
-/// one, such as `prompts/get`.
-fn check_name(headers: &HeaderMap, request: &Request) -> Result<(), Error> {
+/// Checks that `Mcp-Name` matches the name in the params. Ignores the header if the method has no
+/// such param.
+fn check_name_header(headers: &HeaderMap, request: &Request) -> Result<(), Error> {
     let Some(name_param) = method(&request.method).and_then(|method| method.name_param) else {
         return Ok(());
     };
     let name = request.params.get(name_param).and_then(Value::as_str);
-    let header = match value(headers, &NAME).map_err(mismatch)? {
-        Some(text) => Some(decode(text).map_err(mismatch)?),
+    let name_header = match single_value(headers, &NAME).map_err(header_mismatch)? {
+        Some(value) => Some(decode_name(value).map_err(header_mismatch)?),
         None => None,
     };
-    must_equal(&NAME, header.as_deref(), name)
+    check_match(&NAME, name_header.as_deref(), name)
 }
 
-/// Returns the legacy version that the header names, if it names one.
-pub(super) fn named_version(headers: &HeaderMap) -> Option<&'static str> {
-    let version = value(headers, &PROTOCOL_VERSION).ok()??;
+/// Returns the version in the version header if it is a legacy version.
+pub(super) fn legacy_version_header(headers: &HeaderMap) -> Option<&'static str> {
+    let version = single_value(headers, &PROTOCOL_VERSION).ok()??;
     legacy_version(version)
 }
 
-/// Checks that the version header, if there is one, names a legacy version.
+/// Checks that the version header is missing or has a legacy version.
 ///
 /// # Errors
-/// What the header is instead, such as "the header mcp-protocol-version is `x`".
-fn check_legacy_version(headers: &HeaderMap) -> Result<(), String> {
-    let problem = match value(headers, &PROTOCOL_VERSION) {
+/// Returns a clause with the value of the header: "the header mcp-protocol-version is `x`".
+fn check_legacy_version_header(headers: &HeaderMap) -> Result<(), String> {
+    let value = match single_value(headers, &PROTOCOL_VERSION) {
         Ok(None) => return Ok(()),
         Ok(Some(version)) if legacy_version(version).is_some() => return Ok(()),
         Ok(Some(version)) => quoted(version),
         Err(error) => format!("invalid ({error})"),
     };
-    Err(format!("the header {PROTOCOL_VERSION} is {problem}"))
+    Err(format!("the header {PROTOCOL_VERSION} is {value}"))
 }
 
-/// Returns which rules a message follows that is not a request, by its version header.
+/// Returns the era in the version header, for anything that isn't a request with metadata in its
+/// body. Without the header, it is legacy.
 ///
 /// # Errors
-/// 400: the version is unknown.
-pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
-    if let Ok(Some(version)) = value(headers, &PROTOCOL_VERSION)
+/// Fails with 400 if the version is unknown.
+pub(super) fn header_era(headers: &HeaderMap) -> Result<Era, Refusal> {
+    if let Ok(Some(version)) = single_value(headers, &PROTOCOL_VERSION)
         && check_modern_version(version).is_ok()
     {
         return Ok(Era::Modern);
     }
-    match check_legacy_version(headers) {
+    match check_legacy_version_header(headers) {
         Ok(()) => Ok(Era::Legacy),
         Err(problem) => {
             let message = format!("{problem}, which is not supported");
@@ -229,13 +238,14 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
     }
 }
 
-fn must_equal(name: &HeaderName, header: Option<&str>, body: Option<&str>) -> Result<(), Error> {
+/// Checks that a header and the body have the same value, or that both have none.
+fn check_match(name: &HeaderName, header: Option<&str>, body: Option<&str>) -> Result<(), Error> {
     if header == body {
         return Ok(());
     }
     let header = quoted_or_missing(header);
     let body = quoted_or_missing(body);
-    Err(mismatch(format!(
+    Err(header_mismatch(format!(
         "the header {name} is {header}, and in the body it is {body}"
     )))
 }
@@ -247,8 +257,7 @@ fn quoted_or_missing(value: Option<&str>) -> String {
     }
 }
 
-/// Returns the error of headers that are not as the body demands.
-fn mismatch(message: String) -> Error {
+fn header_mismatch(message: String) -> Error {
     Error {
         code: -32020,
         message: format!("header mismatch: {message}"),
@@ -256,8 +265,9 @@ fn mismatch(message: String) -> Error {
     }
 }
 
-/// Decodes a value that may be in base64: `=?base64?YQ==?=` → `a`. Other values stay as they are.
-fn decode(value: &str) -> Result<Cow<'_, str>, String> {
+/// Decodes the value of `Mcp-Name` if it is in base64: `=?base64?YQ==?=` is `a`. Returns any other
+/// value unchanged.
+fn decode_name(value: &str) -> Result<Cow<'_, str>, String> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")
         .and_then(|value| value.strip_suffix("?="))
@@ -268,7 +278,7 @@ fn decode(value: &str) -> Result<Cow<'_, str>, String> {
         return Err(format!("the header {NAME} is not valid base64"));
     };
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Cow::Owned(text)),
+        Ok(name) => Ok(Cow::Owned(name)),
         Err(_) => Err(format!("the header {NAME} is not UTF-8")),
     }
 }
@@ -438,12 +448,12 @@ mod tests {
                 Err(-32020),
             ),
         ] {
-            let era = era(&headers(of), &request).map_err(|error| error.code);
+            let era = request_era(&headers(of), &request).map_err(|error| error.code);
             assert_eq!(era, want, "{of:?} {request:?}");
         }
         let of_legacy = headers(&[("mcp-protocol-version", "2025-06-18")]);
-        assert_eq!(named_version(&of_legacy), Some("2025-06-18"));
-        assert_eq!(named_version(&headers(&[v])), None);
+        assert_eq!(legacy_version_header(&of_legacy), Some("2025-06-18"));
+        assert_eq!(legacy_version_header(&headers(&[v])), None);
     }
 
     #[test]
@@ -496,7 +506,7 @@ mod tests {
         ] {
             let mut of = vec![v, ("mcp-method", method)];
             of.extend(name.map(|name| ("mcp-name", name)));
-            let era = era(&headers(&of), &modern(method, params.clone()));
+            let era = request_era(&headers(&of), &modern(method, params.clone()));
             let code = era.err().map(|error| error.code);
             let expected = if is_equal { None } else { Some(-32020) };
             assert_eq!(code, expected, "{method} {params} {name:?}");

@@ -1,7 +1,7 @@
-//! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve
-//! prompts, and how much it does.
+//! The endpoints for monitoring: `/health` (the process is running), `/ready` (it can serve prompts)
+//! and `/metrics`.
 
-use super::app::{App, Exchange, Readiness};
+use super::app::{App, Readiness, RequestContext};
 use super::auth::require;
 use super::refusal::{HttpResult, JSON, Refusal};
 use crate::library::Role;
@@ -14,62 +14,67 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(super) const HEALTH: &str = "/health";
-pub(super) const READY: &str = "/ready";
-pub(super) const METRICS: &str = "/metrics";
+pub(super) const HEALTH_PATH: &str = "/health";
+pub(super) const READY_PATH: &str = "/ready";
+pub(super) const METRICS_PATH: &str = "/metrics";
 
-/// The caller who checks the library, for the share of threads: the server itself.
-const SERVER: u128 = 0;
+/// Stands in for the caller's key when the server itself uses a thread.
+const SERVER_KEY: u128 = 0;
 
-/// How long the result of a check of the library is used again.
-const CHECKED_FOR: Duration = Duration::from_secs(1);
+/// How long the result of a check is reused.
+const CHECK_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Answers `/health`: the process is running.
+/// Answers `/health`, always with 200.
 pub(super) async fn health() -> Response {
     json_response(StatusCode::OK, json!({ "status": "ok" }))
 }
 
-/// Answers `/ready`: whether the library can be read. The reason names no path: anyone may ask.
+/// Answers `/ready` with 200 if all folders of prompts can be read, and 503 otherwise. The reason
+/// contains no path, because anyone may call this.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> HttpResult {
-    let mut unreadable = 0;
-    let mut body = json!({ "status": "ok" });
-    for problem in problems(&app).await? {
-        // A hint is about prompts that are served all the same, such as the last state of a store
-        // that is gone.
+    let mut unreadable_folders = 0;
+    let mut ok_body = json!({ "status": "ok" });
+    for problem in check_library(&app).await? {
+        // A hint means that the prompts are still served, e.g. from a cache while a store can't be
+        // reached.
         if problem.severity() == Severity::Hint {
-            body["reason"] = problem.message.into();
+            ok_body["reason"] = problem.message.into();
         } else {
-            unreadable += 1;
+            unreadable_folders += 1;
         }
     }
-    if unreadable == 0 {
-        return Ok(json_response(StatusCode::OK, body));
+    if unreadable_folders == 0 {
+        return Ok(json_response(StatusCode::OK, ok_body));
     }
-    let reason = format!("{unreadable} of the prompts folders cannot be read; the log says which");
+    let reason =
+        format!("{unreadable_folders} of the prompts folders cannot be read; the log says which");
     let body = json!({ "status": "unavailable", "reason": reason });
     Ok(json_response(StatusCode::SERVICE_UNAVAILABLE, body))
 }
 
-/// Returns the problems of the folders of prompts, which were checked within the last second. New
-/// ones are logged.
-async fn problems(app: &App) -> Result<Vec<Diagnostic>, Refusal> {
-    // Locked during the check, so that all who ask at the same time wait for one check.
-    let mut readiness = app.readiness.lock().await;
-    if let Some(Readiness { checked, problems }) = &*readiness
-        && checked.elapsed() < CHECKED_FOR
+/// Checks that all folders of prompts can be read, and logs and returns the problems. Reuses the
+/// last result for [`CHECK_MAX_AGE`].
+async fn check_library(app: &App) -> Result<Vec<Diagnostic>, Refusal> {
+    // Stays locked during the check, so that concurrent calls share its result.
+    let mut last_check = app.readiness.lock().await;
+    if let Some(Readiness {
+        checked_at,
+        problems,
+    }) = &*last_check
+        && checked_at.elapsed() < CHECK_MAX_AGE
     {
         return Ok(problems.clone());
     }
     let server = Arc::clone(&app.server);
-    let threads = &app.threads.files;
+    let threads = &app.threads.reads;
     let problems = threads
-        .run(SERVER, move || server.library().view().problems())
+        .run(SERVER_KEY, move || server.library().view().problems())
         .await?;
     for problem in &problems {
         tracing::warn!(%problem, "not ready");
     }
-    *readiness = Some(Readiness {
-        checked: Instant::now(),
+    *last_check = Some(Readiness {
+        checked_at: Instant::now(),
         problems: problems.clone(),
     });
     Ok(problems)
@@ -79,14 +84,15 @@ fn json_response(status: StatusCode, body: Value) -> Response {
     (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }
 
-/// Answers `/metrics`. On a server with tokens, this needs the token of an admin.
-pub(super) async fn metrics(exchange: Exchange) -> HttpResult {
-    let Exchange { app, caller, .. } = exchange;
+/// Answers `/metrics`. A caller with a token must be an admin.
+pub(super) async fn metrics(context: RequestContext) -> HttpResult {
+    let RequestContext { app, caller, .. } = context;
     if caller.token.is_some() {
         require(&caller, Role::Admin)?;
     }
+    // `None` if the library has no database, or if it has never answered.
     let store_age = app.server.library().store_age().flatten();
-    let Ok(text) = app.metrics.encode(app.streams.count(), store_age) else {
+    let Ok(text) = app.metrics.encode(app.streams.count_open(), store_age) else {
         return Err(Refusal::bug());
     };
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,7 +1,7 @@
-//! The endpoint of MCP, `/mcp`: a message in each POST, a stream of notifications for a GET, and
-//! the end of a session with DELETE.
+//! The MCP endpoint, `/mcp`: POST sends a message, GET opens a stream of notifications, and DELETE
+//! ends a session.
 
-use super::app::Exchange;
+use super::app::RequestContext;
 use super::client_limits;
 use super::headers::{self, EVENT_STREAM};
 use super::metrics::{self, HandledMessage};
@@ -17,82 +17,91 @@ use axum::response::{IntoResponse, Redirect};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The longest message, in bytes, that is parsed without a thread of its own: a longer one takes
+/// The maximum length of a message that is parsed on an async thread. To parse a longer one takes
 /// milliseconds.
-const MAX_QUICK: usize = 64 * 1024;
+const MAX_INLINE_PARSE_BYTES: usize = 64 * 1024;
 
-/// A request to the endpoint, with its headers.
+/// A request to the endpoint.
 struct McpRequest<'r> {
-    exchange: &'r Exchange,
+    context: &'r RequestContext,
     headers: &'r HeaderMap,
 }
 
-/// Answers a POST, whose body is a message or a batch of messages.
-pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> HttpResult {
-    let (head, body) = request.into_parts();
-    headers::check_content_type(&head.headers)?;
-    let requests = &exchange.app.requests;
-    let client = &exchange.client;
-    let mut received = requests.read(client, body).await?;
-    received.count_values()?;
+/// Answers a POST. Its body is a message or a batch of messages.
+pub(super) async fn post(context: RequestContext, request: http::Request<Body>) -> HttpResult {
+    let (parts, body) = request.into_parts();
+    headers::check_content_type(&parts.headers)?;
+    let limits = &context.app.request_limits;
+    let client = &context.client;
+    // Holds a permit and memory until the answer is ready.
+    let mut received = limits.read_body(client, body).await?;
+    received.reserve_for_values()?;
     let body = std::mem::take(&mut received.bytes);
-    client.received(&body);
+    client.record_received(&body);
     let mcp_request = McpRequest {
-        exchange: &exchange,
-        headers: &head.headers,
+        context: &context,
+        headers: &parts.headers,
     };
-    match parse(&exchange, body).await? {
+    match parse(&context, body).await? {
         Ok(message) => mcp_request.answer(message).await,
-        Err(error) => {
-            exchange.take(&[client_limits::NO_METHOD])?;
-            mcp_request.json(StatusCode::BAD_REQUEST, error)
+        Err(error_response) => {
+            context.admit(&[client_limits::NO_METHOD])?;
+            mcp_request.json_response(StatusCode::BAD_REQUEST, error_response)
         }
     }
 }
 
-/// Parses the body of a POST, on another thread if it is long. The inner error is the response to a
-/// body that is not a message.
-async fn parse(exchange: &Exchange, body: Bytes) -> Result<Result<Message, RpcResponse>, Refusal> {
-    if body.len() <= MAX_QUICK {
+/// Parses the body of a POST, on another thread if it is long.
+///
+/// The outer error means that the server has failed. The inner one is the response to an invalid
+/// message.
+async fn parse(
+    context: &RequestContext,
+    body: Bytes,
+) -> Result<Result<Message, RpcResponse>, Refusal> {
+    if body.len() <= MAX_INLINE_PARSE_BYTES {
         return Ok(Message::parse(body.trim_ascii()));
     }
-    let threads = &exchange.app.threads.files;
+    let threads = &context.app.threads.reads;
     threads
-        .run(exchange.key(), move || Message::parse(body.trim_ascii()))
+        .run(context.caller_key(), move || {
+            Message::parse(body.trim_ascii())
+        })
         .await
 }
 
-/// Answers a GET with the stream of a legacy session. A person who opens the endpoint in a browser
-/// is sent to the page, which asks for a token if one is needed.
+/// Answers a GET with the stream of a legacy session. Redirects a browser to the web page.
+///
+/// The page asks for a token if one is needed, so the redirect works without authentication.
 pub(super) async fn open_stream(
-    exchange: Result<Exchange, Refusal>,
+    context: Result<RequestContext, Refusal>,
     method: Method,
     headers: HeaderMap,
 ) -> HttpResult {
     if headers::asks_for_page(&method, &headers) {
         return Ok(Redirect::to("./").into_response());
     }
-    let exchange = exchange?;
+    let context = context?;
     headers::check_accept(&headers, EVENT_STREAM)?;
     let request = McpRequest {
-        exchange: &exchange,
+        context: &context,
         headers: &headers,
     };
     let session = request.required_session()?;
-    let last_event = headers::identifier(&headers, &headers::LAST_EVENT_ID);
-    let caller = (*exchange.caller).clone();
-    let streams = &exchange.app.streams;
-    Ok(streams.open(caller, &exchange.client, &session, last_event))
+    let last_event_id = headers::identifier(&headers, &headers::LAST_EVENT_ID);
+    let caller = (*context.caller).clone();
+    let streams = &context.app.streams;
+    Ok(streams.open_legacy(caller, &context.client, &session, last_event_id))
 }
 
-/// Answers a DELETE: ends a session and its streams.
-pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> HttpResult {
+/// Answers a DELETE: ends a session and closes its streams.
+pub(super) async fn delete(context: RequestContext, headers: HeaderMap) -> HttpResult {
     let request = McpRequest {
-        exchange: &exchange,
+        context: &context,
         headers: &headers,
     };
     let session = request.required_session()?;
-    let app = &exchange.app;
+    let app = &context.app;
     app.sessions.delete(&session);
     app.streams
         .retain(|stream| stream.legacy_session != Some(session.random));
@@ -100,20 +109,20 @@ pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> HttpResult
 }
 
 impl McpRequest<'_> {
-    /// Answers a message, and counts it for the limits of the caller and for the metrics.
+    /// Answers a message, and counts it against the rate limits and in the metrics.
     async fn answer(&self, message: Message) -> HttpResult {
         let method = metrics::label(&message);
         let id = message.id();
         let started = Instant::now();
-        let result = match self.exchange.take(&client_limits::methods(&message)) {
+        let result = match self.context.admit(&client_limits::methods(&message)) {
             Ok(()) => self.answer_by_version(message).await,
             Err(refusal) => Err(refusal),
         };
         let is_error = match &result {
-            Ok(response) => response.extensions().get::<IsError>().is_some(),
+            Ok(response) => response.extensions().get::<IsRpcError>().is_some(),
             Err(_) => true,
         };
-        self.exchange.app.metrics.count_message(&HandledMessage {
+        self.context.app.metrics.count_message(&HandledMessage {
             transport: "http",
             method,
             is_error,
@@ -125,27 +134,28 @@ impl McpRequest<'_> {
     /// Answers a message by the rules of its protocol version.
     async fn answer_by_version(&self, message: Message) -> HttpResult {
         let era = match &message {
-            Message::Request(request) => match headers::era(self.headers, request) {
+            Message::Request(request) => match headers::request_era(self.headers, request) {
                 Ok(era) => era,
                 Err(error) => {
                     let answer = RpcResponse::error(Some(&request.id), error);
-                    return self.json(StatusCode::BAD_REQUEST, answer);
+                    return self.json_response(StatusCode::BAD_REQUEST, answer);
                 }
             },
-            _ => headers::check_version(self.headers)?,
+            _ => headers::header_era(self.headers)?,
         };
         match (message, era) {
             (Message::Request(request), Era::Modern) => self.answer_modern(request).await,
             (message @ (Message::Request(_) | Message::Batch(_)), Era::Legacy) => {
                 self.answer_legacy(message).await
             }
+            // Over HTTP, a notification has no effect, but its session must exist.
             (Message::Notification { .. }, _) | (Message::Response, Era::Legacy) => {
                 self.session()?;
                 Ok(StatusCode::ACCEPTED.into_response())
             }
             (Message::Batch(_) | Message::Response, Era::Modern) => Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
-                "this version has no batches, and no responses of clients",
+                "this version has no batches and no client responses",
             )),
         }
     }
@@ -156,26 +166,21 @@ impl McpRequest<'_> {
             return self.listen(request).await;
         }
         headers::check_accept(self.headers, JSON)?;
-        let Exchange { app, caller, .. } = self.exchange;
-        let mut session = Session::of_request(Arc::clone(caller), None, None);
-        let reply = app
-            .handle(self.exchange.key(), &mut session, Message::Request(request))
-            .await?;
+        let mut session = self.stateless_session();
+        let message = Message::Request(request);
+        let reply = self.handle(&mut session, message).await?;
         self.modern_response(reply)
     }
 
-    /// Answers `subscriptions/listen` with a stream, or with the error of the request.
+    /// Answers `subscriptions/listen` with a stream, or with an error.
     async fn listen(&self, request: Request) -> HttpResult {
         headers::check_accept(self.headers, EVENT_STREAM)?;
-        let Exchange {
-            app,
-            client,
-            caller,
-        } = self.exchange.clone();
-        let session = Session::of_request(caller, None, None);
-        let threads = &self.exchange.app.threads.files;
+        let app = Arc::clone(&self.context.app);
+        let client = Arc::clone(&self.context.client);
+        let session = self.stateless_session();
+        let threads = &self.context.app.threads.reads;
         let opened = threads
-            .run(self.exchange.key(), move || {
+            .run(self.context.caller_key(), move || {
                 app.streams.listen(session, &client, request)
             })
             .await?;
@@ -185,7 +190,13 @@ impl McpRequest<'_> {
         }
     }
 
-    /// Returns the response to a modern request. Some errors have a status of their own
+    async fn handle(&self, session: &mut Session, message: Message) -> Result<Reply, Refusal> {
+        let caller_key = self.context.caller_key();
+        let app = &self.context.app;
+        app.handle(caller_key, session, message).await
+    }
+
+    /// Returns the response to a modern request. Some JSON-RPC errors have their own HTTP status
     /// ("Error codes" of 2026-07-28).
     fn modern_response(&self, reply: Reply) -> HttpResult {
         let Reply::Response(answer) = reply else {
@@ -196,84 +207,87 @@ impl McpRequest<'_> {
             Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         };
-        self.json(status, answer)
+        self.json_response(status, answer)
     }
 
     /// Answers a request or a batch of an earlier version.
     async fn answer_legacy(&self, message: Message) -> HttpResult {
         headers::check_accept(self.headers, JSON)?;
-        let Exchange { app, caller, .. } = self.exchange;
         let is_batch = matches!(message, Message::Batch(_));
         let is_initialize =
             matches!(&message, Message::Request(request) if request.method == "initialize");
         let mut session = if is_initialize {
-            Session::of_request(Arc::clone(caller), None, None)
+            self.stateless_session()
         } else {
-            self.session_of_request()?
+            self.legacy_session()?
         };
-        let reply = app
-            .handle(self.exchange.key(), &mut session, message)
-            .await?;
+        let reply = self.handle(&mut session, message).await?;
         let Reply::Response(answer) = reply else {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        // One error for a whole batch means that no message of the batch was handled.
+        // An error instead of a list of answers means that the whole batch was refused.
         let is_refused_batch = is_batch && answer.error_code().is_some();
         let status = if is_refused_batch {
             StatusCode::BAD_REQUEST
         } else {
             StatusCode::OK
         };
-        let mut response = self.json(status, answer)?;
+        let mut response = self.json_response(status, answer)?;
         if is_initialize {
             self.add_session_id(response.headers_mut(), &session);
         }
         Ok(response)
     }
 
-    /// Adds the id of a new session to the headers of the response to `initialize`, unless
-    /// `initialize` has failed.
+    /// Adds the id of a new session to the response to `initialize`. Adds none if `initialize` has
+    /// failed, so that the session has no version.
     fn add_session_id(&self, response_headers: &mut HeaderMap, session: &Session) {
         let Some(version) = session.version else {
             return;
         };
-        let Exchange { app, caller, .. } = self.exchange;
-        let owner = owner(caller);
-        let id = app
-            .sessions
-            .make(version, session.agent(), &owner, sessions::now());
-        match id {
-            // An id is ASCII, so it can be a header.
+        let owner = session_owner(&self.context.caller);
+        let sessions = &self.context.app.sessions;
+        match sessions.create_id(version, session.agent(), &owner, sessions::now()) {
+            // An id is visible ASCII, so the conversion can't fail.
             Ok(id) => response_headers
                 .extend(HeaderValue::try_from(id).map(|id| (headers::SESSION_ID, id))),
             Err(error) => tracing::error!(error, "no session id"),
         }
     }
 
-    /// Returns the session of a legacy request, with the version of its header or else the version
-    /// that its session has negotiated.
-    fn session_of_request(&self) -> Result<Session, Refusal> {
-        let version = headers::named_version(self.headers);
-        let caller = Arc::clone(&self.exchange.caller);
+    /// Returns a session for one request that has no earlier ones.
+    fn stateless_session(&self) -> Session {
+        let no_version = None;
+        let no_agent = None;
+        Session::of_request(Arc::clone(&self.context.caller), no_version, no_agent)
+    }
+
+    /// Returns the session of a legacy request. Its version is the one in the version header, which
+    /// defaults to the version that the session has negotiated, or to [`headers::DEFAULT_VERSION`]
+    /// without a session.
+    fn legacy_session(&self) -> Result<Session, Refusal> {
+        let header_version = headers::legacy_version_header(self.headers);
+        let caller = Arc::clone(&self.context.caller);
         let Some(session) = self.session()? else {
-            let version = version.unwrap_or(headers::ASSUMED);
+            let version = header_version.unwrap_or(headers::DEFAULT_VERSION);
             return Ok(Session::of_request(caller, Some(version), None));
         };
-        let version = version.unwrap_or(session.version);
+        let version = header_version.unwrap_or(session.version);
         let agent = session.agent.as_deref();
         Ok(Session::of_request(caller, Some(version), agent))
     }
 
-    /// Returns the session that the header `Mcp-Session-Id` names, if there is one.
+    /// Returns the session in `Mcp-Session-Id`, or `None` without this header.
     ///
     /// # Errors
-    /// 404: the session does not exist or belongs to another caller.
+    /// Fails with 404 if the session doesn't exist or belongs to another caller.
     fn session(&self) -> Result<Option<SessionId>, Refusal> {
         let Some(id) = headers::identifier(self.headers, &headers::SESSION_ID) else {
             return Ok(None);
         };
-        let Exchange { app, caller, .. } = self.exchange;
-        let session = app.sessions.read(id, &owner(caller), sessions::now());
+        let owner = session_owner(&self.context.caller);
+        let sessions = &self.context.app.sessions;
+        let session = sessions.verify(id, &owner, sessions::now());
         if session.is_none() {
             let message = "this session has ended or does not exist; initialize a new one";
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
@@ -281,42 +295,43 @@ impl McpRequest<'_> {
         Ok(session)
     }
 
-    /// Returns the session that the header `Mcp-Session-Id` names.
+    /// Returns the session in `Mcp-Session-Id`.
     ///
     /// # Errors
-    /// 400: the header is missing, or the version is unknown. 404: the session does not exist.
+    /// Fails with 400 if the header is missing or the version in the version header is unknown, and
+    /// 404 if the session doesn't exist.
     fn required_session(&self) -> Result<SessionId, Refusal> {
-        headers::check_version(self.headers)?;
+        headers::header_era(self.headers)?;
         let message = "the header Mcp-Session-Id is missing; initialize sends it";
         self.session()?
             .ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, message))
     }
 
-    /// Returns the HTTP response with an answer of JSON-RPC, and records the answer.
+    /// Records a JSON-RPC answer in the tap, and returns it as an HTTP response.
     ///
     /// # Errors
-    /// 503: too many bytes are in memory.
-    fn json(&self, status: StatusCode, answer: RpcResponse) -> HttpResult {
-        self.exchange.client.sent(answer.as_json().as_bytes());
+    /// Fails with 503 if there is too little memory.
+    fn json_response(&self, status: StatusCode, answer: RpcResponse) -> HttpResult {
+        self.context.client.record_sent(answer.as_json().as_bytes());
         let is_error = answer.error_code().is_some();
-        let memory = &self.exchange.app.requests.memory;
-        let body = Body::from(memory.count(answer.into_json())?);
+        let memory = &self.context.app.request_limits.memory;
+        let body = Body::from(memory.reserve(answer.into_json())?);
         let content_type = (CONTENT_TYPE, HeaderValue::from_static(JSON));
         let mut response = (status, [content_type], body).into_response();
         if is_error {
-            response.extensions_mut().insert(IsError);
+            response.extensions_mut().insert(IsRpcError);
         }
         Ok(response)
     }
 }
 
-/// Marks a response with an error of JSON-RPC, for the metrics.
+/// Marks a response whose body is a JSON-RPC error, for the metrics: its HTTP status may be 200.
 #[derive(Clone, Copy)]
-struct IsError;
+struct IsRpcError;
 
-/// Returns the owner of a caller's sessions: the id of their token as hexadecimal digits, or an
-/// empty text for all callers without a token.
-fn owner(caller: &Caller) -> String {
+/// Returns the owner of a caller's sessions: the id of its token in hexadecimal, or an empty string
+/// for callers without a token.
+fn session_owner(caller: &Caller) -> String {
     match &caller.token {
         Some(token) => format!("{:032x}", u128::from_be_bytes(token.id)),
         None => String::new(),

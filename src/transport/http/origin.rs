@@ -1,12 +1,12 @@
-//! Which names of this server, and which web pages, are allowed in requests.
+//! Checks the host and the origin of requests, so that malicious web pages can't use the server.
 //!
-//! A web page can have a name of its own resolve to this machine (DNS rebinding), and then send
-//! requests as if they were its own. Its name is in the `Host` header of such a request, and in the
-//! `Origin` header of most.
+//! A web page can let its own domain resolve to this machine (DNS rebinding). For the browser, this
+//! server then belongs to the page. But the `Host` header of each request, and the `Origin` header
+//! of most, has the domain of the page.
 //!
-//! A page can also have the browser load something without an `Origin`, as with `<object>` or a
-//! prefetch, and find out whether that worked. Such requests have the header `Sec-Fetch-Site`
-//! (Fetch Metadata Request Headers). Programs send neither header.
+//! A page can also make the browser load a URL without `Origin`, e.g. with `<object>` or a prefetch,
+//! and find out whether that has succeeded. Such a request has the header `Sec-Fetch-Site` (Fetch
+//! Metadata Request Headers). Clients other than browsers send neither of the two headers.
 
 use super::headers;
 use super::proxy::{Client, REQUEST_ID};
@@ -25,23 +25,26 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// For which page a browser sent a request, how, and what it will do with the answer.
+/// How the page that causes a request is related to this server, e.g. `cross-site`.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// How the browser sends the request, e.g. `navigate`.
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+/// What the browser will use the response for, e.g. `document`.
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-const HOST_FORM: &str = "it must be a name or an address, and perhaps a port: `prompts.example.com:8443`, `[2001:db8::1]`";
-const ORIGIN_FORM: &str =
-    "it must be the scheme, the host and perhaps the port of a web page: `https://app.example.com`";
+const HOST_SYNTAX: &str = "it must be a name or an address, with an optional port: `prompts.example.com:8443`, `[2001:db8::1]`";
+const ORIGIN_SYNTAX: &str = "it must be the scheme, the host and, if it is not the default, the port of a web page: \
+                             `https://app.example.com`";
 
-/// A name or an address that clients may use for this server, with any port if it has none.
+/// A host name or IP address under which clients may use this server. Without a port, any port is
+/// allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
     name: HostName,
     port: Option<u16>,
 }
 
-/// A web page's origin: its scheme, host and port.
+/// The origin of a web page: its scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOrigin {
     is_https: bool,
@@ -68,17 +71,18 @@ impl HostName {
 impl FromStr for AllowedHost {
     type Err = String;
 
-    /// Parses a name or an address with an optional port: `Prompts.example.com.:8443` becomes the
-    /// name `prompts.example.com` and the port 8443, and `[2001:db8::1]` an address without a port.
+    /// Parses a host name or address with an optional port: `prompts.example.com:8443`, `127.0.0.1`,
+    /// `[2001:db8::1]`. Converts a name to lower case, and removes a dot at its end.
     ///
     /// # Errors
-    /// The form that the text must have.
+    /// Fails if the syntax is invalid. The error shows the syntax.
     fn from_str(text: &str) -> Result<AllowedHost, String> {
         let Ok(authority) = text.parse::<Authority>() else {
-            return Err(HOST_FORM.to_owned());
+            return Err(HOST_SYNTAX.to_owned());
         };
-        if text.contains(['@', '*']) {
-            return Err(HOST_FORM.to_owned());
+        let has_user_or_wildcard = text.contains(['@', '*']);
+        if has_user_or_wildcard {
+            return Err(HOST_SYNTAX.to_owned());
         }
         let host = authority.host();
         let name = match host.trim_matches(['[', ']']).parse() {
@@ -94,11 +98,11 @@ impl FromStr for AllowedOrigin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AllowedOrigin, String> {
-        parse_origin(text).ok_or_else(|| ORIGIN_FORM.to_owned())
+        parse_origin(text).ok_or_else(|| ORIGIN_SYNTAX.to_owned())
     }
 }
 
-/// Parses an origin: `https://app.example.com` → HTTPS, `app.example.com` and port 443.
+/// Parses an origin, e.g. `https://app.example.com` as HTTPS, `app.example.com` and port 443.
 fn parse_origin(text: &str) -> Option<AllowedOrigin> {
     let (scheme, host) = text.split_once("://")?;
     let is_https = match scheme.to_ascii_lowercase().as_str() {
@@ -118,26 +122,26 @@ fn default_port(is_https: bool) -> u16 {
     if is_https { 443 } else { 80 }
 }
 
-/// The names and web pages that are allowed, besides the names and pages of this machine, and the
-/// pages of this server itself.
+/// The hosts and origins that are allowed in addition to those of this machine.
 #[derive(Debug)]
-pub struct Sites {
-    /// The address that is listened on, which is an allowed name, too.
-    pub bound: IpAddr,
-    /// Further names.
+pub struct AllowedSites {
+    /// The address that the server listens on. It is an allowed host, too.
+    pub listen_address: IpAddr,
+    /// Further hosts (`--allow-host`).
     pub hosts: Vec<AllowedHost>,
-    /// Web pages of others.
+    /// The origins of other servers' pages (`--allow-origin`).
     pub origins: Vec<AllowedOrigin>,
 }
 
-impl Sites {
-    /// Checks that a request uses an allowed name for this server, and comes from an allowed web
-    /// page or from a program.
+impl AllowedSites {
+    /// Checks that a request uses an allowed host, and comes from an allowed web page or from a
+    /// client that isn't a browser.
     ///
     /// # Errors
-    /// 403: the name or the web page is not allowed. 400: there is no name, or more than one.
+    /// Fails with 403 if the host or the web page isn't allowed, and 400 if `Host` is missing or
+    /// repeated.
     pub(super) fn check<B>(&self, request: &Request<B>, client: &Client) -> Result<(), Refusal> {
-        let used_host = self.check_host(request, client)?;
+        let requested_host = self.check_hosts(request, client)?;
         let mut origins = request.headers().get_all(ORIGIN).into_iter();
         let Some(header) = origins.next() else {
             return check_fetch_metadata(request);
@@ -145,81 +149,81 @@ impl Sites {
         let is_repeated = origins.next().is_some();
         if !is_repeated
             && let Some(origin) = header.to_str().ok().and_then(parse_origin)
-            && self.is_origin_allowed(&origin, used_host.as_ref(), client)
+            && self.is_origin_allowed(&origin, requested_host.as_ref(), client)
         {
             return Ok(());
         }
-        let page = quoted(&String::from_utf8_lossy(header.as_bytes()));
-        Err(page_refusal(
-            format!(
-                "web pages of {page} may not use this server; its operator can allow their origin (allow-origin)"
-            ),
-            ORIGIN,
-        ))
+        let origin = quoted(&String::from_utf8_lossy(header.as_bytes()));
+        let message = format!(
+            "web pages of {origin} may not use this server; its operator can allow their origin (allow-origin)"
+        );
+        Err(web_page_refusal(message, ORIGIN))
     }
 
-    /// Returns whether pages of an origin may use this server. `used_host` is the name that the
-    /// client has used for this server.
+    /// Returns `true` if an origin is this machine, is in the list, or is this server itself. The
+    /// server's own origin is that of the `requested_host`.
     fn is_origin_allowed(
         &self,
         origin: &AllowedOrigin,
-        used_host: Option<&AllowedHost>,
+        requested_host: Option<&AllowedHost>,
         client: &Client,
     ) -> bool {
         if origin.host.is_loopback() || self.origins.contains(origin) {
             return true;
         }
-        // A page that came without TLS may have been written by somebody in between, so it may not
-        // use a server with TLS.
-        let is_insecure = client.is_https && !origin.is_https;
-        let Some(own) = used_host else { return false };
-        let own_port = own.port.unwrap_or(default_port(origin.is_https));
-        !is_insecure && own.name == origin.host && own_port == origin.port
+        let Some(server) = requested_host else {
+            return false;
+        };
+        let server_port = server.port.unwrap_or(default_port(origin.is_https));
+        // An attacker on the network could have changed a page that was loaded without TLS.
+        let is_downgrade = client.is_https && !origin.is_https;
+        !is_downgrade && server.name == origin.host && server_port == origin.port
     }
 
-    /// Checks each name that a request has for this server, and returns the name that the client
-    /// has used.
+    /// Checks every host in a request, and returns the one that the client has requested.
     ///
-    /// A proxy may pass requests on by the header `Host` or by the name in the request line, so
-    /// both must be allowed. A name that a trusted proxy says that the client has used is checked
-    /// in addition: it never allows more. The first such name is the client's.
-    fn check_host<B>(
+    /// The host can be in the `Host` header and in the request line. A proxy may route by either,
+    /// so both are checked. If the client is behind a trusted proxy, every `X-Forwarded-Host` is
+    /// checked in addition, and the first one is the requested host.
+    ///
+    /// # Errors
+    /// Fails with 403 if a host isn't allowed, and 400 if `Host` is missing or repeated.
+    fn check_hosts<B>(
         &self,
         request: &Request<B>,
         client: &Client,
     ) -> Result<Option<AllowedHost>, Refusal> {
         let headers = request.headers();
-        let mut hosts = headers.get_all(HOST).into_iter();
-        let header = hosts.next();
-        let is_missing = header.is_none() && request.version() >= Version::HTTP_11;
-        if is_missing || hosts.next().is_some() {
+        let mut host_headers = headers.get_all(HOST).into_iter();
+        let host_header = host_headers.next();
+        let is_missing = host_header.is_none() && request.version() >= Version::HTTP_11;
+        let is_repeated = host_headers.next().is_some();
+        if is_missing || is_repeated {
             return Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 "a request must have one Host header",
             ));
         }
-        let mut used_host = None;
+        // In this order: the first host is the requested one.
+        let mut hosts = Vec::new();
         if client.is_behind_proxy {
-            for text in headers::items(headers, &FORWARDED_HOST) {
-                let host = self.parse_allowed(text)?;
-                used_host = used_host.or(Some(host));
+            for forwarded_host in headers::items(headers, &FORWARDED_HOST) {
+                hosts.push(self.parse_allowed(forwarded_host)?);
             }
         }
-        if let Some(header) = header {
-            let host = self.parse_allowed(header.as_bytes())?;
-            used_host = used_host.or(Some(host));
+        if let Some(host_header) = host_header {
+            hosts.push(self.parse_allowed(host_header.as_bytes())?);
         }
         if let Some(authority) = request.uri().authority() {
-            let host = self.parse_allowed(authority.as_str().as_bytes())?;
-            used_host = used_host.or(Some(host));
+            hosts.push(self.parse_allowed(authority.as_str().as_bytes())?);
         }
-        Ok(used_host)
+        Ok(hosts.into_iter().next())
     }
 
-    /// Parses a name for this server.
+    /// Parses a host, and checks that it is allowed.
     ///
     /// # Errors
-    /// 403: the name is not allowed.
+    /// Fails with 403 if the host is invalid or isn't allowed.
     fn parse_allowed(&self, text: &[u8]) -> Result<AllowedHost, Refusal> {
         let text = String::from_utf8_lossy(text);
         if let Ok(host) = text.parse::<AllowedHost>()
@@ -234,16 +238,16 @@ impl Sites {
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
-    /// Returns whether clients may use this name for the server. Names of this machine itself, such
-    /// as `localhost`, are always allowed.
+    /// Returns `true` if a host is this machine (e.g. `localhost`), the listen address, or in the
+    /// list.
     fn is_host_allowed(&self, host: &AllowedHost) -> bool {
         if host.name.is_loopback() {
             return true;
         }
-        // A server that listens on all addresses (`0.0.0.0`) has every address as a name. A rebound
-        // name is never an address.
+        // If the server listens on all addresses (`0.0.0.0`), it may have any of them. DNS rebinding
+        // can't abuse that, because it needs a name.
         if let HostName::Address(address) = host.name
-            && (address == self.bound || self.bound.is_unspecified())
+            && (address == self.listen_address || self.listen_address.is_unspecified())
         {
             return true;
         }
@@ -253,15 +257,15 @@ impl Sites {
     }
 }
 
-/// Checks a request without an `Origin`: if a browser sent it for a page of another server, it may
-/// only open a page of this server, as a link does.
+/// Checks a request without `Origin`. If a browser sends it on behalf of another server's page, it
+/// may only open a page of this server, as a link does.
 ///
 /// # Errors
-/// 403: the page of another server asks for something else, or a header is invalid.
+/// Fails with 403 if the request is for anything else.
 fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
     let headers = request.headers();
-    let mut sites = headers.get_all(FETCH_SITE).iter();
-    if sites.all(|site| site == "same-origin" || site == "none") {
+    let mut fetch_sites = headers.get_all(FETCH_SITE).iter(); // none if it isn't from a browser
+    if fetch_sites.all(|site| site == "same-origin" || site == "none") {
         return Ok(());
     }
     let opens_document = headers
@@ -270,21 +274,21 @@ fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
         && headers
             .get(FETCH_DEST)
             .is_some_and(|dest| dest == "document");
-    if opens_document && headers::is_page(request.uri().path()) {
+    if opens_document && headers::is_page_path(request.uri().path()) {
         return Ok(());
     }
     let message = "web pages of other servers may only link to the page of this server; its operator can allow their origin (allow-origin)";
-    Err(page_refusal(message.to_owned(), FETCH_SITE))
+    Err(web_page_refusal(message.to_owned(), FETCH_SITE))
 }
 
-/// Returns the refusal of a request for a web page. `header` decided, so that caches must not give
-/// the answer to requests with another value.
-fn page_refusal(message: String, header: HeaderName) -> Refusal {
-    Refusal::new(StatusCode::FORBIDDEN, message).with_header(VARY, header)
+/// Returns a 403 refusal for a web page. With `Vary`, caches don't return it for requests in which
+/// `deciding_header` has another value.
+fn web_page_refusal(message: String, deciding_header: HeaderName) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, message).with_header(VARY, deciding_header)
 }
 
-/// Returns the layer that tells browsers what a web page may send and read. Only requests of
-/// allowed pages get there.
+/// Returns the CORS layer, which tells browsers what a web page may send and read. It allows every
+/// origin, because [`AllowedSites::check`] has already refused the others.
 pub(super) fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::mirror_request())
@@ -315,7 +319,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderMap, HeaderValue};
 
-    fn sites(bound: &str) -> Sites {
+    fn sites(listen_address: &str) -> AllowedSites {
         let hosts = [
             "prompts.example.com",
             "Proxy.example.com:8443",
@@ -324,8 +328,8 @@ mod tests {
         .map(|text| text.parse().unwrap());
         let origins = ["https://app.example.com", "http://app.example.com:8080"]
             .map(|text| text.parse().unwrap());
-        Sites {
-            bound: bound.parse().unwrap(),
+        AllowedSites {
+            listen_address: listen_address.parse().unwrap(),
             hosts: hosts.into(),
             origins: origins.into(),
         }
@@ -334,16 +338,16 @@ mod tests {
     /// The status of a request with these headers, which comes from a trusted proxy or not; 200 if
     /// it is allowed.
     fn status_from(
-        sites: &Sites,
+        sites: &AllowedSites,
         is_https: bool,
         is_behind_proxy: bool,
         headers: &[(&'static str, &str)],
     ) -> u16 {
         let connection = NewConnection {
-            address: sites.bound,
+            address: sites.listen_address,
             is_tls: is_https,
             number: 1,
-            half_requests: None,
+            incomplete_requests: None,
         };
         let peer = Peer::new(connection, ());
         let mut client = Client::new(&peer, &HeaderMap::new(), &[], None);
@@ -359,7 +363,7 @@ mod tests {
             .map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
     }
 
-    fn status(sites: &Sites, headers: &[(&'static str, &str)]) -> u16 {
+    fn status(sites: &AllowedSites, headers: &[(&'static str, &str)]) -> u16 {
         status_from(sites, false, false, headers)
     }
 
@@ -465,9 +469,12 @@ mod tests {
 
     #[test]
     fn a_server_on_all_addresses_has_every_address_and_no_name() {
-        for (bound, address) in [("0.0.0.0", "192.0.2.7"), ("::", "[2001:db8::7]:3333")] {
-            assert_eq!(status(&sites(bound), &[("host", address)]), 200);
-            assert_eq!(status(&sites(bound), &[("host", "evil.example.com")]), 403);
+        for (listen_address, address) in [("0.0.0.0", "192.0.2.7"), ("::", "[2001:db8::7]:3333")] {
+            assert_eq!(status(&sites(listen_address), &[("host", address)]), 200);
+            assert_eq!(
+                status(&sites(listen_address), &[("host", "evil.example.com")]),
+                403
+            );
         }
     }
 

@@ -1,5 +1,5 @@
-//! The web page with its style and script, which are the same for everybody. It is a client of the
-//! API (`api.rs`), and needs no token itself.
+//! Serves the web page: HTML, CSS and JavaScript that are compiled into the program. They are the
+//! same for everyone, so they need no token. The page gets its data from the JSON API.
 
 use super::app::App;
 use super::headers;
@@ -15,11 +15,11 @@ use axum::routing::{Router, get};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-/// What the page may load, and who may show it within another page.
+/// The content security policy: the page may only load its own files, and no site may embed it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
 
-/// The modules of the script, by their names below `/page/`. `page.js` imports the others.
+/// The JavaScript modules, by their file names in `/page/`. `page.js` imports the others.
 const MODULES: [(&str, &str); 12] = [
     ("api.js", include_str!("page/api.js")),
     ("dom.js", include_str!("page/dom.js")),
@@ -35,14 +35,15 @@ const MODULES: [(&str, &str); 12] = [
     ("token.js", include_str!("page/token.js")),
 ];
 
-/// A file of the page, and the hash of its content.
+/// A file of the page, ready to be sent.
 struct PageFile {
     content_type: &'static str,
-    text: Bytes,
-    tag: HeaderValue,
+    contents: Bytes,
+    etag: HeaderValue,
 }
 
-/// The page, which lets the browser load all modules before it has read what they import.
+/// The HTML. It preloads all modules, so that the browser doesn't have to follow their imports one
+/// after the other.
 static HTML: LazyLock<PageFile> = LazyLock::new(|| {
     let mut preloads = String::new();
     for (name, _) in MODULES {
@@ -54,18 +55,18 @@ static HTML: LazyLock<PageFile> = LazyLock::new(|| {
     PageFile::new("text/html; charset=utf-8", html)
 });
 
-/// The style and the modules, by their names below `/page/`.
+/// The CSS and the modules, by their file names in `/page/`.
 static FILES: LazyLock<BTreeMap<&str, PageFile>> = LazyLock::new(|| {
     let style = include_str!("page/page.css").to_owned();
     let mut files = BTreeMap::from([("page.css", PageFile::new("text/css; charset=utf-8", style))]);
-    for (name, text) in MODULES {
-        let module = PageFile::new("text/javascript; charset=utf-8", text.to_owned());
+    for (name, source) in MODULES {
+        let module = PageFile::new("text/javascript; charset=utf-8", source.to_owned());
         files.insert(name, module);
     }
     files
 });
 
-/// Returns the routes of the page and its files.
+/// Returns the router of the page and its files. Its fallback handles every unknown path.
 pub(super) fn routes() -> Router<Arc<App>> {
     let mut router = Router::new()
         .route("/page/{name}", get(get_file))
@@ -87,11 +88,12 @@ async fn get_file(Path(name): Path<String>, method: Method, headers: HeaderMap) 
     }
 }
 
-/// Returns a response with the status 404. A person in a browser gets the page, which says so; any
-/// other client gets no text.
+/// Returns a 404 response. In a browser, its body is the page, whose script says that nothing was
+/// found. For other clients, it is empty.
 async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
     let mut response = if headers::asks_for_page(&method, &headers) {
-        HTML.response(&HeaderMap::new())
+        let without_etag = HeaderMap::new(); // so that the status isn't 304
+        HTML.response(&without_etag)
     } else {
         Response::default()
     };
@@ -100,19 +102,19 @@ async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
 }
 
 impl PageFile {
-    fn new(content_type: &'static str, text: String) -> PageFile {
-        let tag = format!("\"{}\"", Revision::of_contents(text.as_bytes()));
+    fn new(content_type: &'static str, contents: String) -> PageFile {
+        let etag = format!("\"{}\"", Revision::of_contents(contents.as_bytes()));
         PageFile {
             content_type,
-            text: text.into(),
-            tag: HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\"")),
+            contents: contents.into(),
+            etag: HeaderValue::try_from(etag).unwrap_or(HeaderValue::from_static("\"\"")),
         }
     }
 
-    /// Returns the file; without its text, and with the status 304, if the client has it already.
-    fn response(&self, headers: &HeaderMap) -> Response<Body> {
-        let mut response = Response::new(Body::from(self.text.clone()));
-        if headers::has_tag(headers, self.tag.to_str().unwrap_or_default()) {
+    /// Returns the file, or 304 without a body if the request headers have its ETag.
+    fn response(&self, request_headers: &HeaderMap) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.contents.clone()));
+        if headers::has_etag(request_headers, self.etag.to_str().unwrap_or_default()) {
             *response.body_mut() = Body::empty();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
@@ -122,7 +124,7 @@ impl PageFile {
             (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
             (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
             (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            (ETAG, self.tag.clone()),
+            (ETAG, self.etag.clone()),
         ]);
         response
     }

@@ -1,13 +1,13 @@
-//! Who the client is: the other end of the connection, or the client that a trusted reverse proxy
-//! names in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+//! Who sends a request: the peer of the connection, or the client that a trusted reverse proxy
+//! names in `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
 //!
-//! Anybody can send these headers, so they count only on a connection from a trusted proxy.
-//! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on a
-//! value that a client has made up.
+//! Anyone can send these headers, so they are ignored unless the peer is a trusted proxy.
+//! `Forwarded` (RFC 7239) is always ignored: most proxies neither set nor remove it, so a client
+//! could forge it.
 
 use super::budget::Reservation;
-use super::half_requests::{HalfRequest, HalfRequests};
 use super::headers;
+use super::incomplete_requests::{IncompleteRequest, IncompleteRequests};
 use super::refusal::Refusal;
 use crate::lock::lock;
 use crate::transport::tap::Tap;
@@ -26,17 +26,17 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// The longest request id that is taken from a client, in bytes.
-const MAX_REQUEST_ID: usize = 64;
+/// The maximum length of a request id that is accepted from a client.
+const MAX_REQUEST_ID_BYTES: usize = 64;
 
-/// How many bytes of memory an incomplete message takes for each byte that has come: its buffer
-/// grows to twice its length.
-const BUFFERED: usize = 2;
+/// The memory for each received byte of an incomplete WebSocket message. Its buffer can grow to
+/// twice the length of its contents.
+const BUFFER_BYTES_PER_BYTE: usize = 2;
 
-/// Parses the address of a trusted proxy, or a network of proxies: `127.0.0.1`, `10.0.0.0/8`.
+/// Parses the address of a trusted proxy or a network of proxies: `127.0.0.1`, `10.0.0.0/8`.
 ///
 /// # Errors
-/// The text is neither, or would trust everybody.
+/// Fails if the text is neither, or if the network contains every address.
 pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
     let network = match text.parse::<IpAddr>() {
         Ok(address) => IpNet::from(address),
@@ -45,47 +45,46 @@ pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
         })?,
     };
     if network.prefix_len() == 0 {
-        let message = "it would trust everybody, so that each client could make up its address";
+        let message = "it would trust everybody, so any client could forge its address";
         return Err(message.to_owned());
     }
     Ok(network.trunc())
 }
 
-/// The other end of a connection.
+/// The other end of a connection: a client, or a proxy in front of it.
 pub(super) struct Peer {
     pub(super) address: IpAddr,
     pub(super) is_tls: bool,
-    /// The number of the connection, from 1.
+    /// The number of the connection, counted from 1.
     pub(super) connection: u64,
     incoming: Mutex<Incoming>,
-    /// Notified when the first byte of a WebSocket's message comes.
+    /// Notified when a WebSocket message begins to arrive.
     message_begins: Notify,
-    /// Counts the incomplete requests. `None` for a trusted proxy, whose clients are counted.
-    half_requests: Option<Arc<HalfRequests>>,
-    /// Notified when the connection must end.
-    pub(super) end: Arc<Notify>,
-    /// Dropped when the connection ends, also as a WebSocket: its permit and its count in the
-    /// metrics.
+    /// See [`NewConnection::incomplete_requests`].
+    incomplete_requests: Option<Arc<IncompleteRequests>>,
+    /// Closes the connection when it is notified.
+    pub(super) close: Arc<Notify>,
+    /// Dropped when the connection ends, even if it has become a WebSocket.
     _guards: Box<dyn Any + Send + Sync>,
 }
 
-/// The data that a client is sending on a connection.
+/// What is arriving on a connection.
 #[derive(Default)]
 enum Incoming {
-    /// Its request is complete.
+    /// The last request is complete, and the next one hasn't begun.
     #[default]
-    Nothing,
-    /// A request, or the start of a new connection.
-    Request { _counted: HalfRequest },
-    /// Messages of a WebSocket.
-    Message(IncompleteMessage),
+    Idle,
+    /// A request has begun, or the connection is new.
+    Request { _incomplete: IncompleteRequest },
+    /// The connection is a WebSocket.
+    WebSocket(IncompleteMessage),
 }
 
-/// The part of a WebSocket's message that has come.
+/// The part of a WebSocket message that has arrived.
 struct IncompleteMessage {
-    /// The memory for the bytes that have come.
+    /// The memory for this part.
     reservation: Reservation,
-    /// When its first byte came; `None` if none has come.
+    /// When its first byte arrived. `None` between two messages.
     since: Option<Instant>,
 }
 
@@ -93,14 +92,16 @@ struct IncompleteMessage {
 pub(super) struct NewConnection {
     pub(super) address: IpAddr,
     pub(super) is_tls: bool,
-    /// The number of the connection, from 1.
+    /// The number of the connection, counted from 1.
     pub(super) number: u64,
-    /// Counts its incomplete requests. `None` for a trusted proxy, whose clients are counted.
-    pub(super) half_requests: Option<Arc<HalfRequests>>,
+    /// Where to track the connection while its request is incomplete. `None` for a trusted proxy:
+    /// its requests are tracked under the address of each client
+    /// ([`Client::track_incomplete_request`]).
+    pub(super) incomplete_requests: Option<Arc<IncompleteRequests>>,
 }
 
 impl Peer {
-    /// Returns the other end of a new connection. `guards` are dropped when the connection ends.
+    /// Returns the peer of a new connection. The connection drops `guards` when it ends.
     pub(super) fn new(connection: NewConnection, guards: impl Any + Send + Sync) -> Arc<Peer> {
         Arc::new(Peer {
             address: connection.address,
@@ -108,95 +109,103 @@ impl Peer {
             connection: connection.number,
             incoming: Mutex::default(),
             message_begins: Notify::new(),
-            half_requests: connection.half_requests,
-            end: Arc::default(),
+            incomplete_requests: connection.incomplete_requests,
+            close: Arc::default(),
             _guards: Box::new(guards),
         })
     }
 
-    /// Counts an incomplete request, unless it is counted already. Call this for a new connection,
-    /// and when a part of a request has come.
+    /// Tracks an incomplete request, unless one is tracked already. Call this for a new connection
+    /// and whenever part of a request arrives.
     pub(super) fn request_begins(&self) {
-        let Some(half_requests) = &self.half_requests else {
+        let Some(incomplete_requests) = &self.incomplete_requests else {
             return;
         };
         let mut incoming = lock(&self.incoming);
-        if matches!(*incoming, Incoming::Nothing) {
-            let network = network(self.address);
+        if matches!(*incoming, Incoming::Idle) {
+            let network_key = network_key(self.address);
             *incoming = Incoming::Request {
-                _counted: half_requests.begin(network, self.connection, &self.end),
+                _incomplete: incomplete_requests.add(network_key, self.connection, &self.close),
             };
         }
     }
 
-    /// Counts bytes that have come, for a request or a message of a WebSocket.
+    /// Accounts for bytes that have arrived: reserves memory for a WebSocket message, or calls
+    /// [`request_begins`](Self::request_begins).
     ///
     /// # Errors
-    /// 503: the messages of all WebSockets take too much memory.
-    pub(super) fn received(&self, bytes: usize) -> Result<(), Refusal> {
-        if let Incoming::Message(message) = &mut *lock(&self.incoming) {
+    /// Fails with 503 if there is too little memory for the message.
+    pub(super) fn bytes_received(&self, bytes: usize) -> Result<(), Refusal> {
+        if let Incoming::WebSocket(message) = &mut *lock(&self.incoming) {
             if message.since.is_none() {
                 message.since = Some(Instant::now());
                 self.message_begins.notify_one();
             }
-            let memory = message.reservation.bytes() + BUFFERED * bytes;
-            return message.reservation.set(memory);
+            let total_bytes = message.reservation.bytes() + BUFFER_BYTES_PER_BYTE * bytes;
+            return message.reservation.resize(total_bytes);
         }
         self.request_begins();
         Ok(())
     }
 
-    /// Ends the count of an incomplete request: all of it has come.
+    /// Stops tracking the request as incomplete, because all of it has arrived.
     pub(super) fn request_is_complete(&self) {
         let mut incoming = lock(&self.incoming);
         if matches!(*incoming, Incoming::Request { .. }) {
-            *incoming = Incoming::Nothing;
+            *incoming = Incoming::Idle;
         }
     }
 
-    /// Makes the connection a WebSocket. `reservation` will count the bytes of its incomplete
-    /// message.
+    /// Treats what arrives from now on as WebSocket messages, with memory from `reservation`.
     pub(super) fn becomes_websocket(&self, reservation: Reservation) {
-        let message = IncompleteMessage {
+        *lock(&self.incoming) = Incoming::WebSocket(IncompleteMessage {
             reservation,
             since: None,
-        };
-        *lock(&self.incoming) = Incoming::Message(message);
+        });
     }
 
-    /// Subtracts bytes of a WebSocket that were handled, at most all that have come. If none
-    /// remain, no message is incomplete any more. `usize::MAX` forgets all of a message.
-    pub(super) fn forget_received(&self, bytes: usize) {
+    /// Releases the memory of a WebSocket message that is complete.
+    pub(super) fn message_is_complete(&self) {
+        self.release_at_most(usize::MAX);
+    }
+
+    /// Releases the memory of a control frame. A message stays incomplete if it has begun to arrive
+    /// before or after the frame.
+    pub(super) fn control_frame_is_complete(&self, frame_bytes: usize) {
+        self.release_at_most(frame_bytes.saturating_mul(BUFFER_BYTES_PER_BYTE));
+    }
+
+    fn release_at_most(&self, bytes: usize) {
         let mut incoming = lock(&self.incoming);
-        let Incoming::Message(message) = &mut *incoming else {
+        let Incoming::WebSocket(message) = &mut *incoming else {
             return;
         };
-        let handled = bytes.saturating_mul(BUFFERED);
-        let remaining = message.reservation.bytes().saturating_sub(handled);
-        let _ = message.reservation.set(remaining); // fewer bytes are never refused
-        if remaining == 0 {
+        let remaining_bytes = message.reservation.bytes().saturating_sub(bytes);
+        let _ = message.reservation.resize(remaining_bytes); // a reduction can't fail
+        if remaining_bytes == 0 {
             message.since = None;
         }
     }
 
-    /// Waits until a message of a WebSocket is incomplete for longer than `within`.
-    pub(super) async fn late_message(&self, within: Duration) {
+    /// Waits until a WebSocket message has been incomplete for longer than `timeout`.
+    pub(super) async fn message_timed_out(&self, timeout: Duration) {
         loop {
-            let Some(since) = self.incomplete_since() else {
+            let Some(since) = self.message_since() else {
                 self.message_begins.notified().await;
                 continue;
             };
-            sleep_until((since + within).into()).await;
-            if self.incomplete_since() == Some(since) {
+            sleep_until((since + timeout).into()).await;
+            // Meanwhile, the message may have been completed, and another one begun.
+            if self.message_since() == Some(since) {
                 return;
             }
         }
     }
 
-    /// Returns when the first byte of an incomplete WebSocket message came.
-    fn incomplete_since(&self) -> Option<Instant> {
+    /// Returns when the incomplete WebSocket message began to arrive, if there is one.
+    fn message_since(&self) -> Option<Instant> {
         match &*lock(&self.incoming) {
-            Incoming::Message(message) => message.since,
+            Incoming::WebSocket(message) => message.since,
             _ => None,
         }
     }
@@ -204,37 +213,37 @@ impl Peer {
 
 /// The sender of a request.
 pub(super) struct Client {
+    /// The address of the client itself, even if it uses a trusted proxy.
     pub(super) address: IpAddr,
-    /// Whether the client itself uses TLS, perhaps to a proxy.
+    /// Whether the client itself uses TLS, even if a trusted proxy terminates it.
     pub(super) is_https: bool,
-    /// Whether the connection comes from a trusted proxy.
+    /// Whether the peer is a trusted proxy.
     pub(super) is_behind_proxy: bool,
     pub(super) peer: Arc<Peer>,
-    /// The id of the request: the client's, if it is short visible ASCII, else a new one.
+    /// The client's `X-Request-Id`, or a random id if it has none that can be used.
     pub(super) request_id: HeaderValue,
-    /// The record of its messages.
     tap: Option<Arc<Tap>>,
 }
 
 impl Client {
-    /// Returns the client that has sent a request with these headers. Headers that a proxy sets
-    /// count only if the connection comes from a trusted proxy.
+    /// Finds out who has sent a request with these headers. If the peer is one of the
+    /// `trusted_proxies`, this is the client that the proxy names.
     pub(super) fn new(
         peer: &Arc<Peer>,
         headers: &HeaderMap,
-        trusted: &[IpNet],
+        trusted_proxies: &[IpNet],
         tap: Option<Arc<Tap>>,
     ) -> Client {
         let mut client = Client {
             address: peer.address.to_canonical(),
             is_https: peer.is_tls,
-            is_behind_proxy: is_trusted(trusted, peer.address),
+            is_behind_proxy: is_trusted(trusted_proxies, peer.address),
             peer: Arc::clone(peer),
             request_id: request_id(headers),
             tap,
         };
         if client.is_behind_proxy {
-            client.address = forwarded_address(client.address, headers, trusted);
+            client.address = forwarded_address(client.address, headers, trusted_proxies);
             if let Some(proto) = headers::items(headers, &FORWARDED_PROTO).next_back() {
                 client.is_https = proto.eq_ignore_ascii_case(b"https");
             }
@@ -242,51 +251,54 @@ impl Client {
         client
     }
 
-    /// Counts the request of a client behind a proxy until the result is dropped. Other clients are
-    /// counted by their connection.
-    pub(super) fn half_request(&self, all: &Arc<HalfRequests>) -> Option<HalfRequest> {
+    /// Tracks the request of a client behind a proxy as incomplete until the result is dropped.
+    /// Returns `None` for a direct client, whose connection is already tracked by its [`Peer`].
+    pub(super) fn track_incomplete_request(
+        &self,
+        incomplete_requests: &Arc<IncompleteRequests>,
+    ) -> Option<IncompleteRequest> {
         if !self.is_behind_proxy {
             return None;
         }
-        let Peer {
-            connection, end, ..
-        } = &*self.peer;
-        Some(all.begin(network(self.address), *connection, end))
+        let network_key = network_key(self.address);
+        let peer = &self.peer;
+        Some(incomplete_requests.add(network_key, peer.connection, &peer.close))
     }
 
-    /// Records a message that was received, if messages are recorded.
-    pub(super) fn received(&self, message: &[u8]) {
+    /// Records a message from the client, if the server has a tap.
+    pub(super) fn record_received(&self, message: &[u8]) {
         if let Some(tap) = &self.tap {
-            tap.received(self, message);
+            tap.record_received(self, message);
         }
     }
 
-    /// Records a message that is sent, if messages are recorded.
-    pub(super) fn sent(&self, message: &[u8]) {
+    /// Records a message to the client, if the server has a tap.
+    pub(super) fn record_sent(&self, message: &[u8]) {
         if let Some(tap) = &self.tap {
-            tap.sent(self, message);
+            tap.record_sent(self, message);
         }
     }
 
-    /// Returns the id of the request as text.
     pub(super) fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
     }
 }
 
-/// Returns the address of a client behind proxies.
+/// Returns the address of the client behind a chain of proxies, given the peer and
+/// `X-Forwarded-For`.
 ///
-/// Each proxy has appended the address that it was called from. So the client is the last address
-/// that is not a trusted proxy; it may have made up those before. If the peer `10.0.0.1` and
-/// `10.0.0.2` are trusted, `X-Forwarded-For: 1.2.3.4, 192.0.2.7, 10.0.0.2` names `192.0.2.7`. An
-/// entry that is not an address ends the search.
-fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+/// Each proxy appends the address that it was called from. So, from the right, the client is the
+/// first address that is not a trusted proxy. What is left of it may be forged. For example, if the
+/// peer `10.0.0.1` and `10.0.0.2` are trusted, `1.2.3.4, 192.0.2.7, 10.0.0.2` gives `192.0.2.7`.
+///
+/// An invalid entry, e.g. `unknown`, ends the search. The address to the right of it counts then.
+fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let mut client = peer;
-    for item in headers::items(headers, &FORWARDED_FOR).rev() {
-        if !is_trusted(trusted, client) {
+    for entry in headers::items(headers, &FORWARDED_FOR).rev() {
+        if !is_trusted(trusted_proxies, client) {
             break;
         }
-        let Some(address) = parse_address(item) else {
+        let Some(address) = parse_address(entry) else {
             break;
         };
         client = address;
@@ -294,44 +306,45 @@ fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Ip
     client
 }
 
-/// Returns the client's id of a request, if it is short visible ASCII, or else a random id.
+/// Returns the client's `X-Request-Id` if it is short and has only visible ASCII characters.
+/// Otherwise returns a random id.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     if let Some(id) = headers.get(REQUEST_ID)
-        && (1..=MAX_REQUEST_ID).contains(&id.len())
+        && (1..=MAX_REQUEST_ID_BYTES).contains(&id.len())
         && id.as_bytes().iter().all(u8::is_ascii_graphic)
     {
         return id.clone();
     }
-    let id = format!("{:016x}", RandomState::new().hash_one(()));
-    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
+    let random_id = format!("{:016x}", RandomState::new().hash_one(()));
+    HeaderValue::try_from(random_id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Returns the key of the network that belongs to one person: an IPv4 address, or the first 64 bits
-/// of an IPv6 address (`2001:db8::1` and `2001:db8::2` have the same key).
-pub(super) fn network(address: IpAddr) -> u128 {
+/// Returns the key under which limits track clients without a token: the IPv4 address, or the /64
+/// network of an IPv6 address, since one user commonly has a whole /64.
+pub(super) fn network_key(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
         IpAddr::V6(address) => address.to_bits() >> 64 << 64,
     }
 }
 
-/// Returns whether an address belongs to a trusted proxy.
-pub(super) fn is_trusted(proxies: &[IpNet], address: IpAddr) -> bool {
+pub(super) fn is_trusted(trusted_proxies: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
-    proxies.iter().any(|proxy| proxy.contains(&address))
+    trusted_proxies.iter().any(|proxy| proxy.contains(&address))
 }
 
-/// The beginning of an entry of the record of messages.
+/// Writes the label of the client's messages in the [`Tap`]: the number of the connection and the
+/// id of the request.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", self.peer.connection, self.request_id())
     }
 }
 
-/// Parses an address, as some proxies write it: `192.0.2.7`, `192.0.2.7:5555`, `2001:db8::1`,
+/// Parses an address in any form that proxies write: `192.0.2.7`, `192.0.2.7:5555`, `2001:db8::1`,
 /// `[2001:db8::1]` or `[2001:db8::1]:443`.
-fn parse_address(text: &[u8]) -> Option<IpAddr> {
-    let text = str::from_utf8(text).ok()?;
+fn parse_address(entry: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(entry).ok()?;
     let address = match text.parse::<SocketAddr>() {
         Ok(address) => address.ip(),
         Err(_) => text.trim_matches(['[', ']']).parse().ok()?,
@@ -356,14 +369,14 @@ mod tests {
             address: peer.parse().unwrap(),
             is_tls: false,
             number: 1,
-            half_requests: None,
+            incomplete_requests: None,
         };
         let peer = Peer::new(connection, ());
         Client::new(&peer, &map, &trusted, None)
     }
 
     #[test]
-    fn the_client_is_the_last_address_that_is_not_that_of_a_trusted_proxy() {
+    fn the_client_is_the_last_address_that_is_not_a_trusted_proxy() {
         let trusted = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"];
         for (peer, forwarded, want) in [
             ("127.0.0.1", &["192.0.2.7"][..], "192.0.2.7"),
@@ -379,9 +392,9 @@ mod tests {
             ("127.0.0.1", &["::ffff:192.0.2.7"], "192.0.2.7"),
             ("::ffff:127.0.0.1", &["192.0.2.7"], "192.0.2.7"),
             ("2001:db8::5", &["192.0.2.7"], "192.0.2.7"),
-            // All are proxies: the first of them has asked for itself.
+            // If all are proxies, the first one is the client.
             ("127.0.0.1", &["10.0.0.1, 10.0.0.2"], "10.0.0.1"),
-            // What cannot be read says nothing of what is before it.
+            // An invalid entry hides everything before it.
             ("127.0.0.1", &["192.0.2.7, unknown"], "127.0.0.1"),
             ("127.0.0.1", &["192.0.2.7, unknown, 10.0.0.1"], "10.0.0.1"),
             ("127.0.0.1", &[], "127.0.0.1"),
@@ -400,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_says_how_the_client_has_called_this_server() {
+    fn only_a_trusted_proxy_can_say_whether_the_client_uses_tls() {
         for (proxy, proto, want) in [
             ("127.0.0.1", &["https"][..], true),
             ("127.0.0.2", &["https"], false),

@@ -1,4 +1,4 @@
-//! Why a request is refused, and the one place where that becomes an HTTP response.
+//! Why a request is refused, and how that becomes an HTTP response.
 
 use crate::jsonrpc::{Error, Id, Response as RpcResponse};
 use axum::body::Body;
@@ -7,29 +7,27 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// The path of the endpoint of MCP.
+/// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
 pub(super) const JSON: &str = "application/json";
 
-/// An error response: the request was sent in a wrong way or by somebody who may not, or its work
-/// has failed.
+/// An error response to a request that is invalid, not allowed, or has failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     pub(crate) headers: Box<HeaderMap>,
-    /// The id of the refused message.
+    /// The id of the refused message, if it is known.
     pub(crate) id: Option<Id>,
-    /// Further members of the API's error.
+    /// Further members of the error object of the JSON API.
     pub(crate) details: Value,
 }
 
-/// The result of a handler of HTTP requests.
 pub(super) type HttpResult = Result<Response, Refusal>;
 
 impl Refusal {
-    /// Returns a refusal with a message that says what to do. Clients show it to their user.
+    /// Returns a refusal with a message that tells the user of the client what to do.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
         Refusal {
             status,
@@ -40,8 +38,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the refusal of work that failed because of a mistake in this program, and logs the
-    /// place of the caller.
+    /// Returns a 500 refusal for a bug in this program. Logs the source location of the caller.
     #[track_caller]
     pub(crate) fn bug() -> Refusal {
         tracing::error!(at = %std::panic::Location::caller(), "the request failed because of a bug");
@@ -58,14 +55,13 @@ impl Refusal {
         self
     }
 
-    /// Adds a header with the number of seconds after which to try again.
     pub(crate) fn with_retry_after(self, seconds: u64) -> Refusal {
         self.with_header(RETRY_AFTER, seconds)
     }
 
-    /// Returns the refusal as an error of JSON-RPC. Its code is the status: JSON-RPC leaves such
-    /// small numbers to applications.
-    pub(crate) fn into_error(self) -> Error {
+    /// Converts the refusal to a JSON-RPC error. Its code is the HTTP status, since JSON-RPC leaves
+    /// such numbers to applications.
+    pub(crate) fn into_rpc_error(self) -> Error {
         Error {
             code: i64::from(self.status.as_u16()),
             message: self.message,
@@ -74,7 +70,8 @@ impl Refusal {
     }
 }
 
-/// The response has no body yet: the body depends on the path, which only [`write_body`] knows.
+/// Stores the refusal as an extension of a response without a body. [`write_body`] adds the body,
+/// because its format depends on the path of the request.
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -84,8 +81,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Writes the body of a refusal, if the response is one: an error of JSON-RPC for MCP, JSON for the
-/// API, and else plain text.
+/// Writes the body of a response if it is a refusal: a JSON-RPC error on the MCP endpoint, a JSON
+/// object for the API, and plain text for any other path.
 pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else {
         return response;
@@ -93,7 +90,7 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     let mut content_type = JSON;
     let body = if path == MCP_PATH {
         let id = refusal.id.take();
-        RpcResponse::error(id.as_ref(), refusal.into_error()).into_json()
+        RpcResponse::error(id.as_ref(), refusal.into_rpc_error()).into_json()
     } else if path.starts_with("/api/") {
         refusal.details["message"] = refusal.message.into();
         json!({ "error": refusal.details }).to_string()
@@ -104,7 +101,7 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response.headers_mut().remove(CONTENT_LENGTH); // of the empty body
+    response.headers_mut().remove(CONTENT_LENGTH); // it was that of the empty body
     *response.body_mut() = Body::from(body);
     response
 }

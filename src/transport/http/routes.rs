@@ -1,6 +1,6 @@
-//! The routes, and the steps that each request passes before it comes to one of them.
+//! The router, and the steps before and after every handler.
 
-use super::app::{App, Exchange};
+use super::app::{App, RequestContext};
 use super::proxy::{Client, Peer, REQUEST_ID};
 use super::refusal::{self, HttpResult, MCP_PATH, Refusal};
 use super::{api, health, mcp, origin, page, websocket};
@@ -22,16 +22,17 @@ use tower_http::catch_panic::{CatchPanic, CatchPanicLayer};
 use tower_http::cors::Cors;
 use tracing::Instrument;
 
-/// How long the answer to a request may take.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// How long the server may take to answer a request.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The path of a request: [`Stack::answer`]; then a layer that answers a panic with 500, the layer
-/// of CORS, and the routes. An MCP message without an `Origin` header skips all of these.
+/// Everything that a request passes through: the steps of [`Stack::respond`], a layer that catches
+/// panics, the CORS layer, and the router. An MCP message that isn't from a web page skips the
+/// layers and the router.
 pub(super) struct Stack {
     pub(super) app: Arc<App>,
-    routes: CatchPanic<Cors<Router>, PanicHandler>,
+    layers: CatchPanic<Cors<Router>, PanicHandler>,
 }
 
 type PanicHandler = fn(Box<dyn Any + Send>) -> Response;
@@ -44,27 +45,25 @@ impl Stack {
         let router = Router::new()
             .route(MCP_PATH, mcp_routes)
             .route(websocket::PATH, routing::get(websocket::open))
-            .route(health::METRICS, routing::get(health::metrics))
+            .route(health::METRICS_PATH, routing::get(health::metrics))
             .merge(api::routes())
-            .route(health::HEALTH, routing::get(health::health))
-            .route(health::READY, routing::get(health::ready))
+            .route(health::HEALTH_PATH, routing::get(health::health))
+            .route(health::READY_PATH, routing::get(health::ready))
             .merge(page::routes())
             .with_state(Arc::clone(&app));
         let layers = ServiceBuilder::new()
-            .layer(CatchPanicLayer::custom(answer_panic as PanicHandler))
-            .layer(origin::cors());
-        Stack {
-            app,
-            routes: layers.service(router),
-        }
+            .layer(CatchPanicLayer::custom(respond_to_panic as PanicHandler))
+            .layer(origin::cors())
+            .service(router);
+        Stack { app, layers }
     }
 
-    /// Answers a request: finds out who the client is, checks by which name and from which page it
-    /// asks, limits how long the answer takes, and completes and counts the response.
+    /// Responds to a request: identifies the client, checks the host and the origin, calls the
+    /// handler with a timeout, and completes and counts the response.
     ///
-    /// Steps that need no waiting are done before the future is made, so that the future is small:
-    /// the allocator is slow for large ones.
-    pub(super) fn answer(
+    /// This is not an `async fn`, so that what needs no waiting is done before the future exists.
+    /// That keeps the future small: large ones are slow to allocate.
+    pub(super) fn respond(
         &self,
         peer: &Arc<Peer>,
         request: Request,
@@ -76,95 +75,104 @@ impl Stack {
             &options.trusted_proxies,
             options.tap.clone(),
         ));
-        if request.body().is_end_stream() {
+        let has_no_body = request.body().is_end_stream();
+        if has_no_body {
             peer.request_is_complete();
         }
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);
         let request_id = client.request_id.clone();
         let path = request.uri().path().to_owned();
-        let checked = options.sites.check(&request, &client);
-        let answer = self.route(checked, client, request);
-        let answer = Box::pin(timeout(ANSWER_WITHIN, answer).instrument(span.clone()));
+        let site_check = options.sites.check(&request, &client);
+        let result = self.call_handler(site_check, client, request);
+        let result = Box::pin(timeout(RESPONSE_TIMEOUT, result).instrument(span.clone()));
         let app = Arc::clone(&self.app);
         async move {
-            let response = match answer.await {
+            let response = match result.await {
                 Ok(result) => result.into_response(),
-                Err(_) => late_refusal().into_response(),
+                Err(_) => timeout_refusal().into_response(),
             };
             let status = response.status().as_u16();
             if status >= 400 {
                 span.in_scope(|| tracing::debug!(status, "refused"));
             }
-            app.metrics.responded(status);
+            app.metrics.count_response(status);
             Ok(complete(response, &path, request_id))
         }
     }
 
-    /// Gives a request to its handler, unless the check of its name and page has failed.
-    fn route(
+    /// Calls the handler of a request, unless the check of its host and origin has failed.
+    fn call_handler(
         &self,
-        checked: Result<(), Refusal>,
+        site_check: Result<(), Refusal>,
         client: Arc<Client>,
         mut request: Request,
     ) -> impl Future<Output = HttpResult> + use<> {
         let app = Arc::clone(&self.app);
-        let mut routes = self.routes.clone();
+        let mut layers = self.layers.clone();
         async move {
-            checked?;
-            if is_message_of_program(&request) {
-                // The layers would take an eighth of the CPU time of a request.
-                let exchange = Exchange::new(&app, client, request.headers())?;
-                return mcp::post(exchange, request).await;
+            site_check?;
+            if is_mcp_message_of_program(&request) {
+                // The layers and the router would take an eighth of the CPU time of a request.
+                let context = RequestContext::authenticate(&app, client, request.headers())?;
+                return mcp::post(context, request).await;
             }
+            // The extractor of `RequestContext` takes the client from here.
             request.extensions_mut().insert(client);
-            Ok(routes.call(request).await.into_response())
+            Ok(layers.call(request).await.into_response())
         }
     }
 }
 
-/// Returns whether a request has a message of MCP, and does not come from a web page.
-fn is_message_of_program(request: &Request) -> bool {
+/// Returns `true` if a request has an MCP message and isn't from a web page, which would need CORS.
+fn is_mcp_message_of_program(request: &Request) -> bool {
     request.method() == Method::POST
         && request.uri().path() == MCP_PATH
         && !request.headers().contains_key(ORIGIN)
 }
 
-fn answer_panic(_: Box<dyn Any + Send>) -> Response {
+fn respond_to_panic(_: Box<dyn Any + Send>) -> Response {
     Refusal::bug().into_response()
 }
 
-fn late_refusal() -> Refusal {
-    let seconds = ANSWER_WITHIN.as_secs();
+fn timeout_refusal() -> Refusal {
+    let seconds = RESPONSE_TIMEOUT.as_secs();
     let message = format!("not done within {seconds} seconds; try again");
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
 }
 
 /// Writes the body of a refusal, and adds the headers that every response has: the id of the
-/// request, and what keeps the response out of the pages of other servers.
+/// request, and two that keep other websites from embedding the response.
 fn complete(response: Response, path: &str, request_id: HeaderValue) -> Response {
     let mut response = refusal::write_body(response, path);
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, request_id);
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    // The web page has its own policy, which includes this rule.
     headers
         .entry(CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
     response
 }
 
-impl Exchange {
-    /// Authenticates a request. A client that reads a team's prompts from this server
-    /// ([`TEAM_HEADER`]) does not get those that this server has from a team itself.
+impl RequestContext {
+    /// Authenticates the caller of a request. If the caller is the team layer of another server or
+    /// machine ([`TEAM_HEADER`]), hides this server's own team layer, so that servers can't ask each
+    /// other in a circle.
     ///
     /// # Errors
-    /// 401, 429: the caller is not known.
-    fn new(app: &Arc<App>, client: Arc<Client>, headers: &HeaderMap) -> Result<Exchange, Refusal> {
-        let mut caller = app.options.access.authorize(headers, client.address)?;
+    /// Fails with 401 or 429 if the caller has no valid token.
+    fn authenticate(
+        app: &Arc<App>,
+        client: Arc<Client>,
+        headers: &HeaderMap,
+    ) -> Result<RequestContext, Refusal> {
+        let access = &app.options.access;
+        let mut caller = access.authenticate(headers, client.address)?;
         if caller.sees_team && headers.contains_key(TEAM_HEADER) {
             Arc::make_mut(&mut caller).sees_team = false;
         }
-        Ok(Exchange {
+        Ok(RequestContext {
             app: Arc::clone(app),
             client,
             caller,
@@ -172,16 +180,19 @@ impl Exchange {
     }
 }
 
-/// A handler that takes an [`Exchange`] is called only if the caller is known.
-impl FromRequestParts<Arc<App>> for Exchange {
+/// Authenticates the request before it calls a handler with this parameter.
+impl FromRequestParts<Arc<App>> for RequestContext {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Exchange, Refusal> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        app: &Arc<App>,
+    ) -> Result<RequestContext, Refusal> {
         let client = parts
             .extensions
             .get::<Arc<Client>>()
             .cloned()
             .ok_or_else(Refusal::bug)?;
-        Exchange::new(app, client, &parts.headers)
+        RequestContext::authenticate(app, client, &parts.headers)
     }
 }

@@ -1,5 +1,5 @@
-//! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they
-//! are used.
+//! Files that other users must not read or change: tokens, session keys, and the certificate and
+//! key of TLS. Values made from them can be reloaded while the server is running.
 
 use crate::lock::lock;
 use crate::whole_file::open_regular;
@@ -9,59 +9,67 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// The longest file, in bytes.
-const MAX_FILE: usize = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// A file to read, with the words for it in errors: `cannot read the TITLE PATH: …; REPAIR`.
+/// A file to read, with the words for its errors: `cannot read the TITLE PATH: …; REPAIR`.
 pub struct GuardedFile<'f> {
-    /// The path of the file.
+    /// Where the file is.
     pub path: &'f Path,
-    /// What the file is, such as `token file`.
+    /// What the file is, e.g. `token file`.
     pub title: &'f str,
-    /// What must be in the file, or what to do: `--key needs a file with a key`.
+    /// What the user has to provide or do, e.g. `--key needs a file with a key`.
     pub repair: &'f str,
 }
 
+/// Who may read a file besides its owner.
+pub(super) enum Secrecy {
+    /// Anyone may read it, but only the owner may change it.
+    Public,
+    /// Only the owner may read or change it.
+    Secret,
+}
+
 impl GuardedFile<'_> {
-    /// Reads a secret, which other users of this machine can neither read nor change.
+    /// Reads a secret file.
     ///
     /// # Errors
-    /// The path, why the file cannot be used, and what to do.
+    /// Fails if the file can't be read or is too long, or if other users can read or change it. The
+    /// error names the path and says what to do.
     pub fn read_secret(&self) -> Result<Vec<u8>, String> {
-        self.read_with(|_| true)
+        self.read_with(|_| Secrecy::Secret)
     }
 
-    /// Reads a public file, which other users of this machine cannot change.
+    /// Reads a public file.
     ///
     /// # Errors
-    /// The path, why the file cannot be used, and what to do.
+    /// Fails if the file can't be read or is too long, or if other users can change it. The error
+    /// names the path and says what to do.
     pub(super) fn read_public(&self) -> Result<Vec<u8>, String> {
-        self.read_with(|_| false)
+        self.read_with(|_| Secrecy::Public)
     }
 
-    /// Reads a file that other users of this machine cannot change. If `has_secrets` returns `true`
-    /// for its bytes, they cannot read it either.
+    /// Reads a file whose contents determine its secrecy.
     ///
     /// # Errors
-    /// The path, why the file cannot be used, and what to do.
-    pub(super) fn read_with(&self, has_secrets: fn(&[u8]) -> bool) -> Result<Vec<u8>, String> {
+    /// Fails if the file can't be read or is too long, or if other users have too much access. The
+    /// error names the path and says what to do.
+    pub(super) fn read_with(&self, secrecy: fn(&[u8]) -> Secrecy) -> Result<Vec<u8>, String> {
         let GuardedFile { title, repair, .. } = self;
         let path = self.path.display();
-        let mut bytes = Vec::new();
-        let metadata = match read_regular(self.path, &mut bytes) {
-            Ok(metadata) => metadata,
+        let (bytes, metadata) = match read_regular(self.path) {
+            Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 return Err(format!("{path} is not a file; {repair}"));
             }
             Err(error) => return Err(format!("cannot read the {title} {path}: {error}; {repair}")),
         };
-        if bytes.len() > MAX_FILE {
-            let max = format_size(MAX_FILE);
+        if bytes.len() > MAX_FILE_BYTES {
+            let max = format_size(MAX_FILE_BYTES);
             return Err(format!("the {title} {path} is longer than {max}; {repair}"));
         }
-        if others_have_access(&metadata, has_secrets(&bytes)) {
+        if is_exposed(&metadata, &secrecy(&bytes)) {
             let command = shlex::try_join(["chmod", "600", &path.to_string()])
-                .unwrap_or_else(|_| "chmod 600".to_owned());
+                .unwrap_or_else(|_| "chmod 600".to_owned()); // the path has a null byte
             return Err(format!(
                 "others can read or change the {title} {path}: run `{command}`"
             ));
@@ -70,102 +78,100 @@ impl GuardedFile<'_> {
     }
 }
 
-/// Reads a file into `bytes`, at most [`MAX_FILE`] bytes and one more, by which the caller notices
-/// that the file is too long.
+/// Reads a regular file. If it is too long, returns its first `MAX_FILE_BYTES + 1` bytes.
 ///
 /// # Errors
-/// `InvalidInput`: the path is not that of a file.
-fn read_regular(path: &Path, bytes: &mut Vec<u8>) -> io::Result<Metadata> {
+/// Fails with `InvalidInput` if the path isn't a regular file.
+fn read_regular(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
     let file = open_regular(path)?;
     let metadata = file.metadata()?;
-    file.take(MAX_FILE as u64 + 1).read_to_end(bytes)?;
-    Ok(metadata)
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok((bytes, metadata))
 }
 
-/// Returns whether other users of this machine can change a file or, if it has secrets, read it.
+/// Returns `true` if other users can change a file, or read a secret one.
 #[cfg(unix)]
-fn others_have_access(metadata: &Metadata, has_secrets: bool) -> bool {
+fn is_exposed(metadata: &Metadata, secrecy: &Secrecy) -> bool {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    // Only root can have given a file of root to a group, such as that of this service. systemd's
-    // credentials look the same.
-    let is_given_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
-    let forbidden_bits = if !has_secrets {
-        0o002 // others may not write
-    } else if is_given_by_root {
-        0o006 // others may not read or write
-    } else {
-        0o046 // others may not read or write, and the group may not read
+    // If root owns the file and this process isn't root, then root has granted this process access
+    // through the group. systemd does that with credentials.
+    let is_granted_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
+    let forbidden_bits = match secrecy {
+        Secrecy::Public => 0o002,                       // others may not write
+        Secrecy::Secret if is_granted_by_root => 0o006, // others may not read or write
+        Secrecy::Secret => 0o046,                       // nor may the group read
     };
     metadata.permissions().mode() & forbidden_bits != 0
 }
 
-/// Outside of Unix, the rights of a file are not checked.
+/// Only Unix permissions are checked.
 #[cfg(not(unix))]
-fn others_have_access(_: &Metadata, _: bool) -> bool {
+fn is_exposed(_: &Metadata, _: &Secrecy) -> bool {
     false
 }
 
-/// Returns `N` random bytes, which nobody can predict.
+/// Returns `N` bytes from the system's secure random number generator.
 ///
 /// # Errors
-/// The system gives no random bytes.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
+/// Fails if the system has no such generator.
+pub(super) fn random_bytes<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
         Ok(()) => Ok(bytes),
-        Err(error) => Err(format!("the system gives no random bytes: {error}")),
+        Err(error) => Err(format!("cannot get random bytes from the system: {error}")),
     }
 }
 
-/// A value that is made from files, which may change.
-pub(super) struct WatchedValue<T> {
+/// A value made from files, with [`reload`](Self::reload) for when they have changed.
+pub(super) struct ReloadedValue<T> {
     load: Box<dyn Fn() -> Result<T, String> + Send + Sync>,
     current: Mutex<Arc<T>>,
-    /// Why the files cannot be used now; empty if they can.
-    failure: Mutex<String>,
-    /// Receives the message of each failure once, however often it is repeated.
+    /// The error of the last load, or `None` if it succeeded.
+    last_error: Mutex<Option<String>>,
     warn: fn(&str),
 }
 
-impl<T> WatchedValue<T> {
-    /// Returns the value that `load` makes from the files now. `warn` receives why they cannot be
-    /// used later, after [`WatchedValue::refresh`].
+impl<T> ReloadedValue<T> {
+    /// Loads the value for the first time. `warn` is called with a message if it can't be reloaded
+    /// later.
     ///
     /// # Errors
-    /// The error of `load`, which says what to do.
+    /// Returns the error of `load`.
     pub(super) fn new(
         load: impl Fn() -> Result<T, String> + Send + Sync + 'static,
         warn: fn(&str),
-    ) -> Result<WatchedValue<T>, String> {
+    ) -> Result<ReloadedValue<T>, String> {
         let current = Mutex::new(Arc::new(load()?));
-        Ok(WatchedValue {
+        Ok(ReloadedValue {
             load: Box::new(load),
             current,
-            failure: Mutex::default(),
+            last_error: Mutex::default(),
             warn,
         })
     }
 
-    /// Returns the value of the files, as they were when they could last be used.
+    /// Returns the value as of the last successful load.
     pub(super) fn current(&self) -> Arc<T> {
         Arc::clone(&lock(&self.current))
     }
 
-    /// Reads the files again. If they cannot be used, the value stays as it was. Call this each
-    /// second, on a thread that may wait.
-    pub(super) fn refresh(&self) {
-        let mut last_failure = lock(&self.failure);
+    /// Loads the value again. If that fails, keeps the old value, and warns unless the error is the
+    /// same as the last time. Call this every second, on a thread that may block.
+    pub(super) fn reload(&self) {
+        let mut last_error = lock(&self.last_error);
         match (self.load)() {
             Ok(value) => {
                 *lock(&self.current) = Arc::new(value);
-                last_failure.clear();
+                *last_error = None;
             }
-            Err(failure) => {
-                if failure != *last_failure {
-                    let message = format!("{failure}; until then, what was read before is used");
-                    (self.warn)(&message);
+            Err(error) => {
+                if last_error.as_ref() != Some(&error) {
+                    let warning = format!("{error}; until then, the previous version is used");
+                    (self.warn)(&warning);
                 }
-                *last_failure = failure;
+                *last_error = Some(error);
             }
         }
     }

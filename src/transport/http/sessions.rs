@@ -1,10 +1,9 @@
-//! Sessions of legacy clients. Nothing of a session is stored: its id says what the server has to
-//! know, and is signed. So a session survives a restart, and another process with the same key
-//! knows it too.
+//! Sessions of legacy clients. The server stores nothing about a session: its signed id contains
+//! everything. So a session survives a restart, and works on every server with the same key.
 //!
-//! An id is `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`: 128 random bits, the protocol version, the
-//! time when the session was made, the agent, and a signature (HMAC-SHA256) of the text before and
-//! of the owner, who is not in the id.
+//! A session id is `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`: 128 random bits, the protocol version,
+//! the time when the session was created, the agent, and a signature (HMAC-SHA256). The signature
+//! covers the text before it and the owner of the session, who is not in the id.
 
 use super::secret_file;
 use crate::lock::lock;
@@ -18,30 +17,31 @@ use std::iter;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long an id is valid.
-const VALID: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long a session id is valid.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many deleted ids are remembered. If there are more, the oldest ones are valid again.
+/// How many deleted sessions the server remembers. If there are more, the ids of the oldest ones
+/// become valid again.
 const MAX_DELETED: usize = 100_000;
 
-/// The least length of a key, in bytes.
-pub const LEAST_KEY: usize = 16;
+/// The minimum length of a key.
+pub const MIN_KEY_BYTES: usize = 16;
 
 /// The keys that sign session ids.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// Signs new ids.
+    /// Signs and verifies ids.
     current: Hmac<Sha256>,
-    /// Its ids are still valid.
+    /// Only verifies ids.
     previous: Option<Hmac<Sha256>>,
 }
 
 impl Keys {
-    /// Reads one or two keys, each on a line of its own: the first signs, and the ids of the second
-    /// are still valid.
+    /// Parses one or two keys, one per line: the current key, then the previous one.
     ///
     /// # Errors
-    /// There is no key, or more than two; a key is shorter than [`LEAST_KEY`].
+    /// Fails if there is no key, there are more than two, or a key is shorter than
+    /// [`MIN_KEY_BYTES`].
     pub fn parse(text: &str) -> Result<Keys, String> {
         let mut keys = Vec::new();
         for line in text.lines() {
@@ -49,8 +49,10 @@ impl Keys {
             if key.is_empty() {
                 continue;
             }
-            if key.len() < LEAST_KEY {
-                return Err(format!("a key must have at least {LEAST_KEY} characters"));
+            if key.len() < MIN_KEY_BYTES {
+                return Err(format!(
+                    "a key must have at least {MIN_KEY_BYTES} characters"
+                ));
             }
             keys.push(hmac_key(key));
         }
@@ -61,29 +63,26 @@ impl Keys {
         Ok(Keys { current, previous })
     }
 
-    /// Returns a new random key, as text.
+    /// Returns the text of a new random key.
     ///
     /// # Errors
-    /// The system has no random numbers.
-    pub fn random() -> Result<String, String> {
-        Ok(URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?))
+    /// Fails if the system has no random numbers.
+    pub fn generate() -> Result<String, String> {
+        Ok(URL_SAFE_NO_PAD.encode(secret_file::random_bytes::<32>()?))
     }
 
-    /// Signs the text of an id for its owner with the current key.
-    fn sign(&self, text: &str, owner: &str) -> impl AsRef<[u8]> + use<> {
-        signature(&self.current, text, owner)
+    /// Signs the payload of an id (all of it before the signature) with the current key.
+    fn sign(&self, payload: &str, owner: &str) -> impl AsRef<[u8]> + use<> {
+        authentication_code(&self.current, payload, owner)
             .finalize()
             .into_bytes()
     }
 
-    /// Returns whether one of the keys made this signature of an id's text for its owner. The
-    /// comparison takes the same time wherever two signatures differ.
-    fn have_signed(&self, text: &str, owner: &str, signature_bytes: &[u8]) -> bool {
+    /// Returns `true` if one of the keys has made this signature. Compares in constant time.
+    fn verify(&self, payload: &str, owner: &str, signature: &[u8]) -> bool {
         for key in iter::once(&self.current).chain(&self.previous) {
-            if signature(key, text, owner)
-                .verify_slice(signature_bytes)
-                .is_ok()
-            {
+            let code = authentication_code(key, payload, owner);
+            if code.verify_slice(signature).is_ok() {
                 return true;
             }
         }
@@ -91,43 +90,43 @@ impl Keys {
     }
 }
 
-/// Returns the state with which all signatures of a key begin.
-#[allow(clippy::expect_used)] // a key of HMAC may have any length
+#[allow(clippy::expect_used)] // an HMAC key may have any length
 fn hmac_key(key: &str) -> Hmac<Sha256> {
     Hmac::new_from_slice(key.as_bytes()).expect("any key")
 }
 
-/// Returns the signature of an id's text for its owner. A line break separates the two, which
-/// neither contains.
-fn signature(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
+/// Returns the HMAC of a payload and its owner. Neither of them contains the line break that
+/// separates them, so no other pair has the same input.
+fn authentication_code(key: &Hmac<Sha256>, payload: &str, owner: &str) -> Hmac<Sha256> {
     key.clone()
-        .chain_update(text)
+        .chain_update(payload)
         .chain_update("\n")
         .chain_update(owner)
 }
 
-/// A session, as its id describes it.
+/// The contents of a session id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionId {
-    /// Identifies the session.
+    /// Makes the id unique.
     pub random: u128,
-    /// The version that `initialize` has negotiated.
+    /// The protocol version that `initialize` has negotiated.
     pub version: &'static str,
-    /// The name of the agent, if it is a known one.
+    /// The name of the agent, if the server knows it.
     pub agent: Option<String>,
-    /// When the session was created, in seconds since 1970.
+    /// When the session was created, as [`now`] returns it.
     pub created: u64,
 }
 
-/// Makes and reads session ids.
+/// Creates and verifies session ids.
 #[derive(Debug)]
 pub struct Sessions {
     keys: Keys,
-    /// The deleted sessions: when each was created, and its random bits.
+    /// The `created` and `random` of each deleted session. Sorted by time, so that the oldest is
+    /// removed first.
     deleted: Mutex<BTreeSet<(u64, u128)>>,
 }
 
-/// Returns the seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -135,7 +134,7 @@ pub fn now() -> u64 {
 }
 
 impl Sessions {
-    /// Returns sessions whose ids are signed with these keys.
+    /// Starts with no session deleted.
     pub fn new(keys: Keys) -> Sessions {
         Sessions {
             keys,
@@ -143,34 +142,36 @@ impl Sessions {
         }
     }
 
-    /// Returns the id of a new session of this owner: `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`.
-    /// `now` is in seconds since 1970.
+    /// Creates the id of a new session. `now` is the time in seconds since 1970.
     ///
     /// # Errors
-    /// The system has no random numbers.
-    pub fn make(
+    /// Fails if the system has no random numbers.
+    pub fn create_id(
         &self,
         version: &str,
         agent: Option<&str>,
         owner: &str,
         now: u64,
     ) -> Result<String, String> {
-        let random = u128::from_be_bytes(secret_file::random()?);
+        let random = u128::from_be_bytes(secret_file::random_bytes()?);
         let agent = agent.unwrap_or_default();
-        let mut id = format!("{random:032x}.{version}.{now}.{agent}");
-        let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id, owner));
-        id.push('.');
-        id.push_str(&signature);
-        Ok(id)
+        let payload = format!("{random:032x}.{version}.{now}.{agent}");
+        let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&payload, owner));
+        Ok(format!("{payload}.{signature}"))
     }
 
-    /// Returns the session with this id. Returns `None` if the id is forged, expired or deleted, or
-    /// belongs to another owner. `now` is in seconds since 1970.
+    /// Verifies a session id, and returns its contents. Returns `None` if the id is forged, expired
+    /// or deleted, or belongs to another owner. `now` is the time in seconds since 1970.
     ///
-    /// An id that seems to come from the future is valid: the clock may have been set back.
-    pub fn read(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
-        let session = self.verify(id, owner)?;
-        let is_expired = now.saturating_sub(session.created) > VALID.as_secs();
+    /// An id from the future is valid, because the clock may have been set back.
+    pub fn verify(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
+        let (payload, signature) = id.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        if !self.keys.verify(payload, owner, &signature) {
+            return None;
+        }
+        let session = parse_payload(payload)?;
+        let is_expired = now.saturating_sub(session.created) > LIFETIME.as_secs();
         let is_deleted = lock(&self.deleted).contains(&(session.created, session.random));
         if is_expired || is_deleted {
             return None;
@@ -178,17 +179,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// Returns the session with this id, if the id was signed for this owner.
-    fn verify(&self, id: &str, owner: &str) -> Option<SessionId> {
-        let (text, signature) = id.rsplit_once('.')?;
-        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        if !self.keys.have_signed(text, owner, &signature) {
-            return None;
-        }
-        parse_id(text)
-    }
-
-    /// Ends a session: its id is no longer valid in this process.
+    /// Makes the id of a session invalid, on this server only.
     pub fn delete(&self, session: &SessionId) {
         let mut deleted = lock(&self.deleted);
         deleted.insert((session.created, session.random));
@@ -198,11 +189,10 @@ impl Sessions {
     }
 }
 
-/// Parses an id without its signature, `RANDOM.VERSION.SECONDS.AGENT`, such as
-/// `00…2a.2025-11-25.1790000000.codex`. The agent may be empty. Returns `None` for another form, or
-/// for a version that does not exist.
-fn parse_id(text: &str) -> Option<SessionId> {
-    let mut parts = text.split('.');
+/// Parses `RANDOM.VERSION.SECONDS.AGENT`, e.g. `00…2a.2025-11-25.1790000000.codex`. The agent may be
+/// empty. Returns `None` if the syntax is invalid or the version unknown.
+fn parse_payload(payload: &str) -> Option<SessionId> {
+    let mut parts = payload.split('.');
     let random = parts.next()?;
     let version = parts.next()?;
     let created = parts.next()?;
@@ -218,7 +208,7 @@ fn parse_id(text: &str) -> Option<SessionId> {
     })
 }
 
-// That a forged or foreign id is unknown is a property in `tests/it`.
+// A property test in `tests/it` checks that ids that are forged or of another owner are invalid.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,22 +221,22 @@ mod tests {
     }
 
     #[test]
-    fn an_id_says_what_the_server_has_to_know_to_any_process_with_the_key() {
+    fn an_id_is_valid_on_every_server_with_the_same_key() {
         let id = sessions(KEY)
-            .make("2025-06-18", Some("codex"), "ana", 1_000)
+            .create_id("2025-06-18", Some("codex"), "ana", 1_000)
             .unwrap();
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
-        assert!(!id.contains("ana"), "an id says nothing of its owner: {id}");
-        let session = sessions(KEY).read(&id, "ana", 2_000).unwrap();
+        assert!(!id.contains("ana"), "an id does not reveal its owner: {id}");
+        let session = sessions(KEY).verify(&id, "ana", 2_000).unwrap();
         assert_eq!(
             (session.version, session.agent.as_deref(), session.created),
             ("2025-06-18", Some("codex"), 1_000)
         );
         let other = sessions(KEY)
-            .make("2025-06-18", Some("codex"), "ana", 1_000)
+            .create_id("2025-06-18", Some("codex"), "ana", 1_000)
             .unwrap();
         assert_ne!(
-            sessions(KEY).read(&other, "ana", 2_000).unwrap().random,
+            sessions(KEY).verify(&other, "ana", 2_000).unwrap().random,
             session.random
         );
     }
@@ -254,23 +244,25 @@ mod tests {
     #[test]
     fn an_id_is_valid_for_30_days_and_if_the_clock_was_set_back() {
         let sessions = sessions(KEY);
-        let id = sessions.make("2025-11-25", None, "", 100 * DAY).unwrap();
+        let id = sessions
+            .create_id("2025-11-25", None, "", 100 * DAY)
+            .unwrap();
         for (now, is_valid) in [(100, true), (130, true), (131, false), (0, true)] {
             assert_eq!(
-                sessions.read(&id, "", now * DAY).is_some(),
+                sessions.verify(&id, "", now * DAY).is_some(),
                 is_valid,
                 "day {now}"
             );
         }
         assert_eq!(
-            sessions.read(&id, "ana", 100 * DAY),
+            sessions.verify(&id, "ana", 100 * DAY),
             None,
-            "of someone else"
+            "of another owner"
         );
     }
 
     #[test]
-    fn a_signed_text_that_is_no_session_is_unknown() {
+    fn a_signed_text_that_is_not_a_session_is_invalid() {
         let sessions = sessions(KEY);
         for text in [
             "",
@@ -282,7 +274,7 @@ mod tests {
         ] {
             let signature = Keys::parse(KEY).unwrap().sign(text, "ana");
             assert_eq!(
-                sessions.read(
+                sessions.verify(
                     &format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)),
                     "ana",
                     1
@@ -296,30 +288,30 @@ mod tests {
     #[test]
     fn ids_of_the_old_key_stay_valid_while_it_is_on_the_second_line() {
         let [old, new] = [KEY, "fedcba9876543210"];
-        let id = sessions(old).make("2025-11-25", None, "", 1).unwrap();
+        let id = sessions(old).create_id("2025-11-25", None, "", 1).unwrap();
         assert!(
             sessions(&format!("{new}\n{old}\n"))
-                .read(&id, "", 1)
+                .verify(&id, "", 1)
                 .is_some()
         );
-        assert!(sessions(new).read(&id, "", 1).is_none());
+        assert!(sessions(new).verify(&id, "", 1).is_none());
         let id = sessions(&format!("{new}\n{old}\n"))
-            .make("2025-11-25", None, "", 1)
+            .create_id("2025-11-25", None, "", 1)
             .unwrap();
         assert!(
-            sessions(new).read(&id, "", 1).is_some(),
+            sessions(new).verify(&id, "", 1).is_some(),
             "the first key signs"
         );
     }
 
     #[test]
-    fn a_deleted_id_is_unknown_and_the_memory_of_deleted_ids_is_bounded() {
+    fn a_deleted_id_is_invalid_and_the_number_of_deleted_ids_is_bounded() {
         let sessions = sessions(KEY);
-        let id = sessions.make("2025-11-25", None, "", 1).unwrap();
-        let session = sessions.read(&id, "", 1).unwrap();
+        let id = sessions.create_id("2025-11-25", None, "", 1).unwrap();
+        let session = sessions.verify(&id, "", 1).unwrap();
         sessions.delete(&session);
         sessions.delete(&session);
-        assert_eq!(sessions.read(&id, "", 1), None);
+        assert_eq!(sessions.verify(&id, "", 1), None);
         for random in 0..MAX_DELETED as u128 {
             sessions.delete(&SessionId {
                 random,
@@ -341,7 +333,7 @@ mod tests {
         ] {
             assert_eq!(Keys::parse(&text).is_ok(), is_valid, "{text:?}");
         }
-        assert!(Keys::parse(&Keys::random().unwrap()).is_ok());
+        assert!(Keys::parse(&Keys::generate().unwrap()).is_ok());
         let shown = format!("{:?}", sessions(KEY).keys);
         assert!(
             !shown.contains(KEY) && !shown.contains("48, 49, 50"),

@@ -1,10 +1,12 @@
-//! Streams of server-sent events: those that GET opens for legacy clients, and
+//! Streams of server-sent events: those that legacy clients open with GET, and those of
 //! `subscriptions/listen`.
 //!
-//! A stream is a channel of limited length between the notifier's thread and the connection. If a
-//! client does not read, the channel is full, and the stream ends. The id of an event counts the
-//! changes of this process: a client that comes back with another id, or without one after a
-//! change, may have missed something, and is notified of all lists.
+//! The notifier's thread sends events to a bounded channel, from which the connection reads. If the
+//! client doesn't read, the channel fills up, and the stream is closed.
+//!
+//! A legacy stream has event ids so that a client that reconnects misses nothing. An id identifies
+//! the number of changes so far. A client that comes back with a different id, or without one after
+//! a change, may have missed something, so it is notified that all lists have changed.
 
 use super::budget::Budget;
 use super::headers::EVENT_STREAM;
@@ -27,140 +29,139 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use tokio::sync::{mpsc, watch};
 
-/// How often a comment is sent, in seconds: proxies close connections on which nothing is sent for
-/// a minute.
-const COMMENT_EVERY: usize = 15;
+/// How often each stream gets a comment. Proxies close connections that are idle for a minute.
+const COMMENT_INTERVAL_SECONDS: usize = 15;
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// How many changes a client may leave unread.
-const MAX_UNREAD: usize = 64;
+const MAX_UNREAD_CHANGES: usize = 64;
 
-/// The first protocol version in which a stream begins with an event whose data is empty ("Sending
-/// Messages to the Client"). Clients of older versions may take it for a message, and give up, as
-/// Gemini CLI 0.61 does. An event without a data line is passed to no handler.
-const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
+/// The first protocol version in which a stream begins with an event that has an empty data line
+/// ("Sending Messages to the Client"). Clients of older versions, e.g. Gemini CLI 0.61, can take it
+/// for a message and give up. They ignore an event without a data line.
+const FIRST_VERSION_WITH_EMPTY_DATA: &str = "2025-11-25";
 
-/// All streams that are open in this process.
+/// All open streams of this process.
 pub(super) struct Streams {
     server: Arc<Server>,
-    change_count: Arc<ChangeCount>,
+    change_counts: Arc<ChangeCounts>,
+    /// Also has some streams that have ended since the last [`retain`](Streams::retain).
     open: Mutex<Vec<Weak<Stream>>>,
+    /// The memory for unread events.
     memory: Budget,
-    stopping: watch::Receiver<bool>,
+    shutdown: watch::Receiver<bool>,
 }
 
-/// Counts the changes of the library, so that the id of an event says what its client knows.
-struct ChangeCount {
-    /// The random key of the ids.
-    process: RandomState,
+/// Counts the changes of the library that are visible to each caller, for event ids.
+struct ChangeCounts {
+    /// Hashes event ids with a random key, so that two processes have different ids.
+    id_hasher: RandomState,
     /// When the process started, in seconds since 1970.
     started: u64,
-    folders: Mutex<FolderCounts>,
+    by_folder: Mutex<FolderCounts>,
 }
 
-/// Counts by folder, such as `team-a/`. The folder `""` is the whole library.
+/// Counts of changes by folder, e.g. `team-a/`. The whole library is the folder `""`.
 #[derive(Default)]
 struct FolderCounts {
-    /// The changes of all prompts and folders below a folder, and of the folder itself.
+    /// Changes of the folder, or of any prompt or folder below it.
     inside: HashMap<String, ChangeSummary>,
-    /// The changes of the folder itself. They may concern everything that is in it.
-    entire: HashMap<String, ChangeSummary>,
+    /// Changes of the folder as a whole, which may affect everything below it.
+    whole: HashMap<String, ChangeSummary>,
 }
 
-/// How many changes there were, and when the last one was.
 #[derive(Clone, Copy)]
 struct ChangeSummary {
     count: u64,
-    /// The time of the last change, in seconds since 1970. Without any change, the second before
-    /// the process started.
-    last: u64,
+    /// The time of the last change, in seconds since 1970. If there was none, this is before the
+    /// start of the process.
+    last_change: u64,
 }
 
 impl ChangeSummary {
-    /// Includes the changes of another summary, if there is one.
     fn add(&mut self, other: Option<&ChangeSummary>) {
         if let Some(other) = other {
             self.count += other.count;
-            self.last = self.last.max(other.last);
+            self.last_change = self.last_change.max(other.last_change);
         }
     }
 }
 
-impl Default for ChangeCount {
-    fn default() -> ChangeCount {
-        ChangeCount {
-            process: RandomState::new(),
+impl Default for ChangeCounts {
+    fn default() -> ChangeCounts {
+        ChangeCounts {
+            id_hasher: RandomState::new(),
             started: sessions::now(),
-            folders: Mutex::default(),
+            by_folder: Mutex::default(),
         }
     }
 }
 
-impl ChangeCount {
-    /// Returns a summary of all changes that a caller may know of: those inside the folder of the
-    /// caller's prefix, and those of an entire folder above it.
+impl ChangeCounts {
+    /// Sums up the changes that are visible to a caller: those inside its folder, and those of whole
+    /// folders above it.
     ///
-    /// With the prefix `team-a/`, a change of the prompt `team-a/x` counts, and one of the entire
-    /// library, but not one of the prompt `team-b/x`.
-    fn seen_by(&self, caller: &Caller) -> ChangeSummary {
+    /// For the prefix `team-a/`, this includes a change of the prompt `team-a/x` and one of the
+    /// whole library, but not one of the prompt `team-b/x`.
+    fn visible_to(&self, caller: &Caller) -> ChangeSummary {
         let folder = match &caller.prefix {
             Some(prefix) => prefix.to_string(),
             None => String::new(),
         };
         let mut summary = ChangeSummary {
             count: 0,
-            last: self.started - 1,
+            last_change: self.started - 1,
         };
-        let counts = lock(&self.folders);
-        for parent in folders_above(&folder) {
-            summary.add(counts.entire.get(parent));
+        let by_folder = lock(&self.by_folder);
+        for ancestor in ancestor_folders(&folder) {
+            summary.add(by_folder.whole.get(ancestor));
         }
-        summary.add(counts.inside.get(&folder));
+        summary.add(by_folder.inside.get(&folder));
         summary
     }
 }
 
-impl Listener for ChangeCount {
-    /// Counts a change once for each folder that it concerns: a change of the prompt `team-a/x`
-    /// for `team-a/` and for `""`, the whole library.
+impl Listener for ChangeCounts {
+    /// Counts a change once for each folder that it affects. A change of the prompts `team-a/x` and
+    /// `team-a/y` counts once for `team-a/` and once for `""`.
     fn tell(&self, change: &Change) {
-        let mut inside = BTreeSet::new();
+        let mut affected = BTreeSet::new();
         for name in &change.prompts {
-            inside.extend(folders_above(name));
+            affected.extend(ancestor_folders(name));
         }
         for folder in &change.folders {
-            inside.extend(folders_above(folder));
-            inside.insert(folder);
+            affected.extend(ancestor_folders(folder));
+            affected.insert(folder);
         }
-        let entire = change.folders.iter().map(String::as_str);
-        let mut counts = lock(&self.folders);
-        count_change(&mut counts.inside, inside);
-        count_change(&mut counts.entire, entire);
+        let whole_folders = change.folders.iter().map(String::as_str);
+        let mut by_folder = lock(&self.by_folder);
+        count_change(&mut by_folder.inside, affected);
+        count_change(&mut by_folder.whole, whole_folders);
     }
 }
 
-/// Adds one change, at the present time, to the summary of each of these folders.
+/// Adds one change, at the current time, to each of these folders.
 fn count_change<'f>(
     summaries: &mut HashMap<String, ChangeSummary>,
     folders: impl IntoIterator<Item = &'f str>,
 ) {
-    let last = sessions::now();
+    let now = sessions::now();
     for folder in folders {
-        let summary = summaries
-            .entry(folder.to_owned())
-            .or_insert(ChangeSummary { count: 0, last });
+        let summary = summaries.entry(folder.to_owned()).or_insert(ChangeSummary {
+            count: 0,
+            last_change: now,
+        });
         summary.count += 1;
-        summary.last = last;
+        summary.last_change = now;
     }
 }
 
-/// Returns the folders above a prompt or a folder, each with a slash at its end, and `""` for the
-/// whole library.
+/// Returns the folders above a prompt or folder, including `""`, the whole library:
 ///
-/// - `a/b/c` → `a/`, `a/b/` and `""`
-/// - `a/b/` → `a/` and `""`
-/// - `""` → nothing
-fn folders_above(path: &str) -> Vec<&str> {
+/// - `a/`, `a/b/` and `""` for the prompt `a/b/c`
+/// - `a/` and `""` for the folder `a/b/`
+/// - nothing for `""`
+fn ancestor_folders(path: &str) -> Vec<&str> {
     let mut folders = Vec::new();
     for (slash, _) in path.trim_end_matches('/').match_indices('/') {
         folders.push(&path[..=slash]);
@@ -171,93 +172,99 @@ fn folders_above(path: &str) -> Vec<&str> {
     folders
 }
 
-/// A stream, between the notifier and the connection.
+/// The sending half of a stream.
 pub(super) struct Stream {
-    change_count: Arc<ChangeCount>,
+    change_counts: Arc<ChangeCounts>,
     client: Arc<Client>,
     pub(super) caller: Caller,
-    /// The random bits of the id of the legacy session that the stream belongs to. `None` for the
-    /// stream of a `subscriptions/listen`.
+    /// The [`SessionId::random`] of a legacy stream, or `None` for `subscriptions/listen`.
     pub(super) legacy_session: Option<u128>,
+    /// Selects the notifications to send. It stays locked until the first event is sent.
     session: Mutex<Session>,
     memory: Budget,
-    /// `None` once the stream has ended.
+    /// `None` after the stream was closed.
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// The event that is sent when the server ends the stream; empty for none.
-    final_event: Bytes,
+    /// The last event, sent only if the server ends the stream.
+    final_event: Option<Bytes>,
 }
 
 impl Stream {
-    /// Sends the text of events, such as `data: {}\n\n`. If the client has left too many unread,
-    /// the stream ends. Nothing is sent once it has ended.
+    /// Sends one or more events, e.g. `data: {}\n\n`, unless the stream is closed. If the client has
+    /// too many unread, closes the stream.
     fn send(&self, events: Bytes) {
         let mut sender = lock(&self.events);
-        let Some(channel) = &*sender else { return };
-        if !events.is_empty() && channel.try_send(events).is_err() {
+        let Some(open_sender) = &*sender else { return };
+        if open_sender.try_send(events).is_err() {
             tracing::info!("a client does not read its notifications: its stream is closed");
             *sender = None;
         }
     }
 
-    /// Sends an event for each notification, such as `data: {"jsonrpc":"2.0",…}\n\n`. On a legacy
-    /// stream, the last event has an id. If the events do not fit into memory, the stream ends.
+    /// Sends an event for each notification. The last event of a legacy stream gets an id, which
+    /// covers all of them. If there is too little memory, closes the stream.
     fn send_notifications(&self, notifications: &[Notification]) {
-        let last = notifications.len().saturating_sub(1);
+        let Some(last_index) = notifications.len().checked_sub(1) else {
+            return;
+        };
         let mut events = String::new();
         for (index, notification) in notifications.iter().enumerate() {
             let json = notification.to_json();
-            self.client.sent(json.as_bytes());
-            if index == last && self.legacy_session.is_some() {
-                events += &format!("id: {}\n", self.id());
+            self.client.record_sent(json.as_bytes());
+            if index == last_index && self.legacy_session.is_some() {
+                events += &format!("id: {}\n", self.event_id());
             }
             events += &format!("data: {json}\n\n");
         }
-        match self.memory.count(events) {
+        match self.memory.reserve(events) {
             Ok(events) => self.send(events),
-            Err(_) => *lock(&self.events) = None,
+            Err(_) => self.close(),
         }
     }
 
-    /// Sends the first event of a legacy stream. `last_event` is the id of the last event that the
-    /// client has received from an earlier stream. If the client may have missed a change since
-    /// then, it is notified of all lists.
-    fn send_first_event(&self, session: &SessionId, last_event: Option<&str>) {
-        let id = self.id();
-        let data = if session.version >= FIRST_WITH_EMPTY_DATA {
+    /// Sends the first event of a legacy stream, then a notification of all lists if the client may
+    /// have missed a change. `last_event_id` is the last id that the client has received, if any.
+    fn send_first_event(&self, session: &SessionId, last_event_id: Option<&str>) {
+        let id = self.event_id();
+        let data = if session.version >= FIRST_VERSION_WITH_EMPTY_DATA {
             "data: \n"
         } else {
             ""
         };
         self.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
-        let may_have_missed = match last_event {
-            Some(last_event) => last_event != id,
+        let may_have_missed_change = match last_event_id {
+            Some(last_event_id) => last_event_id != id,
             None => {
-                let last_change = self.change_count.seen_by(&self.caller).last;
-                // A session from the future was made before the clock was set back.
+                let last_change = self.change_counts.visible_to(&self.caller).last_change;
+                // If the clock was set back since, it can't tell which came first.
                 let is_from_future = session.created > sessions::now();
                 session.created <= last_change || is_from_future
             }
         };
-        if may_have_missed {
+        if may_have_missed_change {
             self.send_notifications(&server::all_lists_changed());
         }
     }
 
-    /// Returns the id of the next event, such as `0123456789abcdef`. The id differs after each
-    /// change that the caller may know of, in each process, and for each prefix.
-    fn id(&self) -> String {
-        let count = self.change_count.seen_by(&self.caller).count;
-        let hash = self
-            .change_count
-            .process
-            .hash_one((&self.caller.prefix, count));
+    /// Returns the current event id, e.g. `0123456789abcdef`. It is unique to this process and the
+    /// caller's prefix, and changes with every change that is visible to the caller.
+    fn event_id(&self) -> String {
+        let count = self.change_counts.visible_to(&self.caller).count;
+        let id_hasher = &self.change_counts.id_hasher;
+        let hash = id_hasher.hash_one((&self.caller.prefix, count));
         format!("{hash:016x}")
     }
 
-    /// Sends the final event, and ends the stream.
-    fn end(&self) {
-        self.send(self.final_event.clone());
+    /// Closes the stream without a final event.
+    fn close(&self) {
         *lock(&self.events) = None;
+    }
+
+    /// Sends the final event, if there is one, and closes the stream.
+    fn end(&self) {
+        if let Some(final_event) = &self.final_event {
+            self.send(final_event.clone());
+        }
+        self.close();
     }
 }
 
@@ -269,7 +276,8 @@ impl Listener for Stream {
     }
 }
 
-/// The body of a response. The stream ends when its body is dropped.
+/// The receiving half of a stream, as the body of a response. It holds the only strong reference to
+/// the stream, so a stream ends when the connection drops its body.
 struct EventBody {
     events: mpsc::Receiver<Bytes>,
     stream: Arc<Stream>,
@@ -279,7 +287,7 @@ impl HttpBody for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    /// Returns the next events as soon as there are any, or `None` once the stream has ended.
+    /// Returns the next events when there are any, or `None` after the stream was closed.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -290,46 +298,44 @@ impl HttpBody for EventBody {
 }
 
 impl Streams {
-    /// Returns an empty set of streams, and begins to count the changes of the server's library.
-    ///
-    /// `memory` limits the events that clients have not read. `stopping` becomes `true` when the
-    /// server is told to stop; a stream that opens later ends at once.
+    /// Starts to count the changes of the server's library. `memory` limits the unread events, and
+    /// `shutdown` must become `true` when the server shuts down.
     pub(super) fn new(
         server: Arc<Server>,
         memory: Budget,
-        stopping: watch::Receiver<bool>,
+        shutdown: watch::Receiver<bool>,
     ) -> Streams {
-        let change_count = Arc::new(ChangeCount::default());
-        let listener: Arc<dyn Listener> = Arc::clone(&change_count) as _;
+        let change_counts = Arc::new(ChangeCounts::default());
+        let listener: Arc<dyn Listener> = Arc::clone(&change_counts) as _;
         server.add_listener(&listener);
         Streams {
             server,
-            change_count,
+            change_counts,
             open: Mutex::default(),
             memory,
-            stopping,
+            shutdown,
         }
     }
 
-    /// Returns how many streams are open.
-    pub(super) fn count(&self) -> usize {
+    /// Returns the number of open streams.
+    pub(super) fn count_open(&self) -> usize {
         let open = lock(&self.open);
         open.iter()
             .filter(|stream| stream.strong_count() > 0)
             .count()
     }
 
-    /// Ends all streams for which `may_continue` returns `false`.
-    pub(super) fn retain(&self, may_continue: impl Fn(&Stream) -> bool) {
+    /// Ends all streams for which `should_keep` returns `false`.
+    pub(super) fn retain(&self, should_keep: impl Fn(&Stream) -> bool) {
         lock(&self.open).retain(|stream| {
             let Some(stream) = stream.upgrade() else {
                 return false;
             };
-            let continues = may_continue(&stream);
-            if !continues {
+            let is_kept = should_keep(&stream);
+            if !is_kept {
                 stream.end();
             }
-            continues
+            is_kept
         });
     }
 
@@ -338,48 +344,45 @@ impl Streams {
         self.retain(|_| false);
     }
 
-    /// Sends a comment to every fifteenth stream. If this is called each second, every stream gets
-    /// one in [`COMMENT_EVERY`] seconds: in second 2, those at the indexes 2, 17, 32 and so on.
-    pub(super) fn comment(&self, second: usize) {
+    /// Sends a comment to one in [`COMMENT_INTERVAL_SECONDS`] streams: in second 2 to those at the
+    /// indexes 2, 17, 32 and so on. Call this every second, so that each stream gets its turn.
+    pub(super) fn send_comments(&self, second: usize) {
         let open = lock(&self.open);
-        let first = second % COMMENT_EVERY;
-        for stream in open.iter().skip(first).step_by(COMMENT_EVERY) {
+        let first_index = second % COMMENT_INTERVAL_SECONDS;
+        for stream in open
+            .iter()
+            .skip(first_index)
+            .step_by(COMMENT_INTERVAL_SECONDS)
+        {
             if let Some(stream) = stream.upgrade() {
                 stream.send(COMMENT);
             }
         }
     }
 
-    /// Opens the stream of a legacy session. `last_event` is the id of the last event that the
-    /// client has received from an earlier stream.
-    pub(super) fn open(
+    /// Opens the stream of a legacy session. `last_event_id` is the last id that the client has
+    /// received from an earlier stream, if any.
+    pub(super) fn open_legacy(
         &self,
         caller: Caller,
         client: &Arc<Client>,
         session: &SessionId,
-        last_event: Option<&str>,
+        last_event_id: Option<&str>,
     ) -> Response {
         let notified_session = Session::of_notifications(caller);
-        let no_final_event = Bytes::new();
-        let body = self.new_stream(
-            notified_session,
-            client,
-            Some(session.random),
-            no_final_event,
-        );
-        // While the session is locked, no notification is sent. So the first event comes first.
-        let locked = lock(&body.stream.session);
-        self.register(&body.stream);
-        body.stream.send_first_event(session, last_event);
-        drop(locked);
+        let body = self.new_stream(notified_session, client, Some(session.random), None);
+        // Keep the session locked until the first event is sent: no notification can precede it.
+        let session_lock = lock(&body.stream.session);
+        self.receive_changes(&body.stream);
+        body.stream.send_first_event(session, last_event_id);
+        drop(session_lock);
         self.respond(body)
     }
 
-    /// Handles a `subscriptions/listen`: opens a stream that begins with the acknowledgement of the
-    /// subscriptions.
+    /// Handles `subscriptions/listen`: opens a stream whose first event is the acknowledgement.
     ///
     /// # Errors
-    /// The reply to a request that opens no stream.
+    /// Returns the reply to the request if it doesn't open a stream.
     pub(super) fn listen(
         &self,
         session: Session,
@@ -388,33 +391,30 @@ impl Streams {
     ) -> Result<Response, Reply> {
         let response = server::end_of_listen(&request.id);
         let final_event = format!("data: {}\n\n", response.as_json()).into();
-        let body = self.new_stream(session, client, None, final_event);
-        // While the session is locked, no notification is sent. So the acknowledgement comes first.
-        let mut locked = lock(&body.stream.session);
-        self.register(&body.stream);
-        match self.server.handle(&mut locked, Message::Request(request)) {
+        let body = self.new_stream(session, client, None, Some(final_event));
+        // Keep the session locked until the acknowledgement is sent: no notification can precede it.
+        let mut session = lock(&body.stream.session);
+        self.receive_changes(&body.stream);
+        match self.server.handle(&mut session, Message::Request(request)) {
             Reply::Stream(acknowledgement) => body.stream.send_notifications(&[acknowledgement]),
             reply => return Err(reply),
         }
-        drop(locked);
+        drop(session);
         Ok(self.respond(body))
     }
 
-    /// Returns the body of a new stream. No changes reach it before [`Streams::register`].
-    ///
-    /// `session` decides which notifications are sent. `legacy_session` has the random bits of the
-    /// id of a legacy session; `None` is for the stream of a `subscriptions/listen`. `final_event`
-    /// is sent when the server ends the stream, unless it is empty.
+    /// Creates a stream that doesn't receive changes yet. For the parameters, see the fields of
+    /// [`Stream`].
     fn new_stream(
         &self,
         session: Session,
         client: &Arc<Client>,
         legacy_session: Option<u128>,
-        final_event: Bytes,
+        final_event: Option<Bytes>,
     ) -> EventBody {
-        let (sender, events) = mpsc::channel(MAX_UNREAD);
+        let (sender, events) = mpsc::channel(MAX_UNREAD_CHANGES);
         let stream = Arc::new(Stream {
-            change_count: Arc::clone(&self.change_count),
+            change_counts: Arc::clone(&self.change_counts),
             client: Arc::clone(client),
             caller: (*session.caller).clone(),
             legacy_session,
@@ -426,17 +426,18 @@ impl Streams {
         EventBody { events, stream }
     }
 
-    /// Lets a stream receive every change from now on.
-    fn register(&self, stream: &Arc<Stream>) {
+    /// Makes the server call the [`Listener`] of a stream for every change from now on.
+    fn receive_changes(&self, stream: &Arc<Stream>) {
         let listener: Arc<dyn Listener> = Arc::clone(stream) as _;
         self.server.add_listener(&listener);
     }
 
-    /// Adds a stream to the open ones, and returns the response that sends its events.
+    /// Adds a stream to the open ones, and returns the response with its events.
     fn respond(&self, body: EventBody) -> Response {
         let mut open = lock(&self.open);
-        // The server sets `stopping` before it ends the streams in `open`, so none is missed.
-        if *self.stopping.borrow() {
+        // The server sets `shutdown` before it ends all open streams, so either this check or
+        // `end_all` ends this stream.
+        if *self.shutdown.borrow() {
             body.stream.end();
         }
         open.push(Arc::downgrade(&body.stream));
@@ -444,7 +445,7 @@ impl Streams {
         let headers = [
             (CONTENT_TYPE, EVENT_STREAM),
             (CACHE_CONTROL, "no-cache"),
-            // nginx would hold events before it passes them on.
+            // Otherwise nginx buffers events.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         (headers, Body::new(body)).into_response()
@@ -467,14 +468,14 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_with_a_prefix_knows_only_of_the_changes_below_it() {
-        let changes = ChangeCount::default();
-        let all = Caller::local();
-        let of_team_a = Caller {
+    fn a_caller_with_a_prefix_sees_only_the_changes_inside_it() {
+        let change_counts = ChangeCounts::default();
+        let everyone = Caller::local();
+        let team_a = Caller {
             prefix: Some(Prefix::new("team-a/").unwrap()),
             ..Caller::local()
         };
-        for (change, known, seen) in [
+        for (change, count_of_all, count_of_team_a) in [
             (prompts(&["team-b/x", "team-ab/x", "x"]), 1, 0),
             (prompts(&["team-a/x", "team-a/y/z", "team-b/x"]), 2, 1),
             (prompts(&["team-b/team-a/x"]), 3, 1),
@@ -484,9 +485,17 @@ mod tests {
             (folder("team-a/"), 7, 3),
             (folder("team-a/x/"), 8, 4),
         ] {
-            changes.tell(&change);
-            assert_eq!(changes.seen_by(&all).count, known, "{change:?}");
-            assert_eq!(changes.seen_by(&of_team_a).count, seen, "{change:?}");
+            change_counts.tell(&change);
+            assert_eq!(
+                change_counts.visible_to(&everyone).count,
+                count_of_all,
+                "{change:?}"
+            );
+            assert_eq!(
+                change_counts.visible_to(&team_a).count,
+                count_of_team_a,
+                "{change:?}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
-//! TLS: the certificate and its key, which are read again when they change.
+//! TLS with a certificate and a key that are reloaded when their files change.
 
-use super::secret_file::{GuardedFile, WatchedValue};
+use super::secret_file::{GuardedFile, ReloadedValue};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,27 +21,36 @@ const NEEDS_CERTIFICATE: &str = "--tls-cert needs a PEM file with `BEGIN CERTIFI
 const NEEDS_KEY: &str = "--tls-key needs a PEM file with `BEGIN PRIVATE KEY`, the key of the certificate; decrypt an encrypted one with \
                          `openssl pkey -in OLD -out NEW`";
 
-/// The server's side of TLS 1.2 and 1.3, for HTTP/1.1.
+/// Accepts TLS 1.2 and 1.3 connections for HTTP/1.1.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
     certificate: Arc<Certificate>,
 }
 
-/// The certificate that the server shows.
-struct Certificate(WatchedValue<CertifiedKey>);
+/// The server's certificate with its private key.
+struct Certificate(ReloadedValue<CertifiedKey>);
 
 impl Tls {
-    /// Returns TLS with the files of the certificate, which intermediate certificates may follow,
-    /// and of the key, both in PEM. `warn` receives why a new version of them cannot be used.
+    /// Loads the certificate and its key from PEM files. Intermediate certificates may follow the
+    /// server's own in the first file. `warn` is called with a message if a file later becomes
+    /// invalid.
     ///
     /// # Errors
-    /// The problem of a file, and what to do.
-    pub fn new(certificate: PathBuf, key: PathBuf, warn: fn(&str)) -> Result<Tls, String> {
+    /// Fails if a file can't be read or is invalid, or if the key doesn't belong to the certificate.
+    /// The error says what to do.
+    pub fn new(
+        certificate_path: PathBuf,
+        key_path: PathBuf,
+        warn: fn(&str),
+    ) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
         let load_provider = Arc::clone(&provider);
-        let watched = WatchedValue::new(move || load(&certificate, &key, &load_provider), warn)?;
-        let certificate = Arc::new(Certificate(watched));
+        let certified_key = ReloadedValue::new(
+            move || load(&certificate_path, &key_path, &load_provider),
+            warn,
+        )?;
+        let certificate = Arc::new(Certificate(certified_key));
         let resolver: Arc<dyn ResolvesServerCert> = Arc::clone(&certificate) as _;
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -55,15 +64,15 @@ impl Tls {
         })
     }
 
-    /// Reads the files again. To be called each second, on a thread that may wait.
-    pub(super) fn refresh(&self) {
-        self.certificate.0.refresh();
+    /// Reads the files again. Call this every second, on a thread that may block.
+    pub(super) fn reload(&self) {
+        self.certificate.0.reload();
     }
 
-    /// Does the handshake on a new connection.
+    /// Performs the handshake on a new connection.
     ///
     /// # Errors
-    /// The handshake fails.
+    /// Fails if the handshake fails.
     pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
@@ -78,56 +87,61 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// Never shows the key.
+/// Hides the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")
     }
 }
 
-/// Reads the certificates and the key from their files.
+/// Loads the certificate, its intermediate certificates and its key.
 ///
 /// # Errors
-/// The problem of a file, and what to do. A message never has a part of the key.
-fn load(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+/// Fails if a file can't be read or is invalid, or if the key doesn't belong to the certificate. The
+/// error says what to do. It never contains any part of the key.
+fn load(
+    certificate_path: &Path,
+    key_path: &Path,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, String> {
     let certificate_file = GuardedFile {
-        path: certificate,
+        path: certificate_path,
         title: "certificate",
         repair: NEEDS_CERTIFICATE,
     };
     let key_file = GuardedFile {
-        path: key,
+        path: key_path,
         title: "key",
         repair: NEEDS_KEY,
     };
     let certificate_pem = certificate_file.read_public()?;
     let key_pem = key_file.read_secret()?;
-    let (certificate, key) = (certificate.display(), key.display());
+    let (certificate_path, key_path) = (certificate_path.display(), key_path.display());
     let chain = parse_certificates(&certificate_pem);
     if chain.is_empty() {
         return Err(format!(
-            "{certificate} has no certificate; {NEEDS_CERTIFICATE}"
+            "{certificate_path} has no certificate; {NEEDS_CERTIFICATE}"
         ));
     }
     let Ok(private_key) = PrivateKeyDer::from_pem_slice(&key_pem) else {
-        return Err(format!("{key} has no private key; {NEEDS_KEY}"));
+        return Err(format!("{key_path} has no private key; {NEEDS_KEY}"));
     };
     match CertifiedKey::from_der(chain, private_key, provider) {
-        Ok(certified) => Ok(certified),
+        Ok(certified_key) => Ok(certified_key),
         Err(Error::InconsistentKeys(_)) => Err(format!(
-            "the key in {key} does not belong to the first certificate in {certificate}; give the key that does, and put this \
-             server's own certificate first"
+            "the key in {key_path} does not belong to the first certificate in {certificate_path}; give the key that does, and put \
+             this server's own certificate first"
         )),
         Err(error @ Error::InvalidCertificate(_)) => Err(format!(
-            "the certificate in {certificate} cannot be used: {error}; renew it"
+            "the certificate in {certificate_path} cannot be used: {error}; renew it"
         )),
         Err(error) => Err(format!(
-            "the key in {key} cannot be used: {error}; {NEEDS_KEY}"
+            "the key in {key_path} cannot be used: {error}; {NEEDS_KEY}"
         )),
     }
 }
 
-/// Returns the certificates of a PEM file; none if one of them is damaged.
+/// Returns all certificates in a PEM file, in order. Returns none if any of them is invalid.
 fn parse_certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     let mut chain = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem) {

@@ -1,10 +1,10 @@
-//! The file of tokens. Each line is `TOKEN` or `sha256:HEX`, then perhaps fields:
+//! The token file. Each line is a token or its hash (`sha256:HEX`), followed by optional fields:
 //! `name=ana role=read prefix=team-a/ expires=2027-01-31`.
 //!
-//! The file is read again while it is used. No error repeats any part of a line, which may be a
-//! token.
+//! The file can be reloaded while the server is running. No error quotes any part of a line, because
+//! it may be a token.
 
-use super::secret_file::{self, GuardedFile, WatchedValue};
+use super::secret_file::{self, GuardedFile, ReloadedValue, Secrecy};
 use crate::input::without_bom;
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace_if_unchanged};
 use crate::whole_file::FileAccess;
@@ -22,44 +22,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-/// The shortest and the longest token, in characters. Its owner decides how strong it is.
-const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
+/// The allowed lengths of a token, in characters. How strong it is, is up to its owner.
+const TOKEN_LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 
-/// The longest name, in characters.
-const MAX_NAME: usize = 64;
+/// The maximum length of a name, in characters.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// The beginning of a hash.
-const HASHED: &str = "sha256:";
+/// Precedes the hash of a token.
+const HASH_PREFIX: &str = "sha256:";
 
-/// The beginning of a generated token, by which people and secret scanners recognize it.
-const GENERATED: &str = "pex_";
+/// Begins each generated token, so that users and secret scanners recognize it.
+const GENERATED_PREFIX: &str = "pex_";
 
-const ADD: &str = "`prompt-expander token add NAME --token-file FILE` adds one";
+const HOW_TO_ADD: &str = "`prompt-expander token add NAME --token-file FILE` adds one";
 
-const FIELDS: &str =
+const FIELD_SYNTAX: &str =
     "after the token, `name=`, `role=`, `prefix=` and `expires=` may follow, each once";
 
-/// The hash of a token, and its owner.
+/// A line of the token file: the hash of a token, and what its owner may do.
 #[derive(Clone)]
 pub struct TokenLine {
     hash: [u8; 32],
-    /// The owner, and what they may do.
+    /// The owner of the token, with their role and prefix.
     pub caller: Arc<Caller>,
-    /// The last day on which the token is valid, in UTC.
+    /// The last day on which the token is valid, in UTC. `None` if it never expires.
     pub expires: Option<Date>,
 }
 
-/// Leaves out the hash, which would help to guess a weak token.
+/// Omits the hash, which could help to guess a weak token.
 impl fmt::Debug for TokenLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.caller.fmt(f)
     }
 }
 
-/// Writes the line of a file, with the hash.
+/// Writes the line as it is in the file, with the hash.
 impl fmt::Display for TokenLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HASHED}{} name={}", hex(&self.hash), self.name())?;
+        write!(f, "{HASH_PREFIX}{} name={}", hex(&self.hash), self.name())?;
         write!(f, " role={}", self.caller.role.as_str())?;
         if let Some(prefix) = &self.caller.prefix {
             write!(f, " prefix={prefix}")?;
@@ -72,24 +72,31 @@ impl fmt::Display for TokenLine {
 }
 
 impl TokenLine {
-    /// Returns a new random token of 256 bits, which is stored nowhere, and its entry.
+    /// Generates a random token of 256 bits, and returns it with its line. The line has only the
+    /// hash, so the caller must show the token to the user.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// Fails if the system has no random numbers.
     pub fn generate(
         name: &str,
         role: Role,
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> Result<(String, TokenLine), String> {
-        let random = URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?);
-        let token = format!("{GENERATED}{random}");
-        let entry = TokenLine::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
-        Ok((token, entry))
+        let random = URL_SAFE_NO_PAD.encode(secret_file::random_bytes::<32>()?);
+        let token = format!("{GENERATED_PREFIX}{random}");
+        let line = TokenLine::new(
+            hash_token(&token),
+            Some(name.to_owned()),
+            role,
+            prefix,
+            expires,
+        );
+        Ok((token, line))
     }
 
-    /// Returns the entry of a token with this hash. Without a name, the token is called by the
-    /// first digits of its hash.
+    /// Returns the line for a token with this hash. The name defaults to the first 8 digits of the
+    /// hash.
     fn new(
         hash: [u8; 32],
         name: Option<String>,
@@ -97,7 +104,7 @@ impl TokenLine {
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> TokenLine {
-        let id = std::array::from_fn(|index| hash[index]);
+        let id = std::array::from_fn(|index| hash[index]); // the first half
         let name = name.unwrap_or_else(|| hex(&hash[..4])).into();
         let sees_team = role == Role::Admin;
         TokenLine {
@@ -112,105 +119,107 @@ impl TokenLine {
         }
     }
 
-    /// Parses a line, such as `TOKEN name=ana role=write # a comment`.
+    /// Parses a line, e.g. `TOKEN name=ana role=write # a comment`. The role defaults to `read`.
     ///
     /// # Errors
-    /// What is wrong with the line, and what to do.
+    /// Fails if the token or a field is invalid, or if a field is unknown or repeated. The error
+    /// says what is expected.
     fn parse(line: &str) -> Result<TokenLine, String> {
-        let mut fields = line
+        let mut words = line
             .split_ascii_whitespace()
-            .take_while(|field| !field.starts_with('#'));
-        let hash = parse_token(fields.next().unwrap_or_default())?;
+            .take_while(|word| !word.starts_with('#'));
+        let hash = parse_token(words.next().unwrap_or_default())?;
         let mut name = None;
         let mut role = None;
         let mut prefix = None;
         let mut expires = None;
-        for field in fields {
-            let (key, value) = field.split_once('=').ok_or(FIELDS)?;
+        for field in words {
+            let (key, value) = field.split_once('=').ok_or(FIELD_SYNTAX)?;
             match key {
                 "name" => set_once(&mut name, parse_name(value)?)?,
                 "role" => set_once(&mut role, parse_role(value)?)?,
                 "prefix" => set_once(&mut prefix, parse_prefix(value)?)?,
                 "expires" => set_once(&mut expires, parse_date(value)?)?,
-                _ => return Err(FIELDS.to_owned()),
+                _ => return Err(FIELD_SYNTAX.to_owned()),
             }
         }
         let role = role.unwrap_or(Role::Read);
         Ok(TokenLine::new(hash, name, role, prefix, expires))
     }
 
-    /// Returns the last day of the token, if that day is over.
-    pub(super) fn expired(&self, now: Timestamp) -> Option<Date> {
+    /// Returns the last day of the token if it has expired by this time.
+    pub(super) fn last_day_if_expired(&self, now: Timestamp) -> Option<Date> {
         let today = TimeZone::UTC.to_datetime(now).date();
         self.expires.filter(|last_day| today > *last_day)
     }
 
-    /// Returns whether the last day of the token is over.
+    /// Returns `true` if the last day of the token is in the past.
     pub fn is_expired(&self) -> bool {
-        self.expired(Timestamp::now()).is_some()
+        self.last_day_if_expired(Timestamp::now()).is_some()
     }
 
-    /// Returns the name of the owner.
+    /// Returns the name of the token.
     pub fn name(&self) -> &str {
         match &self.caller.token {
             Some(token) => &token.name,
-            None => "",
+            None => "", // never happens: `new` sets the token
         }
     }
 }
 
-/// Gives a field its value.
+/// Sets a field of a line.
 ///
 /// # Errors
-/// The field has a value already.
+/// Fails if the field is already set.
 fn set_once<T>(field: &mut Option<T>, value: T) -> Result<(), String> {
     match field.replace(value) {
         None => Ok(()),
-        Some(_) => Err(FIELDS.to_owned()),
+        Some(_) => Err(FIELD_SYNTAX.to_owned()),
     }
 }
 
-/// Returns the hash of a token, which a line has as it is or as `sha256:HEX`.
+/// Parses the first word of a line, a token or `sha256:HEX`, and returns the hash of the token.
 ///
 /// # Errors
-/// The token cannot be in the header `Authorization` (RFC 6750, section 2.1), or is too short.
-fn parse_token(text: &str) -> Result<[u8; 32], String> {
-    if let Some(digits) = text.strip_prefix(HASHED) {
-        let hash = from_hex(digits);
+/// Fails if the hash is invalid, or if the token is too short, too long, or has characters that
+/// aren't allowed in `Authorization` (RFC 6750, section 2.1).
+fn parse_token(word: &str) -> Result<[u8; 32], String> {
+    if let Some(digits) = word.strip_prefix(HASH_PREFIX) {
+        let hash = parse_hash(digits);
         return hash.ok_or("`sha256:` must be followed by 64 hexadecimal digits".to_owned());
     }
-    let has_length = LENGTHS.contains(&text.len());
-    if has_length && is_alphanumeric_or(b"-._~+/", text.trim_end_matches('=')) {
-        return Ok(hash(text));
+    let has_valid_length = TOKEN_LENGTHS.contains(&word.len());
+    if has_valid_length && is_alphanumeric_or(b"-._~+/", word.trim_end_matches('=')) {
+        return Ok(hash_token(word));
     }
     Err(format!(
-        "the line must begin with a token of 16 to 512 letters, digits and `-._~+/`, or with `sha256:`; {ADD}"
+        "the line must begin with a token of 16 to 512 letters, digits and `-._~+/`, or with `sha256:`; {HOW_TO_ADD}"
     ))
 }
 
-/// Returns whether a text has only letters and digits of ASCII, and these marks.
-fn is_alphanumeric_or(marks: &[u8], text: &str) -> bool {
+/// Returns `true` if a text contains only ASCII letters, digits and the given punctuation.
+fn is_alphanumeric_or(punctuation: &[u8], text: &str) -> bool {
     text.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || marks.contains(&byte))
+        .all(|byte| byte.is_ascii_alphanumeric() || punctuation.contains(&byte))
 }
 
-/// Checks the name of a token.
+/// Checks the name of a token, and returns it.
 ///
 /// # Errors
-/// The text cannot be a name.
+/// Fails if the name is empty, too long, or has invalid characters.
 pub fn parse_name(text: &str) -> Result<String, String> {
-    if (1..=MAX_NAME).contains(&text.len()) && is_alphanumeric_or(b"-._@", text) {
+    if (1..=MAX_NAME_LENGTH).contains(&text.len()) && is_alphanumeric_or(b"-._@", text) {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "a name must be 1 to {MAX_NAME} letters, digits and `-._@`"
+        "a name must be 1 to {MAX_NAME_LENGTH} letters, digits and `-._@`"
     ))
 }
 
-/// Parses a role, such as `read`.
+/// Parses a role, e.g. `read`.
 ///
 /// # Errors
-/// The text is not a role.
+/// Fails if there is no such role.
 pub fn parse_role(text: &str) -> Result<Role, String> {
     let role = Role::ALL.into_iter().find(|role| role.as_str() == text);
     role.ok_or_else(|| "the role must be `read`, `write` or `admin`".to_owned())
@@ -220,7 +229,7 @@ fn parse_prefix(text: &str) -> Result<Prefix, String> {
     Prefix::new(text).map_err(|reason| format!("`prefix` {reason}"))
 }
 
-/// Parses a date such as `2027-01-31`. Other forms, which jiff also reads, are refused.
+/// Parses a date in the form `2027-01-31`. Rejects other forms that jiff accepts.
 fn parse_date(text: &str) -> Result<Date, String> {
     match text.parse::<Date>() {
         Ok(date) if date.to_string() == text => Ok(date),
@@ -228,10 +237,10 @@ fn parse_date(text: &str) -> Result<Date, String> {
     }
 }
 
-/// Returns the last day of a token, from a date or from a number of days from today on: `90d`.
+/// Parses the last day of a new token: a date, or a number of days from today, e.g. `90d`.
 ///
 /// # Errors
-/// The text is neither, or the day is over.
+/// Fails if the text is neither, or if the day is in the past.
 pub fn parse_expiry(text: &str) -> Result<Date, String> {
     let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
     if let Some(days) = text.strip_suffix('d')
@@ -241,167 +250,180 @@ pub fn parse_expiry(text: &str) -> Result<Date, String> {
         return last_day.map_err(|_| "this is too many days".to_owned());
     }
     match parse_date(text) {
-        Ok(date) if date < today => Err("this day is over".to_owned()),
+        Ok(date) if date < today => Err("this day is in the past".to_owned()),
         Ok(date) => Ok(date),
         Err(reason) => Err(format!("{reason}, or in a number of days such as `90d`")),
     }
 }
 
-fn hash(token: &str) -> [u8; 32] {
+fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// Parses 64 hexadecimal digits, in either letter case.
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+/// Parses a hash of 64 hexadecimal digits, in either letter case.
+fn parse_hash(digits: &str) -> Option<[u8; 32]> {
+    // `from_str_radix` would also accept a `+`.
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let mut bytes = [0; 32];
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        let digits = &text[2 * index..2 * index + 2];
-        *byte = u8::from_str_radix(digits, 16).ok()?;
+    let mut hash = [0; 32];
+    for (index, byte) in hash.iter_mut().enumerate() {
+        let two_digits = &digits[2 * index..2 * index + 2];
+        *byte = u8::from_str_radix(two_digits, 16).ok()?;
     }
-    Some(bytes)
+    Some(hash)
 }
 
-/// All tokens of a file.
+/// The lines of a token file.
 #[derive(Debug, Default)]
 pub(super) struct Tokens(Vec<TokenLine>);
 
 impl Tokens {
-    /// Parses the lines of a file. Empty lines and lines with `#` are skipped.
+    /// Parses a token file. Skips empty lines and comments (`#`).
     ///
     /// # Errors
-    /// `line NUMBER: `, the problem of the first line that cannot be used, and what to do.
+    /// Fails if a line is invalid, or repeats a token or name. The error begins with `line NUMBER: `.
     fn parse(text: &str) -> Result<Tokens, String> {
-        let mut known = HashSet::new();
-        let mut entries = Vec::new();
+        let mut hashes_and_names = HashSet::new();
+        let mut lines = Vec::new();
         let text = without_bom(text);
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim_ascii();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let entry =
+            let token_line =
                 TokenLine::parse(line).map_err(|reason| format!("line {number}: {reason}"))?;
-            if !known.insert(hex(&entry.hash)) || !known.insert(entry.name().to_owned()) {
+            if !hashes_and_names.insert(hex(&token_line.hash))
+                || !hashes_and_names.insert(token_line.name().to_owned())
+            {
                 return Err(format!(
                     "line {number}: the same token or name is on a line before; remove one of the two"
                 ));
             }
-            entries.push(entry);
+            lines.push(token_line);
         }
-        Ok(Tokens(entries))
+        Ok(Tokens(lines))
     }
 
-    /// Returns the entry of a token. Every entry is compared, and each comparison takes the same
-    /// time whether it is equal or not.
+    /// Returns the line of a token. To prevent timing attacks, compares all lines, each in constant
+    /// time.
     pub(super) fn find(&self, token: &str) -> Option<&TokenLine> {
-        let hash = hash(token);
-        let mut match_index = u32::MAX;
-        for (index, entry) in (0..).zip(&self.0) {
-            match_index.conditional_assign(&index, entry.hash.ct_eq(&hash));
+        let hash = hash_token(token);
+        let mut found_index = u32::MAX; // no line has this index
+        for (index, line) in (0..).zip(&self.0) {
+            found_index.conditional_assign(&index, line.hash.ct_eq(&hash));
         }
-        self.0.get(usize::try_from(match_index).ok()?)
+        self.0.get(usize::try_from(found_index).ok()?)
     }
 
     fn has_name(&self, name: &str) -> bool {
-        self.0.iter().any(|entry| entry.name() == name)
+        self.0.iter().any(|line| line.name() == name)
     }
 
-    /// Returns whether a caller still has a valid token, with the same role and prefix.
-    pub(super) fn have(&self, caller: &Caller) -> bool {
-        for entry in &self.0 {
-            if entry.caller.token == caller.token {
-                return *entry.caller == *caller && !entry.is_expired();
+    /// Returns `true` if the token of a caller is still in the file, hasn't expired, and has the
+    /// same role and prefix.
+    pub(super) fn still_allow(&self, caller: &Caller) -> bool {
+        for line in &self.0 {
+            if line.caller.token == caller.token {
+                return *line.caller == *caller && !line.is_expired();
             }
         }
         false
     }
 }
 
-/// Opens a file of tokens, which is read again while it is used.
+/// Loads a token file that can be reloaded. `warn` is called with a message if it later becomes
+/// invalid.
 ///
 /// # Errors
-/// The path, the line, and what to do: the file cannot be read, has an invalid line or no token, or
-/// others can read its tokens.
-pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<WatchedValue<Tokens>, String> {
+/// Fails if the file can't be read, is invalid or has no token, or if other users can read tokens in
+/// it. The error names the path and says what to do.
+pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<ReloadedValue<Tokens>, String> {
     let file = path.display().to_string();
-    let tokens = WatchedValue::new(move || read(&path), warn)?;
+    let tokens = ReloadedValue::new(move || read(&path), warn)?;
     if tokens.current().0.is_empty() {
-        return Err(format!("{file} has no token; {ADD}"));
+        return Err(format!("{file} has no token; {HOW_TO_ADD}"));
     }
     Ok(tokens)
 }
 
-/// Returns the entries of a file.
+/// Returns the lines of a token file.
 ///
 /// # Errors
-/// The path, why the file cannot be used, and what to do.
+/// Fails if the file can't be read or is invalid. The error names the path and says what to do.
 pub fn list(path: &Path) -> Result<Vec<TokenLine>, String> {
-    let Tokens(entries) = read(path)?;
-    Ok(entries)
+    let Tokens(lines) = read(path)?;
+    Ok(lines)
 }
 
-/// Adds the line of an entry to a file, which is made if there is none.
+/// Adds a line to a token file. Creates the file if it doesn't exist.
 ///
 /// # Errors
-/// The path, why the file cannot be used or written, and what to do. Also if the file has an entry
-/// with this name.
-pub fn add(path: &Path, entry: &TokenLine) -> Result<(), String> {
+/// Fails if the file can't be read or written, is invalid, or already has a token with this name.
+/// The error names the path and says what to do.
+pub fn add(path: &Path, new_line: &TokenLine) -> Result<(), String> {
     let _lock = lock_folder(path);
-    let old = if path.exists() {
+    let old_text = if path.exists() {
         Some(read_text(path)?)
     } else {
         None
     };
-    let mut text = old.clone().unwrap_or_default();
-    if parse(path, &text)?.has_name(entry.name()) {
-        let (file, name) = (path.display(), entry.name());
+    let mut new_text = old_text.clone().unwrap_or_default();
+    if parse(path, &new_text)?.has_name(new_line.name()) {
+        let (file, name) = (path.display(), new_line.name());
         return Err(format!(
             "{file} has a token named `{name}`; choose another name, or run `prompt-expander token remove {name} --token-file {file}`"
         ));
     }
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+    if !new_text.is_empty() && !new_text.ends_with('\n') {
+        new_text.push('\n');
     }
-    write(path, old.as_deref(), &format!("{text}{entry}\n"))
+    new_text += &format!("{new_line}\n");
+    match old_text {
+        Some(old_text) => replace_text(path, &old_text, &new_text),
+        None => {
+            let created = create_with_folders(path, &new_text, FileAccess::Private);
+            created.map_err(|error| error.to_string())
+        }
+    }
 }
 
-/// Removes the line of the entry with this name from a file. The other lines stay as they are.
+/// Removes the line with this name from a token file. All other lines are kept unchanged.
 ///
 /// # Errors
-/// The path, why the file cannot be used or written, and what to do. Also if the file has no such
-/// entry.
+/// Fails if the file can't be read or written, is invalid, or has no token with this name. The error
+/// names the path and says what to do.
 pub fn remove(path: &Path, name: &str) -> Result<(), String> {
     let _lock = lock_folder(path);
-    let text = read_text(path)?;
-    if !parse(path, &text)?.has_name(name) {
+    let old_text = read_text(path)?;
+    if !parse(path, &old_text)?.has_name(name) {
         let file = path.display();
         return Err(format!(
             "{file} has no token named `{name}`; `prompt-expander token list --token-file {file}` shows all"
         ));
     }
-    let mut kept = String::new();
-    for line in text.split_inclusive('\n') {
-        if !is_entry_named(name, line) {
-            kept += line;
+    let mut new_text = String::new();
+    for line in old_text.split_inclusive('\n') {
+        if !line_has_name(line, name) {
+            new_text += line;
         }
     }
-    write(path, Some(&text), &kept)
+    replace_text(path, &old_text, &new_text)
 }
 
-/// Returns whether a line of a file has the entry with this name. Comments have none.
-fn is_entry_named(name: &str, line: &str) -> bool {
+/// Returns `true` if a line of the file has a token with this name. A comment has none.
+fn line_has_name(line: &str, name: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
     match TokenLine::parse(line) {
-        Ok(entry) => entry.name() == name,
+        Ok(token_line) => token_line.name() == name,
         Err(_) => false,
     }
 }
 
-/// Waits until no other process changes a token file in the same folder, and locks the folder until
-/// the result is dropped. On Windows, a folder cannot be opened, and nothing is locked.
+/// Locks the folder of a token file until the result is dropped, so that two processes don't change
+/// the file at the same time. Returns `None` if the folder can't be locked, e.g. on Windows, where
+/// it can't be opened. [`replace_text`] then still detects most conflicts.
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = match path.parent() {
         Some(folder) if folder != "" => folder,
@@ -412,15 +434,14 @@ fn lock_folder(path: &Path) -> Option<File> {
     Some(folder)
 }
 
-/// Writes a file in one step, so that a server that runs never reads half of it. `old` is the text
-/// that the file has; `None` makes a new file.
-fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
-    let Some(old) = old else {
-        let created = create_with_folders(path, new, FileAccess::Private);
-        return created.map_err(|error| error.to_string());
-    };
+/// Replaces the contents of a token file atomically, so that a running server never reads part of
+/// it.
+///
+/// # Errors
+/// Fails if the file can't be written, or if its contents are no longer `old_text`.
+fn replace_text(path: &Path, old_text: &str, new_text: &str) -> Result<(), String> {
     let file = path.display();
-    match replace_if_unchanged(path, old.as_bytes(), new) {
+    match replace_if_unchanged(path, old_text.as_bytes(), new_text) {
         Ok(true) => Ok(()),
         Ok(false) => Err(format!(
             "the token file {file} changed meanwhile; run the command again"
@@ -433,29 +454,34 @@ fn read(path: &Path) -> Result<Tokens, String> {
     parse(path, &read_text(path)?)
 }
 
+/// Parses the text of the token file at this path, which is only used in errors.
 fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
     Tokens::parse(text).map_err(|reason| format!("{}, {reason}", path.display()))
 }
 
-/// Reads a file, which others may read only if all its tokens are hashed.
 fn read_text(path: &Path) -> Result<String, String> {
     let token_file = GuardedFile {
         path,
         title: "token file",
         repair: "--token-file needs one with a token on each line",
     };
-    let bytes = token_file.read_with(has_plain_token)?;
+    let bytes = token_file.read_with(secrecy_of)?;
     String::from_utf8(bytes).map_err(|_| {
         let file = path.display();
         format!("the token file {file} is not UTF-8 text; write it anew")
     })
 }
 
-fn has_plain_token(text: &[u8]) -> bool {
-    text.split(|byte| *byte == b'\n').any(|line| {
+/// Returns the secrecy of a token file: others may read it if it only has hashes.
+fn secrecy_of(text: &[u8]) -> Secrecy {
+    for line in text.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
-        !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes())
-    })
+        let is_comment = line.is_empty() || line.starts_with(b"#");
+        if !is_comment && !line.starts_with(HASH_PREFIX.as_bytes()) {
+            return Secrecy::Secret;
+        }
+    }
+    Secrecy::Public
 }
 
 #[cfg(test)]
@@ -465,7 +491,7 @@ mod tests {
 
     const TOKEN: &str = "a-token-for-tests";
 
-    fn refused(text: &str) -> String {
+    fn parse_error(text: &str) -> String {
         Tokens::parse(text).unwrap_err()
     }
 
@@ -489,14 +515,17 @@ mod tests {
         assert_eq!(&*plain.caller.token.as_ref().unwrap().name, "ana");
         let bare = only(TOKEN).caller;
         assert_eq!((bare.role, bare.prefix.clone()), (Role::Read, None));
-        let upper = only(&format!("sha256:{}", hex(&hash(TOKEN)).to_uppercase()));
-        assert_eq!(upper.hash, hash(TOKEN));
+        let upper = only(&format!(
+            "sha256:{}",
+            hex(&hash_token(TOKEN)).to_uppercase()
+        ));
+        assert_eq!(upper.hash, hash_token(TOKEN));
         assert!(Tokens::parse("# nobody\n\n").unwrap().0.is_empty());
     }
 
     #[test]
-    fn a_line_that_cannot_be_used_is_refused_with_its_number_and_without_the_token() {
-        let hash = format!("sha256:{}", hex(&hash(TOKEN)));
+    fn the_error_of_an_invalid_line_has_its_number_but_no_part_of_it() {
+        let hash = format!("sha256:{}", hex(&hash_token(TOKEN)));
         for (text, line, part) in [
             ("short".to_owned(), 1, "a token of 16 to 512"),
             (format!("{TOKEN}é"), 1, "a token of 16 to 512"),
@@ -521,7 +550,7 @@ mod tests {
                 "the same token or name",
             ),
         ] {
-            let reason = refused(&text);
+            let reason = parse_error(&text);
             assert!(
                 reason.starts_with(&format!("line {line}: ")) && reason.contains(part),
                 "{text}: {reason}"
@@ -536,14 +565,17 @@ mod tests {
     #[test]
     fn a_token_is_valid_to_the_end_of_its_last_day_in_utc() {
         let entry = only(&format!("{TOKEN} expires=2027-01-31"));
-        assert_eq!(entry.expired("2027-01-31T23:59:59Z".parse().unwrap()), None);
+        assert_eq!(
+            entry.last_day_if_expired("2027-01-31T23:59:59Z".parse().unwrap()),
+            None
+        );
         assert!(
             entry
-                .expired("2027-02-01T00:00:00Z".parse().unwrap())
+                .last_day_if_expired("2027-02-01T00:00:00Z".parse().unwrap())
                 .is_some()
         );
         assert_eq!(
-            only(TOKEN).expired("9999-01-01T00:00:00Z".parse().unwrap()),
+            only(TOKEN).last_day_if_expired("9999-01-01T00:00:00Z".parse().unwrap()),
             None
         );
     }
@@ -556,7 +588,7 @@ mod tests {
         };
         let ((token, entry), (other, _)) = (generate(), generate());
         assert!(
-            token.starts_with(GENERATED) && token.len() == 47 && token != other,
+            token.starts_with(GENERATED_PREFIX) && token.len() == 47 && token != other,
             "{token}"
         );
         let tokens = Tokens::parse(&entry.to_string()).unwrap();
@@ -596,11 +628,15 @@ mod tests {
     fn debug_output_shows_no_token_and_no_hash() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        fs::write(&path, format!("sha256:{} name=ana", hex(&hash(TOKEN)))).unwrap();
+        fs::write(
+            &path,
+            format!("sha256:{} name=ana", hex(&hash_token(TOKEN))),
+        )
+        .unwrap();
         let tokens = open(path, |_| {}).unwrap().current();
         let shown = format!("{tokens:?}");
         assert!(shown.contains("ana") && !shown.contains(TOKEN), "{shown}");
-        for part in hash(TOKEN).chunks(8) {
+        for part in hash_token(TOKEN).chunks(8) {
             let decimal = format!("{part:?}");
             assert!(
                 !shown.contains(&hex(part)) && !shown.contains(decimal.trim_matches(['[', ']'])),

@@ -1,14 +1,14 @@
-//! The WebSocket transport, `/ws`: one JSON-RPC message in each text frame, and all that stdio can
-//! do.
+//! The WebSocket transport, `/ws`: one JSON-RPC message per text frame, with everything that stdio
+//! supports.
 //!
-//! One task has the conversation. It handles messages in their order, and changes of the library
-//! between two messages. So, as on stdio, a notification never precedes the acknowledgement of its
-//! subscription, never follows its cancellation, and never overtakes an answer that was made before
-//! the change.
+//! A single task serves each conversation. It handles the client's messages in order, and sends
+//! notifications between two of them. So, as on stdio, a notification never precedes the
+//! acknowledgement of its subscription, never follows the cancellation, and never overtakes an
+//! answer that was computed before the change.
 
-use super::app::{Exchange, stopped};
+use super::app::{RequestContext, shutdown_begins};
 use super::budget::Reservation;
-use super::client_limits::{self, BODY_WITHIN};
+use super::client_limits::{self, BODY_TIMEOUT};
 use super::metrics::{self, HandledMessage};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
@@ -25,226 +25,229 @@ use tracing::{Instrument, Span};
 
 pub(super) const PATH: &str = "/ws";
 
-/// The subprotocol, which the clients of the SDKs demand.
+/// The subprotocol that the clients of the MCP SDKs require.
 const SUBPROTOCOL: &str = "mcp";
 
-/// How often an idle client is pinged, and how many pings in a row it may leave unanswered.
-const PING_EVERY: Duration = Duration::from_secs(15);
-const MAX_UNANSWERED: usize = 2;
+/// How often the server pings a client.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How long the server waits until its close frame is sent.
-const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// How many pings in a row a client may leave unanswered.
+const MAX_UNANSWERED_PINGS: usize = 2;
 
-/// How many changes of the library may wait for a client that does not read.
-const MAX_WAITING: usize = 64;
+/// How long the server tries to send its close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The longest message, in bytes.
-const MAX_MESSAGE: usize = 1024 * 1024;
+/// How many changes of the library may be queued for a client that doesn't read.
+const MAX_QUEUED_CHANGES: usize = 64;
 
-/// The length of a client's ping or pong without its payload, in bytes (RFC 6455, section 5.2).
-const CONTROL_FRAME: usize = 6;
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// How much is read at once, in bytes. Each connection has a buffer of this size.
-const READ_BUFFER: usize = 4 * 1024;
+/// The length of a client's control frame without its payload (RFC 6455, section 5.2).
+const CONTROL_HEADER_BYTES: usize = 6;
 
-/// Answers the request for an upgrade, and serves the conversation on another task.
-pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Response {
-    let requests = &exchange.app.requests;
-    exchange
-        .client
-        .peer
-        .becomes_websocket(requests.memory.empty_reservation());
-    let max = requests.max_body.min(MAX_MESSAGE);
+/// Kept small because every connection has its own read buffer.
+const READ_BUFFER_BYTES: usize = 4 * 1024;
+
+/// Accepts the upgrade to a WebSocket, and serves the conversation on another task.
+pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> Response {
+    let limits = &context.app.request_limits;
+    let peer = &context.client.peer;
+    peer.becomes_websocket(limits.memory.empty_reservation());
+    let max_bytes = limits.max_body_bytes.min(MAX_MESSAGE_BYTES);
     let span = Span::current();
     upgrade
         .protocols([SUBPROTOCOL])
-        .read_buffer_size(READ_BUFFER)
-        .max_message_size(max)
-        .max_frame_size(max)
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .max_message_size(max_bytes)
+        .max_frame_size(max_bytes)
         .on_upgrade(move |socket| {
             let conversation = SocketConversation {
-                session: Session::new(Arc::clone(&exchange.caller)),
-                exchange,
+                session: Session::new(Arc::clone(&context.caller)),
+                context,
                 socket,
             };
             conversation.serve().instrument(span)
         })
 }
 
-/// The conversation of one WebSocket.
 struct SocketConversation {
-    /// The request for the upgrade.
-    exchange: Exchange,
+    /// The context of the upgrade request.
+    context: RequestContext,
     session: Session,
     socket: WebSocket,
 }
 
-/// The end of a conversation.
+/// Why a conversation ends.
 enum End {
     /// The server closes it with this frame.
     Close(CloseFrame),
-    /// The client is gone.
-    Gone,
+    /// The connection is already closed or broken.
+    Disconnected,
 }
 
-/// Returns an end of which the server tells the client the code and the reason: `1008` and
-/// `the client does not answer pings`.
-fn closing(code: u16, reason: impl Into<Utf8Bytes>) -> End {
+/// Returns an end for which the server sends the client a code and a reason, e.g. 1008 and "the
+/// client does not answer pings".
+fn close(code: u16, reason: impl Into<Utf8Bytes>) -> End {
     End::Close(CloseFrame {
         code,
         reason: reason.into(),
     })
 }
 
-/// Holds the changes until the conversation has time for them.
+/// The sending half of the queue of changes that a conversation has yet to notify its client of.
+/// `None` after it was full once.
 struct ChangeQueue(Mutex<Option<mpsc::Sender<Change>>>);
 
-impl ChangeQueue {
-    fn new(sender: mpsc::Sender<Change>) -> ChangeQueue {
-        ChangeQueue(Mutex::new(Some(sender)))
-    }
-}
-
 impl Listener for ChangeQueue {
-    /// Adds a change. A full queue is closed, which ends the conversation.
+    /// Queues a change. If the queue is full, closes it, which ends the conversation.
     fn tell(&self, change: &Change) {
         let mut sender = lock(&self.0);
-        let Some(changes) = &*sender else { return };
-        if changes.try_send(change.clone()).is_err() {
+        let Some(open_sender) = &*sender else { return };
+        if open_sender.try_send(change.clone()).is_err() {
             *sender = None;
         }
     }
 }
 
 impl SocketConversation {
-    /// Serves until either side ends the conversation.
+    /// Serves until the conversation ends, and sends the close frame if there is one.
     async fn serve(mut self) {
-        let app = Arc::clone(&self.exchange.app);
-        let _open = metrics::open(&app.metrics.websockets);
+        let app = Arc::clone(&self.context.app);
+        let _open = metrics::count_open(&app.metrics.websockets);
         let End::Close(frame) = self.converse().await else {
             return;
         };
         let reason = frame.reason.as_str();
         tracing::info!(code = frame.code, reason, "closing a WebSocket");
-        let close = self.socket.send(Frame::Close(Some(frame)));
-        let _ = timeout(CLOSE_WITHIN, close).await; // the connection ends in any case
+        let sent = self.socket.send(Frame::Close(Some(frame)));
+        let _ = timeout(CLOSE_TIMEOUT, sent).await; // the connection is closed in any case
     }
 
-    /// Handles frames of the client, changes of the library and ticks of the clock, one after the
-    /// other, until something ends the conversation.
+    /// Handles frames, changes of the library and timers, one at a time, until one of them ends the
+    /// conversation.
     async fn converse(&mut self) -> End {
-        let app = Arc::clone(&self.exchange.app);
-        let peer = Arc::clone(&self.exchange.client.peer);
-        let (sender, mut changes) = mpsc::channel(MAX_WAITING);
-        let listener: Arc<dyn Listener> = Arc::new(ChangeQueue::new(sender));
+        let app = Arc::clone(&self.context.app);
+        let peer = Arc::clone(&self.context.client.peer);
+        let (sender, mut changes) = mpsc::channel(MAX_QUEUED_CHANGES);
+        // The server holds only a weak reference, so this must live as long as the conversation.
+        let listener: Arc<dyn Listener> = Arc::new(ChangeQueue(Mutex::new(Some(sender))));
         app.server.add_listener(&listener);
-        let mut stopping = app.stopping.clone();
-        let mut pings = interval_at(TokioInstant::now() + PING_EVERY, PING_EVERY);
-        let mut unanswered = 0;
+        let mut shutdown = app.shutdown.clone();
+        let mut ping_ticks = interval_at(TokioInstant::now() + PING_INTERVAL, PING_INTERVAL);
+        let mut unanswered_pings = 0;
         loop {
-            let step = tokio::select! {
+            let result = tokio::select! {
                 frame = self.socket.recv() => {
-                    unanswered = 0;
-                    self.receive(frame).await
+                    unanswered_pings = 0; // any frame shows that the client is alive
+                    self.handle_frame(frame).await
                 }
-                () = peer.late_message(BODY_WITHIN) => {
-                    let seconds = BODY_WITHIN.as_secs();
+                () = peer.message_timed_out(BODY_TIMEOUT) => {
+                    let seconds = BODY_TIMEOUT.as_secs();
                     let reason = format!("a message is not complete after {seconds} seconds");
-                    Err(closing(close_code::POLICY, reason))
+                    Err(close(close_code::POLICY, reason))
                 }
-                change = changes.recv() => self.notify(change).await,
-                _ = pings.tick() => {
-                    unanswered += 1;
-                    self.ping(unanswered).await
+                change = changes.recv() => match change {
+                    Some(change) => self.notify(&change).await,
+                    None => {
+                        let reason = "the client does not read its notifications";
+                        Err(close(close_code::POLICY, reason))
+                    }
+                },
+                _ = ping_ticks.tick() => {
+                    if unanswered_pings == MAX_UNANSWERED_PINGS {
+                        return close(close_code::POLICY, "the client does not answer pings");
+                    }
+                    unanswered_pings += 1;
+                    self.ping().await
                 }
-                () = stopped(&mut stopping) => {
-                    Err(closing(close_code::AWAY, "the server was stopped"))
+                () = shutdown_begins(&mut shutdown) => {
+                    Err(close(close_code::AWAY, "the server was stopped"))
                 }
             };
-            if let Err(end) = step {
+            if let Err(end) = result {
                 return end;
             }
         }
     }
 
-    /// Handles the next frame. `None` means that the client has closed the connection.
+    /// Handles a frame from the client, or the end of the connection (`None`).
     ///
     /// # Errors
-    /// The end of the conversation: the client is gone, or has sent a frame that is not allowed.
-    async fn receive(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
+    /// Returns the end of the conversation if the connection is closed or the frame isn't allowed.
+    async fn handle_frame(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         let frame = match frame {
             Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Err(closing(close_code::PROTOCOL, error.to_string())),
-            None => return Err(End::Gone),
+            Some(Err(error)) => return Err(close(close_code::PROTOCOL, error.to_string())),
+            None => return Err(End::Disconnected),
         };
         match frame {
             Frame::Text(text) => {
-                self.exchange.client.peer.forget_received(usize::MAX);
-                self.answer(text).await
+                self.context.client.peer.message_is_complete();
+                self.answer_text(text).await
             }
             Frame::Binary(_) => {
                 let reason = "messages are text frames, not binary ones";
-                Err(closing(close_code::UNSUPPORTED, reason))
+                Err(close(close_code::UNSUPPORTED, reason))
             }
             Frame::Ping(payload) => {
-                self.forget_control_frame(payload.len());
-                // The library has queued a pong, too, which this one replaces. Otherwise the queued
-                // one would stay in memory until the client reads it.
+                self.release_control_frame(payload.len());
+                // The library has already queued a pong, and would keep it in memory until the
+                // client reads it. This one replaces it, and is flushed at once.
                 self.write(Frame::Pong(payload)).await
             }
             Frame::Pong(payload) => {
-                self.forget_control_frame(payload.len());
+                self.release_control_frame(payload.len());
                 Ok(())
             }
-            // The library answers a close with the next read.
+            // The library answers it during the next read, which then returns `None`.
             Frame::Close(_) => Ok(()),
         }
     }
 
-    /// Forgets the bytes of a ping or a pong, which may come in the middle of a message.
-    fn forget_control_frame(&self, payload: usize) {
-        let peer = &self.exchange.client.peer;
-        peer.forget_received(CONTROL_FRAME + payload);
+    /// Releases the memory of a ping or pong, which may arrive in the middle of a message.
+    fn release_control_frame(&self, payload_bytes: usize) {
+        let peer = &self.context.client.peer;
+        peer.control_frame_is_complete(CONTROL_HEADER_BYTES + payload_bytes);
     }
 
-    /// Parses the text of a message, and answers it. A text that is not a message gets an error.
+    /// Parses and answers a message. If it is invalid, answers with an error.
     ///
     /// # Errors
-    /// The end of the conversation: the caller's token is no longer valid, there is too little
-    /// memory, or the client is gone.
-    async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
+    /// Returns the end of the conversation if the caller's token is no longer valid, there is too
+    /// little memory, or the answer can't be sent.
+    async fn answer_text(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
-        self.exchange.client.received(text.as_bytes());
-        let _reservation =
-            self.reserve(text.len() + client_limits::bytes_of_values(text.as_bytes()))?;
+        self.context.client.record_received(text.as_bytes());
+        let value_bytes = client_limits::max_bytes_of_values(text.as_bytes());
+        let _reservation = self.reserve_memory(text.len() + value_bytes)?;
         match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => self.answer_message(message).await,
-            Err(error) => {
-                let answer = match self.exchange.take(&[client_limits::NO_METHOD]) {
-                    Ok(()) => error,
-                    Err(refusal) => RpcResponse::error(None, refusal.into_error()),
+            Err(error_response) => {
+                let answer = match self.context.admit(&[client_limits::NO_METHOD]) {
+                    Ok(()) => error_response,
+                    Err(refusal) => RpcResponse::error(None, refusal.into_rpc_error()),
                 };
                 self.send(answer.into_json()).await
             }
         }
     }
 
-    /// Answers a message, and counts it for the limits of the caller and for the metrics.
+    /// Answers a message, and counts it against the rate limits and in the metrics.
     ///
     /// # Errors
-    /// The end of the conversation: the answer could not be sent.
+    /// Returns the end of the conversation if the answer can't be sent.
     async fn answer_message(&mut self, message: Message) -> Result<(), End> {
-        let app = Arc::clone(&self.exchange.app);
+        let app = Arc::clone(&self.context.app);
         let method = metrics::label(&message);
         let id = message.id();
         let started = Instant::now();
-        // A conversation has one request at a time, so it may wait for a permit, where a request by
-        // POST would be refused.
-        let _permit = app.requests.free.acquire().await;
-        let result = match self.exchange.take(&client_limits::methods(&message)) {
+        // A POST without a permit is refused. A WebSocket can wait for one: it has only one message
+        // in progress.
+        let _permit = app.request_limits.permits.acquire().await;
+        let result = match self.context.admit(&client_limits::methods(&message)) {
             Ok(()) => {
-                let caller = self.exchange.key();
-                app.handle(caller, &mut self.session, message).await
+                let caller_key = self.context.caller_key();
+                app.handle(caller_key, &mut self.session, message).await
             }
             Err(refusal) => Err(refusal),
         };
@@ -258,8 +261,8 @@ impl SocketConversation {
             }
             Err(refusal) => {
                 is_error = true;
-                // A notification gets no answer, not even an error.
-                id.map(|id| RpcResponse::error(Some(&id), refusal.into_error()).into_json())
+                // A notification has no id, and gets no answer, not even an error.
+                id.map(|id| RpcResponse::error(Some(&id), refusal.into_rpc_error()).into_json())
             }
         };
         app.metrics.count_message(&HandledMessage {
@@ -274,58 +277,51 @@ impl SocketConversation {
         }
     }
 
-    /// Checks that the token of the caller has not expired, and was not removed.
+    /// Fails if the caller's token has expired, changed or been removed.
     fn check_caller(&self) -> Result<(), End> {
-        let Exchange { app, caller, .. } = &self.exchange;
+        let RequestContext { app, caller, .. } = &self.context;
         if app.options.access.is_still_valid(caller) {
             return Ok(());
         }
         let reason = "the bearer token is no longer valid";
-        Err(closing(close_code::POLICY, reason))
+        Err(close(close_code::POLICY, reason))
     }
 
-    /// Sends the notifications of a change. `None` means that the queue of changes was full.
-    async fn notify(&mut self, change: Option<Change>) -> Result<(), End> {
-        let Some(change) = change else {
-            let reason = "the client does not read its notifications";
-            return Err(closing(close_code::POLICY, reason));
-        };
+    /// Sends the notifications of a change that the client has subscribed to.
+    async fn notify(&mut self, change: &Change) -> Result<(), End> {
         self.check_caller()?;
-        for notification in self.session.notifications(&change) {
+        for notification in self.session.notifications(change) {
             self.send(notification.to_json()).await?;
         }
         Ok(())
     }
 
-    /// Sends a ping, unless this client has left too many pings unanswered.
-    async fn ping(&mut self, unanswered: usize) -> Result<(), End> {
-        if unanswered > MAX_UNANSWERED {
-            let reason = "the client does not answer pings";
-            return Err(closing(close_code::POLICY, reason));
-        }
+    async fn ping(&mut self) -> Result<(), End> {
         self.check_caller()?;
         self.write(Frame::Ping(Default::default())).await
     }
 
-    /// Sends a message, and records it.
-    async fn send(&mut self, text: String) -> Result<(), End> {
-        self.exchange.client.sent(text.as_bytes());
-        let _reservation = self.reserve(text.len())?;
-        self.write(Frame::Text(text.into())).await
+    /// Records a message in the tap, and sends it.
+    async fn send(&mut self, json: String) -> Result<(), End> {
+        self.context.client.record_sent(json.as_bytes());
+        let _reservation = self.reserve_memory(json.len())?;
+        self.write(Frame::Text(json.into())).await
     }
 
-    /// Reserves memory for a message until the result is dropped. If there is too little, the
-    /// conversation ends, and the client may connect again.
-    fn reserve(&self, bytes: usize) -> Result<Reservation, End> {
-        let mut reservation = self.exchange.app.requests.memory.empty_reservation();
-        match reservation.set(bytes) {
+    /// Reserves memory until the result is dropped. If there is too little, ends the conversation,
+    /// with a code that tells the client to connect again.
+    fn reserve_memory(&self, bytes: usize) -> Result<Reservation, End> {
+        let mut reservation = self.context.app.request_limits.memory.empty_reservation();
+        match reservation.resize(bytes) {
             Ok(()) => Ok(reservation),
-            Err(refusal) => Err(closing(close_code::AGAIN, refusal.message)),
+            Err(refusal) => Err(close(close_code::AGAIN, refusal.message)),
         }
     }
 
-    /// Writes a frame. If the client does not read for long, its connection ends.
+    /// Writes a frame. If the client doesn't read it in time, the connection is closed, and this
+    /// fails.
     async fn write(&mut self, frame: Frame) -> Result<(), End> {
-        self.socket.send(frame).await.map_err(|_| End::Gone)
+        let written = self.socket.send(frame).await;
+        written.map_err(|_| End::Disconnected)
     }
 }

@@ -3,7 +3,7 @@
 
 use prompt_expander::jsonrpc::Message;
 use prompt_expander::server::Era;
-use prompt_expander::transport::http::headers::era;
+use prompt_expander::transport::http::headers::request_era;
 use prompt_expander::transport::http::{HeaderMap, HeaderName, HeaderValue};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -31,8 +31,8 @@ pub(super) fn check(request: &[u8]) {
         let values: Vec<_> = headers.get_all(name).iter().collect();
         matches!(values[..], [value] if value.as_bytes().trim_ascii() == wanted.as_bytes())
     };
-    let found = era(&headers, &request);
-    assert_eq!(found, era(&headers, &request));
+    let found = request_era(&headers, &request);
+    assert_eq!(found, request_era(&headers, &request));
     match found {
         Ok(Era::Modern) => {
             let version = of_body.and_then(|version| version.as_str()).unwrap();
