@@ -414,7 +414,7 @@ pub fn remove(path: &Path, name: &str) -> Result<(), String> {
 
 /// Returns `true` if a line of the file has a token with this name. A comment has none.
 fn line_has_name(line: &str, name: &str) -> bool {
-    let line = line.trim_start_matches('\u{feff}').trim_ascii();
+    let line = without_bom(line).trim_ascii();
     match TokenLine::parse(line) {
         Ok(token_line) => token_line.name() == name,
         Err(_) => false,
