@@ -1,12 +1,12 @@
-//! The agents: the programs in whose chat a user types `:research`.
+//! The coding agents in whose chat a user types `:research`.
 //!
-//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all
-//! facts about it, so another agent is another file and another row. Nothing here reads the
-//! process's environment: [`System`] is what the command line found there.
+//! [`AGENTS`] lists them. Everything about one agent is in the file below `agents/` that is named
+//! after it, so supporting a new agent means adding a file and an entry to the list. Nothing here
+//! reads the process's environment: callers pass it as a [`System`].
 //!
-//! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared;
-//! VS Code, Cursor and Zed follow their documentation. The pages in `docs/clients/` describe what
-//! was observed.
+//! The behavior of Codex, Claude Code, Gemini CLI and opencode was observed, and new registrations
+//! match what their own `mcp add` writes; see `docs/clients/`. VS Code, Cursor and Zed follow their
+//! documentation.
 
 mod claude_code;
 mod codex;
@@ -33,20 +33,20 @@ pub use agent::{
     RegisteredServers, ServerCheck, TrustRecord,
 };
 pub use config_file::{Backup, ConfigFile};
-pub use drafts::{DraftEditor, Drafts, EditorDoubt};
+pub use drafts::{DraftEditor, Drafts, EditorProblem};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
 pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, RegistrationStatus, removal};
 pub use limit::{PartLimit, Unit};
-pub use registration::{Registration, SERVER};
+pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 
 use crate::prompt::Format;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// All agents, in the order in which they are listed.
+/// All agents, in display order.
 pub static AGENTS: [&Agent; 7] = [
     &codex::CODEX,
     &claude_code::CLAUDE_CODE,
@@ -57,27 +57,27 @@ pub static AGENTS: [&Agent; 7] = [
     &zed::ZED,
 ];
 
-/// The environment variable with a list of folders of prompts, separated as in `PATH`; `--prompts`
+/// The environment variable that lists folders of prompts, separated as in `PATH`. `--prompts`
 /// overrides it.
 pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
-    /// Returns the agent that has this name or alias: Gemini CLI for `gemini` and `gemini-cli`.
+    /// Returns the agent with this name or alias: both `gemini` and `gemini-cli` are Gemini CLI.
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.name == name || agent.aliases.contains(&name))
     }
 
-    /// Returns the agent that writes the draft of a message to a file with this path: Codex for
-    /// `~/.codex/editor/.tmpAb3dE9.md`. Only the names of the file and of its folder count.
+    /// Returns the agent that writes draft messages to paths like this one, e.g. Codex for
+    /// `~/.codex/editor/.tmpAb3dE9.md`. Looks only at the last two components of the path.
     pub fn of_draft(path: &Path) -> Option<&'static Agent> {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
-        let file = path.file_name()?.to_str()?;
+        let file_name = path.file_name()?.to_str()?;
         for agent in AGENTS {
             if let Some(drafts) = &agent.drafts
-                && (drafts.is_file)(folder, file)
+                && (drafts.is_draft_file)(folder, file_name)
             {
                 return Some(agent);
             }
@@ -90,74 +90,76 @@ impl Agent {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
-    /// Returns the user's folders with prompt files of other programs, each once; they may be
-    /// missing.
+    /// Returns the folders where the user may keep prompt files of other programs, without
+    /// duplicates. They may not exist.
     ///
-    /// Most are in the table of formats, as paths below the home directory; if an environment
-    /// variable has moved the settings of an agent, its folders move with them. The others are the
-    /// `prompts` of an agent, below the folder with its settings.
-    pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
+    /// Most come from the [table of formats](crate::prompt::FORMATS), relative to the home directory
+    /// or to wherever an environment variable such as `CODEX_HOME` moved an agent's settings. The
+    /// others are the [`Agent::prompt_folders`].
+    pub fn user_prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
         let mut folders = Vec::new();
         if let Some(home) = &system.home {
-            let moves = settings_moves(system);
+            let moves = moved_settings_folders(system);
             for (format, path) in Format::agent_folders() {
-                folders.push((format, moved(home.join(path), &moves)));
+                folders.push((format, apply_moves(home.join(path), &moves)));
             }
         }
         for agent in AGENTS {
-            let Some(folder) = (agent.settings_folder)(system) else {
+            let Some(settings_folder) = (agent.settings_folder)(system) else {
                 continue;
             };
-            for (format, path) in agent.prompts {
-                if let Some(format) = Format::by_name(format) {
-                    folders.push((format, folder.join(path)));
+            for (format_name, path) in agent.prompt_folders {
+                if let Some(format) = Format::by_name(format_name) {
+                    folders.push((format, settings_folder.join(path)));
                 }
             }
         }
-        let mut known_paths = HashSet::new();
-        folders.retain(|(_, path)| known_paths.insert(path.clone())); // keeps the first of each path
+        // Remove duplicate paths; `insert` returns false for a path that it has seen.
+        let mut seen_paths = HashSet::new();
+        folders.retain(|(_, path)| seen_paths.insert(path.clone()));
         folders
     }
 
-    /// Returns the agent whose MCP client has this name.
+    /// Returns the agent whose MCP client sends this `clientInfo.name`.
     pub fn of_client(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
-            .find(|agent| agent.launch.client == Some(name))
+            .find(|agent| agent.launch.client_name == Some(name))
     }
 }
 
-/// A folder with an agent's settings that an environment variable has moved.
-struct SettingsMove {
-    usual: PathBuf,
+/// An agent's settings folder that an environment variable moves, e.g. `CODEX_HOME`.
+struct MovedFolder {
+    default: PathBuf,
     current: PathBuf,
 }
 
-/// Returns the folders with settings that environment variables, such as `CODEX_HOME`, have moved.
-fn settings_moves(system: &System) -> Vec<SettingsMove> {
+/// Returns the agents' settings folders that are not where they would be without environment
+/// variables.
+fn moved_settings_folders(system: &System) -> Vec<MovedFolder> {
     let without_variables = System {
         environment: Environment::default(),
         ..system.clone()
     };
     let mut moves = Vec::new();
     for agent in AGENTS {
-        let usual = (agent.settings_folder)(&without_variables);
+        let default = (agent.settings_folder)(&without_variables);
         let current = (agent.settings_folder)(system);
-        if let (Some(usual), Some(current)) = (usual, current)
-            && usual != current
+        if let (Some(default), Some(current)) = (default, current)
+            && default != current
         {
-            moves.push(SettingsMove { usual, current });
+            moves.push(MovedFolder { default, current });
         }
     }
     moves
 }
 
-/// Returns where a path is after these moves: with `CODEX_HOME=/codex`, `~/.codex/prompts` is
-/// `/codex/prompts`.
-fn moved(path: PathBuf, moves: &[SettingsMove]) -> PathBuf {
-    for SettingsMove { usual, current } in moves {
-        if let Ok(below) = path.strip_prefix(usual) {
-            return current.join(below);
+/// Returns where a path in one of the default folders is now: with `CODEX_HOME=/codex`,
+/// `~/.codex/prompts` becomes `/codex/prompts`. Returns any other path unchanged.
+fn apply_moves(path: PathBuf, moves: &[MovedFolder]) -> PathBuf {
+    for MovedFolder { default, current } in moves {
+        if let Ok(relative) = path.strip_prefix(default) {
+            return current.join(relative);
         }
     }
     path
@@ -250,8 +252,8 @@ mod tests {
             ..system.clone()
         };
         let (user, moved) = (
-            Agent::prompt_folders(&system),
-            Agent::prompt_folders(&moved),
+            Agent::user_prompt_folders(&system),
+            Agent::user_prompt_folders(&moved),
         );
         let has = |folders: &[(&Format, PathBuf)], name, path: &str| {
             folders
@@ -276,7 +278,7 @@ mod tests {
         }
         let paths: HashSet<_> = user.iter().map(|(_, path)| path).collect();
         assert_eq!((paths.len(), moved.len()), (user.len(), user.len()));
-        assert_eq!(Agent::prompt_folders(&System::default()), []);
+        assert_eq!(Agent::user_prompt_folders(&System::default()), []);
     }
 
     #[test]
@@ -333,7 +335,7 @@ mod tests {
                 .variables
                 .as_ref()
                 .unwrap();
-            assert_eq!(variables.replace(text, &system), want, "{name}");
+            assert_eq!(variables.expand(text, &system), want, "{name}");
         }
         assert!(Agent::named("codex").unwrap().launch.variables.is_none());
     }

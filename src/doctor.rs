@@ -16,7 +16,7 @@ mod tests;
 
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
-use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorDoubt, Finding};
+use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorProblem, Finding};
 use crate::library::{Layer, Library, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{and_list, count, in_backticks, or_list};
@@ -151,11 +151,13 @@ impl Examination {
     /// Returns `None` if the user has not made this program the editor.
     fn examine_draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
         let drafts = agent.drafts.as_ref()?;
-        let DraftEditor { what, doubt } =
-            drafts.editor(agent.title, files, &self.system.environment)?;
-        Some(match doubt {
-            None => fine(agent, what),
-            Some(EditorDoubt { message, fix }) => {
+        let DraftEditor {
+            description,
+            problem,
+        } = drafts.find_editor(agent.title, files, &self.system.environment)?;
+        Some(match problem {
+            None => fine(agent, description),
+            Some(EditorProblem { message, fix }) => {
                 of_agent(agent, Diagnostic::new(Kind::Warning, message, fix))
             }
         })

@@ -324,7 +324,7 @@ fn context(agent: &Agent, reading: &Reading<'_>) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    let (max, unit) = agent.hook.as_ref()?.limit;
+    let (max, unit) = agent.hook.as_ref()?.context_limit;
     let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
     // Each expansion that fits replaces the request to call the tool.
     for (part, expansion) in parts.iter_mut().zip(expansions) {

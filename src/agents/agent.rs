@@ -1,4 +1,4 @@
-//! The facts about an agent, what its files register, and what `doctor` reports about them.
+//! What prompt-expander knows about an agent, and how `doctor` reports problems with it.
 
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, value_at};
@@ -16,144 +16,148 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The facts about an agent.
+/// A coding agent, e.g. Codex: where its files are, and how it behaves.
 pub struct Agent {
     /// The agent's name on the command line.
     pub name: &'static str,
-    /// Other names that are accepted.
+    /// Other names that the command line accepts.
     pub aliases: &'static [&'static str],
-    /// What the agent calls itself.
+    /// The product name, for messages.
     pub title: &'static str,
-    /// The file names of its program.
+    /// The file names of its executables.
     pub(super) programs: &'static [&'static str],
-    /// The folder with the user's settings.
+    /// Returns the folder of the user's settings, e.g. `~/.codex`.
     pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
-    /// The folders where it keeps prompt files, but for those that are in the [table of
+    /// Folders of prompt files that are not already in the [table of
     /// formats](crate::prompt::FORMATS).
-    pub(super) prompts: &'static [PromptFolder],
+    pub(super) prompt_folders: &'static [PromptFolder],
     pub(super) config: Config,
-    /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
+    /// The prompt-submit hook; `None` if no hook of the agent is known to add to the prompt.
     pub hook: Option<Hook>,
-    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is
-    /// divided. `None`: never divided, as no limit is known.
-    pub part: Option<PartLimit>,
-    /// How a prompt from its menu is changed, if the agent treats the text as a template: it runs
-    /// commands in the text, and fills in placeholders of its own.
+    /// The maximum length of one result of `expand_prompt`. Longer results are split into parts.
+    /// `None` if no limit is known; results are then never split.
+    pub part_limit: Option<PartLimit>,
+    /// How to escape a prompt that is picked from the agent's menu, if the agent treats it as a
+    /// template: runs commands in it, and replaces placeholders.
     pub menu_template: Option<MenuTemplate>,
-    /// How it opens the draft of a message in an editor, if that is known.
+    /// How the agent opens a draft message in an editor, if that is known.
     pub drafts: Option<Drafts>,
-    /// Which messages of a prompt from its menu reach its model.
-    pub menu: MenuMessages,
-    /// How it starts a server.
+    /// Which messages reach the model when a prompt is picked from the agent's menu.
+    pub menu_messages: MenuMessages,
+    /// How the agent starts a server.
     pub launch: Launch,
-    /// The checks that `doctor` makes of a registered server: whether the agent would start it, and
-    /// whether the model would call its tools.
+    /// Agent-specific checks that `doctor` runs on a registered server: whether the agent would
+    /// start it, and whether the model may call its tools.
     pub checks: &'static [ServerCheck],
-    /// What to do after an installation, besides starting the agent.
+    /// Returns what the user must do after an installation, besides restarting the agent.
     pub next_step: fn(installed: Installed) -> Option<&'static str>,
 }
 
-/// Returns why an agent would not use a registered server.
+/// Returns a problem with a registered server, if there is one.
 pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
 /// What is registered after an installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Installed {
-    /// Whether the user has a hook.
+    /// Whether a hook is registered.
     pub has_hook: bool,
-    /// Whether the agent does not run that hook until the user trusts it.
+    /// Whether the agent won't run that hook until the user trusts it.
     pub is_hook_untrusted: bool,
 }
 
-/// A folder of prompt files: its format, as in `--prompts FORMAT:DIR`, and its path below the
-/// folder with the user's settings.
+/// The format of a folder of prompt files, as in `--prompts FORMAT:DIR`, and the path of the folder
+/// relative to the settings folder.
 pub(super) type PromptFolder = (&'static str, &'static str);
 
 /// The prompt-submit hook of an agent.
 pub struct Hook {
-    /// What the agent calls the event.
+    /// The agent's name for the event.
     pub event: &'static str,
-    /// The length and the unit of the longest context that the model gets in full. `docs/clients/`
-    /// says how it was measured.
-    pub limit: (usize, Unit),
-    /// The user's file, in the folder with the user's settings.
-    pub(super) user: &'static str,
-    /// A project's files, the one that takes precedence first. The last is the one that `install`
-    /// writes.
-    pub(super) project: &'static [&'static str],
-    /// Whether the files that register servers may have hooks, too.
+    /// The maximum length of a context that reaches the model untruncated. `docs/clients/` says how
+    /// it was measured.
+    pub context_limit: (usize, Unit),
+    /// The user's hooks file, relative to the settings folder.
+    pub(super) user_file: &'static str,
+    /// A project's hooks files, in order of precedence. `install` writes the last.
+    pub(super) project_files: &'static [&'static str],
+    /// Whether the files that register servers can contain hooks, too.
     pub(super) is_in_config: bool,
     pub(super) syntax: ConfigSyntax,
-    /// How long the agent waits for the hook, in the unit of its config.
+    /// How long the agent waits for the hook, in the unit of its config: seconds or milliseconds.
     pub(super) timeout: u32,
-    /// The texts before and after the words of the command on Windows, for the shell that runs it
-    /// there. Elsewhere, a POSIX shell does.
-    pub(super) around_on_windows: [&'static str; 2],
-    /// What to know before it is registered. Empty: nothing.
+    /// What to write before the command on Windows, for the shell that the agent uses there. (On
+    /// other systems, every agent uses a POSIX shell.)
+    pub(super) windows_prefix: &'static str,
+    /// What to write after the command on Windows.
+    pub(super) windows_suffix: &'static str,
+    /// What the user should know before the hook is registered; empty if nothing.
     pub(super) note: &'static str,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
-    /// Returns the keys, in the user's config, of the record that the user trusts the hook at this
-    /// place of a file. `None`: the agent keeps no such records.
+    /// Returns the path of keys in the user's config where the agent records that the user trusts
+    /// the hook at `place` in `file`. `None` if the agent doesn't keep such records.
     pub(super) trust_record_keys: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
-    /// Returns why the agent would not run a hook.
+    /// Returns why the agent wouldn't run a hook.
     pub check: fn(&Examined, &HookLine) -> Option<Finding>,
 }
 
-/// Which messages of a prompt from an agent's menu reach its model.
+/// Which messages reach the model when a prompt is picked from an agent's menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MenuMessages {
     /// All of them, as far as is known.
     All,
-    /// One text: the roles, the attachments or all messages but the first are lost.
+    /// A single text. Roles, attachments, or all messages after the first are dropped.
     OneText,
-    /// All of them, but as one of the user, without their roles; images as they are, and no other
-    /// attachments.
+    /// All of them, merged into one user message. Images are kept, other attachments are dropped.
     WithoutRoles,
 }
 
-/// How a prompt is changed for an agent that treats its text as a template.
+/// How to escape a prompt for an agent that treats it as a template.
 pub struct MenuTemplate {
-    /// Joins the pieces of a message so that the agent finds its placeholders in the values only.
+    /// Joins the pieces of a message. Escapes whatever the agent would replace or run in the
+    /// prompt's own text, but not in the values of arguments.
     pub join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
-    /// Returns the prompt without the choices of arguments whose value is such a placeholder.
-    pub without_strict_marks: fn(&Prompt, values: &BTreeMap<String, String>) -> Prompt,
+    /// Returns a copy of the prompt that accepts the agent's placeholders, e.g. `$1`, as values of
+    /// arguments that otherwise only accept certain choices.
+    pub accept_placeholders: fn(&Prompt, values: &BTreeMap<String, String>) -> Prompt,
 }
 
 /// How an agent starts a server and talks to it.
 pub struct Launch {
-    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
-    pub client: Option<&'static str>,
-    /// The environment of a server, before the variables of its registration.
+    /// The `clientInfo.name` of its MCP client, if known.
+    pub client_name: Option<&'static str>,
+    /// Returns the environment that a server inherits. The `env` of its registration is applied on
+    /// top.
     pub environment: fn(&System, &Registration) -> Environment,
-    /// The variables that the agent replaces in a registration.
+    /// The variables that the agent expands in a registration.
     pub variables: Option<Variables>,
-    /// Whether it is usually started from the desktop, with another `PATH` than that of a terminal.
+    /// Whether the agent is usually started from the desktop, where `PATH` differs from a
+    /// terminal's.
     pub is_from_desktop: bool,
 }
 
 impl Agent {
-    /// The facts that most agents share.
-    pub(super) const USUAL: Agent = Agent {
+    /// The defaults for the fields that most agents share.
+    pub(super) const DEFAULT: Agent = Agent {
         name: "",
         aliases: &[],
         title: "",
         programs: &[],
         settings_folder: |_| None,
-        prompts: &[],
+        prompt_folders: &[],
         config: Config::JSON,
         hook: None,
-        part: None,
+        part_limit: None,
         menu_template: None,
         drafts: None,
-        menu: MenuMessages::All,
+        menu_messages: MenuMessages::All,
         launch: Launch::BY_EDITOR,
         checks: &[],
         next_step: |_| None,
     };
 
-    /// Returns whether the agent is on this machine: its program is on `PATH`, or the folder with
-    /// its settings exists.
+    /// Returns whether the agent seems to be installed: its program is on `PATH`, or its settings
+    /// folder exists.
     pub fn is_found(&self, system: &System) -> bool {
         let environment = &system.environment;
         for program in self.programs {
@@ -167,64 +171,64 @@ impl Agent {
         }
     }
 
-    /// Returns the paths of the files that register servers for a scope, the one that takes
-    /// precedence first. Without a home directory, the user has none.
+    /// Returns the paths of the config files of a scope, in order of precedence. They may not
+    /// exist. [`Scope::Local`] shares the user's files. Returns none if the files would be in the
+    /// home directory, and it is unknown.
     pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         if scope == Scope::Project {
-            return paths_in(&system.project, self.config.project);
+            return join_all(&system.project, self.config.project_files);
         }
-        let user_folder = self.config.folder.unwrap_or(self.settings_folder);
+        let user_folder = self.config.user_folder.unwrap_or(self.settings_folder);
         match user_folder(system) {
-            Some(folder) => paths_in(&folder, self.config.user),
+            Some(folder) => join_all(&folder, self.config.user_files),
             None => Vec::new(),
         }
     }
 
-    /// Returns the paths of the files of hooks, the one that takes precedence first.
+    /// Returns the paths of the hooks files of a scope, in order of precedence. They may not exist.
     fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         let Some(hook) = &self.hook else {
             return Vec::new();
         };
         if scope == Scope::Project {
-            return paths_in(&system.project, hook.project);
+            return join_all(&system.project, hook.project_files);
         }
         match (self.settings_folder)(system) {
-            Some(folder) => vec![folder.join(hook.user)],
+            Some(folder) => vec![folder.join(hook.user_file)],
             None => Vec::new(),
         }
     }
 
-    /// Returns the path of the file in which `install` registers a hook: the last of the files that
-    /// may have one.
+    /// Returns the path of the hooks file that `install` writes.
     pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         self.hook_paths(scope, system).pop()
     }
 
-    /// Reads the agent's files, the user's and the project's.
+    /// Reads all files of the user and the project in which the agent registers servers or hooks.
     pub fn read_files(&self, system: &System) -> AgentFiles {
-        let mut files = Vec::new();
+        let mut candidates = Vec::new();
         for scope in [Scope::User, Scope::Project] {
-            files.extend(self.config_files(ConfigContent::Servers, scope, system));
+            candidates.extend(self.config_files(ConfigContent::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
-            // A project's settings take precedence over the user's.
+            // Unlike above, the order matters: a project's settings override the user's.
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
-                files.extend(agent_files(
+                candidates.extend(agent_files(
                     paths,
                     ConfigContent::Settings,
                     scope,
                     hook.syntax,
                 ));
                 if hook.is_in_config {
-                    files.extend(self.config_files(ConfigContent::Settings, scope, system));
+                    candidates.extend(self.config_files(ConfigContent::Settings, scope, system));
                 }
             }
         }
-        AgentFiles::read(files)
+        AgentFiles::read(candidates)
     }
 
-    /// Returns the files that register servers, to be read for their `content`.
+    /// Lists the config files of a scope, marked as containing `content`.
     fn config_files(
         &self,
         content: ConfigContent,
@@ -235,37 +239,28 @@ impl Agent {
         agent_files(paths, content, scope, self.config.syntax)
     }
 
-    /// Returns the servers in the agent's files, those that take precedence first.
+    /// Returns the servers that the agent's files register, in order of precedence, along with the
+    /// errors of files that can't be used.
     pub fn registered_servers(&self, files: &AgentFiles, system: &System) -> RegisteredServers {
         let mut servers = RegisteredServers::default();
         for scope in [Scope::Local, Scope::Project, Scope::User] {
-            if scope == Scope::Local && self.config.local_servers.is_none() {
+            if scope == Scope::Local && self.config.local_servers_keys.is_none() {
                 continue;
             }
             for file in files.configs(scope) {
-                match self.servers_in(file, scope, system) {
+                let registrations = match file {
+                    Ok(file) => self.config.registrations(file, scope, system),
+                    Err(error) => Err(error.clone()),
+                };
+                match registrations {
                     Ok(registrations) => servers.registrations.extend(registrations),
-                    // One file may have the servers of two scopes.
+                    // The local and the user's servers are in the same file: report it once.
                     Err(error) if servers.errors.contains(&error) => {}
                     Err(error) => servers.errors.push(error),
                 }
             }
         }
         servers
-    }
-
-    /// Returns the servers that a file registers for a scope.
-    ///
-    /// # Errors
-    /// The file cannot be read (then `file` is that error), or its servers are no object.
-    pub(super) fn servers_in(
-        &self,
-        file: Result<&ConfigFile, &Diagnostic>,
-        scope: Scope,
-        system: &System,
-    ) -> Result<Vec<Registration>, Diagnostic> {
-        let file = file.map_err(Clone::clone)?;
-        self.config.registrations(file, scope, system)
     }
 
     /// Returns the hooks in the agent's files that run prompt-expander.
@@ -280,16 +275,15 @@ impl Agent {
         hooks
     }
 
-    /// Returns the name of the plugin of this program, such as `prompt-expander@market`, if the
-    /// settings enable it and Claude Code lists it as installed. The plugin has a server and a hook
-    /// of its own. Other agents have no such settings.
+    /// Returns the name of prompt-expander's Claude Code plugin, e.g. `prompt-expander@market`, if
+    /// it is both enabled and installed. The plugin brings its own server and hook. Other agents
+    /// don't have the files that this reads.
     pub fn plugin(&self, files: &AgentFiles, system: &System) -> Option<String> {
         let name = enabled_plugin(files)?;
-        let settings_folder = (self.settings_folder)(system)?;
-        let list =
-            whole_file::read(&settings_folder.join("plugins/installed_plugins.json")).ok()?;
-        let installed: Value = serde_json::from_slice(&list).ok()?;
-        let is_installed = installed["plugins"].get(name).is_some();
+        let list_path = (self.settings_folder)(system)?.join("plugins/installed_plugins.json");
+        let list = whole_file::read(&list_path).ok()?;
+        let list: Value = serde_json::from_slice(&list).ok()?;
+        let is_installed = list["plugins"].get(name).is_some();
         if is_installed {
             Some(name.to_owned())
         } else {
@@ -297,13 +291,13 @@ impl Agent {
         }
     }
 
-    /// Returns whether `install` would rewrite a hook: it is plain, and in the file where `install`
-    /// would put it.
-    pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
+    /// Returns whether `install` may overwrite a hook: `install` could have written it, and it is in
+    /// the file that `install` would use.
+    pub fn is_managed_by_install(&self, hook: &HookLine, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }
 
-    /// Returns the agent's record that the user trusts the hook at this place of a file.
+    /// Returns the agent's record that the user trusts the hook at `place` in `hooks_file`.
     pub fn trust_record<'f>(
         &self,
         files: &'f AgentFiles,
@@ -326,31 +320,30 @@ impl Agent {
     }
 }
 
-/// The servers in the files of an agent.
+/// The servers that an agent's files register.
 #[derive(Debug, Default)]
 pub struct RegisteredServers {
-    /// The servers, those that take precedence first.
+    /// The servers, in order of precedence.
     pub registrations: Vec<Registration>,
-    /// Why a file could not be read.
+    /// One error for each file that can't be used.
     pub errors: Vec<Diagnostic>,
 }
 
-/// A record of an agent that its user trusts a hook.
+/// An agent's record that the user trusts a hook.
 #[derive(Debug)]
 pub struct TrustRecord<'f> {
-    /// The config that has the record.
+    /// The config file that contains the record.
     pub(super) config: &'f ConfigFile,
-    /// The keys that lead to it.
+    /// The path of keys to the record.
     pub(super) keys: Vec<String>,
     pub(super) value: &'f Value,
 }
 
-/// Returns the paths of files in a folder.
-fn paths_in(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
+fn join_all(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).collect()
 }
 
-/// Returns files at these paths that are alike in all else.
+/// Returns an [`AgentFile`] for each path.
 fn agent_files(
     paths: Vec<PathBuf>,
     content: ConfigContent,
@@ -369,28 +362,31 @@ fn agent_files(
     files
 }
 
-/// Returns the name of this program's plugin, such as `prompt-expander@market`, if it is enabled.
-///
-/// The first settings file that has the plugin in `enabledPlugins` decides.
+/// Returns the name of prompt-expander's plugin, e.g. `prompt-expander@market`, if it is enabled.
+/// The first settings file that mentions it in `enabledPlugins` decides.
 fn enabled_plugin(files: &AgentFiles) -> Option<&str> {
     for file in files.settings().flatten() {
         let Some(plugins) = file.value["enabledPlugins"].as_object() else {
             continue;
         };
-        for (name, enabled) in plugins {
-            let plugin = name.split('@').next(); // the marketplace follows the `@`
-            if plugin == Some(env!("CARGO_PKG_NAME")) {
-                return if *enabled == true { Some(name) } else { None };
+        for (name, is_enabled) in plugins {
+            let without_marketplace = name.split('@').next();
+            if without_marketplace == Some(env!("CARGO_PKG_NAME")) {
+                return if *is_enabled == true {
+                    Some(name)
+                } else {
+                    None
+                };
             }
         }
     }
     None
 }
 
-/// Returns whether a value is a list with this text in it.
-pub(super) fn list_contains(list: &Value, text: &str) -> bool {
+/// Returns whether a JSON value is a list that contains this string.
+pub(super) fn list_contains(list: &Value, string: &str) -> bool {
     match list.as_array() {
-        Some(items) => items.iter().any(|item| item == text),
+        Some(items) => items.iter().any(|item| item == string),
         None => false,
     }
 }
@@ -410,61 +406,61 @@ impl fmt::Debug for Agent {
 }
 
 impl Launch {
-    /// An editor like VS Code.
+    /// An editor that behaves like VS Code.
     pub(super) const BY_EDITOR: Launch = Launch {
         variables: Some(Variables {
-            mark: "${",
-            value: Variables::of_editor,
+            prefix: "${",
+            lookup: Variables::lookup_in_editor,
         }),
         is_from_desktop: true,
         ..Launch::BY_SDK
     };
 
-    /// A program that passes on its environment, and uses one of the official SDKs as it is.
+    /// A program that uses an official MCP SDK unmodified: servers inherit its whole environment.
     pub(super) const BY_SDK: Launch = Launch {
-        client: None,
+        client_name: None,
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,
     };
 }
 
-/// A problem that `doctor` found, or a hint that says what works.
+/// Something that `doctor` reports: a problem, or a confirmation that something works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The name of the agent that has the problem. `None`: all of them.
+    /// The name of the agent; `None` if the finding concerns all agents.
     pub agent: Option<&'static str>,
-    /// The problem, its place, and what to do.
+    /// What was found, where, and how to fix it.
     pub diagnostic: Diagnostic,
 }
 
-/// A registered server or hook that `doctor` examines, with all files of its agent.
+/// A registered server or hook that `doctor` examines.
 #[derive(Debug, Clone, Copy)]
 pub struct Examined<'a> {
     /// The agent.
     pub agent: &'static Agent,
-    /// The environment of the agent.
+    /// The system on which the agent runs.
     pub system: &'a System,
     /// All files of the agent.
     pub files: &'a AgentFiles,
-    /// The file with the registration.
+    /// The file that contains the registration.
     pub path: &'a Path,
-    /// The position in that file.
+    /// The position of the registration in that file.
     pub position: Option<Position>,
 }
 
 impl<'a> Examined<'a> {
     /// Returns an error at the position of the registration.
-    pub fn broken(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    pub fn error(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         self.finding(Kind::Invalid, message.into(), fix.into())
     }
 
-    /// Returns a warning at the position of the registration: it works, but perhaps not always.
+    /// Returns a warning at the position of the registration, for something that works but may not
+    /// always.
     pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         self.finding(Kind::Warning, message.into(), fix.into())
     }
 
-    /// Returns a finding of this kind at the position of the registration.
     fn finding(&self, kind: Kind, message: String, fix: String) -> Finding {
         let diagnostic = Diagnostic::new(kind, message, fix)
             .with_position(self.position)
@@ -475,20 +471,20 @@ impl<'a> Examined<'a> {
         }
     }
 
-    /// Returns the files with hooks and other settings, without those that cannot be read.
+    /// Returns the files with hooks and other settings, except those that can't be read.
     pub(super) fn settings(&self) -> impl Iterator<Item = &'a ConfigFile> + use<'a> {
         self.files.settings().flatten()
     }
 
-    /// Returns a finding if a settings file disables all hooks: if the setting `key`, which is
-    /// dotted as in `features.hooks`, has the value `disabling`.
-    pub(super) fn hooks_disabled_if(&self, key: &str, disabling: bool) -> Option<Finding> {
+    /// Returns an error if a settings file disables all hooks, i.e. sets the dotted key, e.g.
+    /// `features.hooks`, to `disabling_value`.
+    pub(super) fn hooks_disabled_if(&self, key: &str, disabling_value: bool) -> Option<Finding> {
         let keys: Vec<&str> = key.split('.').collect();
         for file in self.settings() {
-            if value_at(&file.value, &keys) == Some(&Value::Bool(disabling)) {
+            if value_at(&file.value, &keys) == Some(&Value::Bool(disabling_value)) {
                 let title = self.agent.title;
-                let message = format!("{title} runs no hooks: `{key}` is {disabling}");
-                let finding = self.broken(message, format!("set `{key}` to {}", !disabling));
+                let message = format!("{title} runs no hooks: `{key}` is {disabling_value}");
+                let finding = self.error(message, format!("set `{key}` to {}", !disabling_value));
                 return Some(finding.at(file, &keys));
             }
         }
@@ -497,7 +493,7 @@ impl<'a> Examined<'a> {
 }
 
 impl Finding {
-    /// Returns the finding with another position: that of these keys in a file.
+    /// Moves the finding to the position of a key in a file.
     pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
         let diagnostic = Diagnostic {
             file: Some(file.path.as_path().into()),

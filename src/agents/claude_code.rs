@@ -1,8 +1,8 @@
-//! Anthropic's Claude Code, as version 2.1.330 was measured.
+//! Anthropic's Claude Code, as observed in version 2.1.330.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
-use super::drafts::{Drafts, is_between};
+use super::drafts::{Drafts, has_affixes};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
@@ -22,67 +22,69 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
-        // `~/.claude.json` is beside `~/.claude`; with the variable, it is in that folder.
-        folder: Some(|system| {
+        // `.claude.json` is in the home directory, next to the settings folder `~/.claude`. If
+        // CLAUDE_CONFIG_DIR is set, it is inside the settings folder.
+        user_folder: Some(|system| {
             system
                 .folder("CLAUDE_CONFIG_DIR")
                 .or_else(|| system.home.clone())
         }),
-        user: &[".claude.json"],
-        project: &[".mcp.json"],
-        local_servers: Some(|system| {
+        user_files: &[".claude.json"],
+        project_files: &[".mcp.json"],
+        local_servers_keys: Some(|system| {
             vec![
                 "projects".to_owned(),
                 system.project.to_string_lossy().into_owned(),
                 "mcpServers".to_owned(),
             ]
         }),
-        // Its own command ends the file without a line ending.
+        // `claude mcp add` doesn't end a new file with a line ending either.
         template: "{}",
-        entry: |program, arguments| Entry {
+        new_entry: |program, arguments| Entry {
             initial: vec![("env", json!({}))],
-            ..(Config::JSON.entry)(program, arguments)
+            ..(Config::JSON.new_entry)(program, arguments)
         },
         ..Config::JSON
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
-        limit: (10_000, Unit::Utf16),
-        user: "settings.json",
-        project: &[".claude/settings.local.json", ".claude/settings.json"],
+        context_limit: (10_000, Unit::Utf16),
+        user_file: "settings.json",
+        project_files: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
         syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         timeout: 5,
-        around_on_windows: ["", NEVER_FAILS],
+        windows_prefix: "",
+        windows_suffix: NEVER_FAILS,
         note: "",
         escapes_angle_brackets: false,
         trust_record_keys: None,
         check: |examined, _| examined.hooks_disabled_if("disableAllHooks", true),
     }),
-    // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model
-    // gets 2 KB and a file.
-    part: Some(PartLimit {
+    // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
+    // it. (The limit would be 50,000 if `tools/list` didn't request more.)
+    part_limit: Some(PartLimit {
         max: 149_000,
         unit: Unit::Utf16,
         is_printed: false,
     }),
     drafts: Some(Drafts {
-        is_file: |folder, file| {
-            folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md")
+        is_draft_file: |folder, file| {
+            folder.starts_with("claude-") && has_affixes(file, "claude-prompt-", ".md")
         },
-        skips_empty: true,
-        ..Drafts::USUAL
+        skips_empty_visual: true,
+        ..Drafts::DEFAULT
     }),
-    menu: MenuMessages::WithoutRoles,
+    menu_messages: MenuMessages::WithoutRoles,
     launch: Launch {
-        client: Some("claude-code"),
+        client_name: Some("claude-code"),
         variables: Some(Variables {
-            mark: "${",
-            value: Variables::with_default,
+            prefix: "${",
+            lookup: Variables::lookup_with_default,
         }),
         ..Launch::BY_SDK
     },
-    checks: &[not_started, approval],
+    checks: &[check_started, check_approval],
     next_step: |installed| {
         if installed.has_hook {
             None
@@ -90,25 +92,25 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             Some("at the first call, choose \"don't ask again\"")
         }
     },
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };
 
-/// Returns a finding if Claude Code would not start a server: it is disabled, or comes with the
-/// project and the user has not accepted it.
-fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
+/// Returns a finding if Claude Code would not start a server: it is disabled, or it is registered in
+/// the project and the user hasn't accepted it.
+fn check_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     let name = in_backticks(&server.name);
     if is_listed(examined, "disabledMcpServers", &server.name) {
         let fix = "enable it with `/mcp` in Claude Code";
-        return Some(examined.broken(format!("{name} is disabled in this project"), fix));
+        return Some(examined.error(format!("{name} is disabled in this project"), fix));
     }
     if server.scope != Scope::Project {
         return None;
     }
     if is_listed(examined, "disabledMcpjsonServers", &server.name) {
         let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-        return Some(examined.broken(format!("{name} of this project was refused"), fix));
+        return Some(examined.error(format!("{name} of this project was refused"), fix));
     }
-    if accepts_all_of_project(examined)
+    if accepts_all_project_servers(examined)
         || is_listed(examined, "enabledMcpjsonServers", &server.name)
     {
         return None;
@@ -117,26 +119,27 @@ fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     Some(examined.warning(message, "start `claude` here once, and accept it"))
 }
 
-/// Returns whether a list of servers, such as `disabledMcpServers`, has a server. The list may be
-/// in the settings, and in `projects.FOLDER` of `~/.claude.json`, which is Claude Code's own.
-fn is_listed(examined: &Examined, list: &str, server: &str) -> bool {
+/// Returns whether a list of server names, e.g. `disabledMcpServers`, contains a server. The list
+/// may be in the settings, and also in `~/.claude.json`, where Claude Code itself maintains it
+/// below `projects.FOLDER`.
+fn is_listed(examined: &Examined, list_key: &str, server: &str) -> bool {
     let project = examined.system.project.to_string_lossy();
-    let project_list = examined.files.setting(&["projects", &project, list]);
-    let lists = examined.settings().map(|file| &file.value[list]);
-    lists
+    let project_list = examined.files.setting(&["projects", &project, list_key]);
+    let settings_lists = examined.settings().map(|file| &file.value[list_key]);
+    settings_lists
         .chain(project_list)
         .any(|list| list_contains(list, server))
 }
 
-/// Returns whether the user accepts all servers of the project.
-fn accepts_all_of_project(examined: &Examined) -> bool {
+/// Returns whether the settings accept all servers that projects register.
+fn accepts_all_project_servers(examined: &Examined) -> bool {
     let key = "enableAllProjectMcpServers";
     examined.settings().any(|file| file.value[key] == true)
 }
 
-/// Returns a finding if Claude Code asks before each call of `expand_prompt`.
-fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
-    // With a hook, the model seldom has to call the tool.
+/// Returns a warning if Claude Code asks the user before each call of `expand_prompt`.
+fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding> {
+    // A hook makes the question rare: the model seldom has to call the tool then.
     let has_hook = !CLAUDE_CODE.hooks(examined.files).is_empty()
         || CLAUDE_CODE
             .plugin(examined.files, examined.system)
@@ -154,7 +157,7 @@ fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
     ))
 }
 
-/// Returns whether the settings allow all calls of the tool `expand_prompt` of a server.
+/// Returns whether a permission rule allows every call of the server's `expand_prompt`.
 fn is_allowed(examined: &Examined, server: &str) -> bool {
     let rules = [
         format!("mcp__{server}__expand_prompt"),

@@ -1,8 +1,8 @@
-//! OpenAI's Codex, as version 0.169 was measured.
+//! OpenAI's Codex, as observed in version 0.169.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
-use super::drafts::{Drafts, is_between};
+use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};
@@ -20,51 +20,52 @@ pub(super) static CODEX: Agent = Agent {
     },
     config: Config {
         syntax: ConfigSyntax::Toml,
-        user: &["config.toml"],
-        project: &[".codex/config.toml"],
-        servers: "mcp_servers",
+        user_files: &["config.toml"],
+        project_files: &[".codex/config.toml"],
+        servers_key: "mcp_servers",
         template: "",
-        entry,
+        new_entry,
         ..Config::JSON
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
-        limit: (10_000, Unit::Bytes),
-        user: "hooks.json",
-        project: &[".codex/hooks.json"],
+        context_limit: (10_000, Unit::Bytes),
+        user_file: "hooks.json",
+        project_files: &[".codex/hooks.json"],
         is_in_config: true,
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
         timeout: 5,
-        around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
+        windows_prefix: "",
+        windows_suffix: "", // cmd.exe doesn't support `; exit 0`
         note: "",
         escapes_angle_brackets: false,
-        trust_record_keys: Some(|file, HookPlace { group, number }| {
-            let key = format!("{}:user_prompt_submit:{group}:{number}", file.display());
+        trust_record_keys: Some(|file, HookPlace { group, index }| {
+            let key = format!("{}:user_prompt_submit:{group}:{index}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), key]
         }),
         check: |examined, hook| {
             examined
                 .hooks_disabled_if("features.hooks", false)
-                .or_else(|| not_trusted(examined, hook))
+                .or_else(|| check_hook_trust(examined, hook))
         },
     }),
-    // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of
-    // which it estimates at 4.8), and of more than 40,000 bytes that a program of the model prints.
-    part: Some(PartLimit {
+    // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated at
+    // 4.8 characters each). If the model's own program prints the result, the limit is 40,000 bytes.
+    part_limit: Some(PartLimit {
         max: 17_000,
         unit: Unit::Bytes,
         is_printed: true,
     }),
     drafts: Some(Drafts {
-        is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
-        ..Drafts::USUAL
+        is_draft_file: |folder, file| folder == "editor" && has_affixes(file, ".tmp", ".md"),
+        ..Drafts::DEFAULT
     }),
     launch: Launch {
-        client: Some("codex-mcp-client"),
+        client_name: Some("codex-mcp-client"),
         environment,
         ..Launch::BY_SDK
     },
-    checks: &[not_started],
+    checks: &[check_project_trust],
     next_step: |installed| {
         if installed.is_hook_untrusted {
             Some("choose \"Trust all and continue\" when it starts; until then, it skips the hook")
@@ -72,11 +73,11 @@ pub(super) static CODEX: Agent = Agent {
             None
         }
     },
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };
 
-/// Returns the entry that `codex mcp add` writes: without `args` if there are none.
-fn entry(program: &str, arguments: &[String]) -> Entry {
+/// Builds the same entry as `codex mcp add`, which omits empty `args`.
+fn new_entry(program: &str, arguments: &[String]) -> Entry {
     let args = if arguments.is_empty() {
         None
     } else {
@@ -88,21 +89,21 @@ fn entry(program: &str, arguments: &[String]) -> Entry {
     }
 }
 
-/// The variables that a server gets in addition to those in its registration: those on Unix, those
-/// on Windows (according to the source code), and those for certificates.
+/// The environment variables that every server inherits: on Unix, on Windows (according to Codex's
+/// source code), and those for certificates.
 const INHERITED_VARIABLES: &str = "\
     HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
-/// Returns the variables that Codex passes on to a server: those of
-/// [`INHERITED_VARIABLES`], and those that `env_vars` of the registration names.
+/// Returns the environment that a server inherits: the [`INHERITED_VARIABLES`], and those that
+/// `env_vars` in its registration lists.
 fn environment(system: &System, server: &Registration) -> Environment {
     let mut names: Vec<&str> = INHERITED_VARIABLES.split_whitespace().collect();
     let env_vars = server.entry.get("env_vars").and_then(Value::as_array);
     for variable in env_vars.into_iter().flatten() {
-        // A name, or an object with a name.
+        // `"NAME"` or `{name = "NAME", …}`
         names.extend(variable.as_str().or(variable["name"].as_str()));
     }
     let mut environment = Environment::default();
@@ -114,9 +115,9 @@ fn environment(system: &System, server: &Registration) -> Environment {
     environment
 }
 
-/// Returns a finding if the server is the project's, and Codex does not trust the project. Trust in
-/// a folder includes the projects below it.
-fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
+/// Returns a warning if the server is registered in a project that Codex does not trust. A project
+/// is trusted if any of its parent folders is.
+fn check_project_trust(examined: &Examined, server: &Registration) -> Option<Finding> {
     if server.scope != Scope::Project {
         return None;
     }
@@ -131,13 +132,13 @@ fn not_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     Some(examined.warning(message, "start `codex` here once, and trust the project"))
 }
 
-/// Returns a finding if Codex does not run a hook because the user has not trusted it, or has
-/// disabled it.
+/// Returns a finding if Codex does not run a hook because the user hasn't trusted it or has disabled
+/// it.
 ///
-/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes.
-/// How it makes the hash is undocumented, so only the existence of a record is checked. `install`
-/// removes the record of a hook that it changes.
-fn not_trusted(examined: &Examined, hook: &HookLine) -> Option<Finding> {
+/// Codex records a hash of each trusted hook, and asks again when the hook changes. The hash is
+/// undocumented, so this only checks that there is a record. It can't be outdated because of
+/// `install`, which deletes the record whenever it changes a hook.
+fn check_hook_trust(examined: &Examined, hook: &HookLine) -> Option<Finding> {
     let Some(record) = CODEX.trust_record(examined.files, &hook.path, hook.place) else {
         return Some(examined.warning(
             "Codex silently skips the hook until you trust it, and has no record that you do",
@@ -146,7 +147,7 @@ fn not_trusted(examined: &Examined, hook: &HookLine) -> Option<Finding> {
     };
     if record.value["enabled"] == false {
         let fix = "enable it with `/hooks` in Codex";
-        return Some(examined.broken("the hook is disabled in Codex", fix));
+        return Some(examined.error("the hook is disabled in Codex", fix));
     }
     None
 }

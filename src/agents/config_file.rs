@@ -1,4 +1,4 @@
-//! A file of an agent: read, edited as text, and written in one step, with one backup.
+//! Reads a config file, edits it in memory, and writes it atomically with a backup.
 
 use super::config_text::ConfigSyntax;
 use super::environment::Scope;
@@ -9,46 +9,49 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A byte order mark, which some editors put before a text.
+/// The byte order mark that some editors write at the start of a file.
 const BOM: char = '\u{feff}';
 
-/// A file of an agent: its current text, and the text to be written.
+/// A config file: the text that was read, and the text to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFile {
-    /// The file, as the agent names it; it may be a link.
+    /// The path of the file, which may be a symlink.
     pub path: PathBuf,
-    /// For whom the agent reads it.
+    /// Where its registrations are active.
     pub scope: Scope,
-    /// Its text when it was read. `None`: there was no file.
+    /// The text when the file was read, or `None` if it didn't exist.
     pub original: Option<String>,
-    /// The text to be written. `None`: there should be no file.
+    /// The text to write, or `None` to delete the file or not to create it.
     pub edited: Option<String>,
-    /// The parsed original.
+    /// The parsed original; null if the file didn't exist, or was not parsed.
     pub value: Value,
     pub(super) syntax: ConfigSyntax,
-    /// What a new file contains.
+    /// The contents of a new file, before any edit.
     pub(super) template: &'static str,
-    /// What becomes of the backup when the edited text is written.
+    /// What to do with the backup when the edited text is written.
     pub backup: Backup,
 }
 
-/// What becomes of the backup of a file, `FILE.before-prompt-expander`: its state before the first
-/// change.
+/// What to do with the backup of a file when it is written. The backup,
+/// `FILE.before-prompt-expander`, is the file as it was before `install` first changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backup {
-    /// None is needed.
+    /// Don't create one.
     None,
-    /// The original is the state before the first change, unless there is a backup already.
+    /// Back up the original, unless there is a backup already.
     Keep,
-    /// The original is the state before the first change: nothing that `install` adds is in it.
+    /// Back up the original, and replace an existing backup, which is outdated.
     Replace,
-    /// The file is again what the backup is.
+    /// Delete the backup, because the edited text restores it.
     Remove,
 }
 
 // Reading and editing.
 impl ConfigFile {
-    /// Reads a file. `None`: it does not exist.
+    /// Reads and parses a file. Returns `None` if it doesn't exist.
+    ///
+    /// # Errors
+    /// Fails if it can't be read, is invalid, or isn't an object at the top level.
     pub(super) fn read(
         path: &Path,
         syntax: ConfigSyntax,
@@ -63,9 +66,8 @@ impl ConfigFile {
         if !value.is_object() {
             let message = "it must be an object, but is not";
             let error = Diagnostic::new(Kind::Invalid, message, "correct it");
-            return Err(error
-                .with_position(Position::in_text("", 0, 1))
-                .in_file(path));
+            let start_of_file = Position::in_text("", 0, 1);
+            return Err(error.with_position(start_of_file).in_file(path));
         }
         Ok(Some(ConfigFile {
             original: Some(text.clone()),
@@ -75,7 +77,7 @@ impl ConfigFile {
         }))
     }
 
-    /// Returns a config file that does not exist yet, and will not unless it is edited.
+    /// Returns a file that doesn't exist yet. It is created only if it is edited.
     pub(super) fn absent(path: PathBuf, syntax: ConfigSyntax, scope: Scope) -> ConfigFile {
         ConfigFile {
             path,
@@ -89,10 +91,11 @@ impl ConfigFile {
         }
     }
 
-    /// Reads the settings file of this program. It gets no backup.
+    /// Reads prompt-expander's own settings file without parsing it. It gets no backup, and may not
+    /// exist.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if it exists but can't be read.
     pub fn settings(path: PathBuf) -> Result<ConfigFile, Diagnostic> {
         let text = read_text(&path)?;
         Ok(ConfigFile {
@@ -103,13 +106,13 @@ impl ConfigFile {
         })
     }
 
-    /// Returns the position of the last of these keys, if it exists.
+    /// Returns the position of the last key in a path of keys in the original text, if it exists.
     pub fn position(&self, keys: &[impl AsRef<str>]) -> Option<Position> {
         self.syntax.position(self.original_text(), keys)
     }
 
-    /// Edits the text of the file with a function. A file that does not exist begins with its
-    /// template as the text.
+    /// Replaces the text to write by the result of a function. The text of a file that doesn't exist
+    /// is its template.
     pub(super) fn edit(
         &mut self,
         edit: impl Fn(&str, ConfigSyntax) -> Result<String, Diagnostic>,
@@ -120,8 +123,8 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Returns `text` as a function edits it. `text` is in the syntax of the file; the function
-    /// gets it without its byte order mark, which stays.
+    /// Returns the result of a function for a text in the syntax of this file. Hides a byte order
+    /// mark from the function, and preserves it.
     pub(super) fn edit_text(
         &self,
         text: &str,
@@ -132,22 +135,24 @@ impl ConfigFile {
         Ok(format!("{bom}{}", edit(content, self.syntax)?))
     }
 
-    /// Parses a text in the syntax of the file. Returns null if it is invalid.
+    /// Parses a text in the syntax of this file. Returns null if it is invalid.
     pub(super) fn parse(&self, text: &str) -> Value {
         self.syntax.parse(without_bom(text)).unwrap_or_default()
     }
 
-    /// Returns whether there is something to write.
+    /// Returns whether the text to write differs from the original.
     pub fn is_edited(&self) -> bool {
         self.edited != self.original
     }
 
-    /// Returns the text that was read, without byte order mark; empty if there was no file.
+    /// Returns the original text without a byte order mark, or an empty string if the file didn't
+    /// exist.
     pub fn original_text(&self) -> &str {
         without_bom(self.original.as_deref().unwrap_or_default())
     }
 
-    /// Returns the text to write, without byte order mark; empty if there should be no file.
+    /// Returns the text to write without a byte order mark, or an empty string if the file should not
+    /// exist.
     pub fn edited_text(&self) -> &str {
         without_bom(self.edited.as_deref().unwrap_or_default())
     }
@@ -159,7 +164,7 @@ impl ConfigFile {
         name.into()
     }
 
-    /// Returns the text of the backup. `None`: it does not exist, or cannot be read.
+    /// Returns the text of the backup, or `None` if it doesn't exist or can't be read.
     pub(super) fn backup_text(&self) -> Option<String> {
         read_text(&self.backup_path()).ok().flatten()
     }
@@ -167,10 +172,10 @@ impl ConfigFile {
 
 // Writing.
 impl ConfigFile {
-    /// Returns the file to write: where symlinks lead.
+    /// Returns the path to write to, after following symlinks.
     ///
     /// # Errors
-    /// The link is broken, or the file is read-only.
+    /// Fails if a symlink is broken, or if the file is read-only.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
         let target = whole_file::follow_symlinks(&self.path).map_err(|error| {
             let fix = "point the link at a file that exists, or delete it";
@@ -184,19 +189,21 @@ impl ConfigFile {
         Ok(target)
     }
 
-    /// Writes the edited text, or removes the file.
+    /// Writes the edited text atomically, or deletes the file if there is none.
     ///
     /// # Errors
-    /// It cannot be written, or it has changed since it was read. It then stays as it is.
+    /// Fails if the file can't be written, or has changed since it was read. The file is then left
+    /// unchanged.
     pub fn write(&self) -> Result<(), Diagnostic> {
         let target = self.target()?;
         let new_file = match &self.edited {
-            Some(text) => Some(self.write_pending(text, &target)?),
+            Some(text) => Some(self.write_temporary_file(text, &target)?),
             None => None,
         };
+        // Check before the backup, so that it isn't created in vain, and again as late as possible. If
+        // the second check fails, keep the backup: another process may rely on it.
         self.check_unchanged()?;
         self.back_up()?;
-        // Once more, as late as possible. The backup stays: another process may rely on it.
         self.check_unchanged()?;
         let result = match new_file {
             Some(new_file) => new_file.replace(),
@@ -204,12 +211,12 @@ impl ConfigFile {
         };
         result.map_err(|error| not_writable(error.to_string(), &target))?;
         if self.backup == Backup::Remove {
-            let _ = fs::remove_file(self.backup_path()); // one that stays does no harm
+            let _ = fs::remove_file(self.backup_path()); // a leftover backup does no harm
         }
         Ok(())
     }
 
-    /// Fails if the text of the file is no longer the one that was read.
+    /// Fails if the file has changed since it was read.
     fn check_unchanged(&self) -> Result<(), Diagnostic> {
         if read_text(&self.path)? == self.original {
             return Ok(());
@@ -219,21 +226,20 @@ impl ConfigFile {
         Err(error.in_file(&*self.path))
     }
 
-    /// Writes a text into a temporary file, which will replace the target.
-    fn write_pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
+    /// Writes a text to a temporary file that can then replace the target.
+    fn write_temporary_file(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
         let existing = fs::metadata(target).ok();
         let access = match &existing {
             Some(existing) => FileAccess::SameAs(existing),
-            // A file of a project is for everyone who works on the project.
+            // Everyone who works on a project can read its files.
             None if self.scope == Scope::Project => FileAccess::Shared,
             None => FileAccess::Private,
         };
         PendingFile::write(target, text.as_bytes(), access)
-            .map_err(|error| not_written(target, &error))
+            .map_err(|error| cannot_write(target, &error))
     }
 
-    /// Writes the original into the backup, if [`Backup`] asks for it. With [`Backup::Keep`], a
-    /// backup that exists stays as it is.
+    /// Writes the original to the backup, as [`Backup`] requires.
     fn back_up(&self) -> Result<(), Diagnostic> {
         let Some(original) = &self.original else {
             return Ok(());
@@ -243,24 +249,23 @@ impl ConfigFile {
         }
         let path = self.backup_path();
         let new_backup = PendingFile::write(&path, original.as_bytes(), FileAccess::Private)
-            .map_err(|error| not_written(&path, &error))?;
+            .map_err(|error| cannot_write(&path, &error))?;
         let result = if self.backup == Backup::Replace {
             new_backup.replace()
         } else {
             new_backup.create()
         };
         match result {
-            // `create` replaces nothing: there is a backup of an earlier state.
+            // With `Backup::Keep`, an existing backup is kept.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(not_written(&path, &error)),
+            Err(error) => Err(cannot_write(&path, &error)),
             Ok(()) => Ok(()),
         }
     }
 }
 
-/// Returns whether a file exists and must not be written: its permissions say so, or the system
-/// refuses to open it for writing. The permissions count for root, too, whom the system would let
-/// write: the file is read-only for a reason.
+/// Returns whether a file exists and is read-only. Respects the file's permissions even for root, who
+/// could write the file anyway: it is read-only for a reason.
 fn is_read_only(file: &Path) -> bool {
     if fs::metadata(file).is_ok_and(|metadata| metadata.permissions().readonly()) {
         return true;
@@ -271,19 +276,19 @@ fn is_read_only(file: &Path) -> bool {
     }
 }
 
-/// Returns the error that a file of this path could not be written beside the config.
-fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
+/// Returns the error that a new file can't be written to the folder of the config.
+fn cannot_write(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("it cannot be written: {error}; the config is not changed");
     not_writable(message, path)
 }
 
-/// Returns an error whose fix is to make the file writable.
+/// Returns an error whose fix is to make the file and its folder writable.
 fn not_writable(message: String, path: &Path) -> Diagnostic {
     let fix = "make the file and its folder writable";
     Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
 }
 
-/// Reads the text of a file. `None`: there is no such file.
+/// Reads a file as text. Returns `None` if it doesn't exist.
 fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     let error = match whole_file::read_text(path) {
         Ok(text) => return Ok(Some(text)),
@@ -291,6 +296,7 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     };
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+        // `whole_file` reads only regular files.
         ErrorKind::InvalidInput => {
             let fix = "remove it, or give it another name";
             Err(unreadable(path, error.to_string(), fix))
@@ -306,12 +312,11 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     }
 }
 
-/// Returns an error about a file that cannot be read.
 fn unreadable(path: &Path, message: String, fix: &str) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
 }
 
-/// Returns a text without the byte order mark at its start, if it has one.
+/// Removes a byte order mark from the start of a text.
 fn without_bom(text: &str) -> &str {
     text.strip_prefix(BOM).unwrap_or(text)
 }

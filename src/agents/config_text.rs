@@ -1,7 +1,6 @@
-//! Texts in JSON, with comments where the agent allows them, and in TOML: parsed, and edited so
-//! that the rest stays unchanged.
+//! Parses and edits agents' configs in JSON and TOML. Edits preserve comments and formatting.
 //!
-//! No other module parses them. Of a key that appears twice, the last is edited.
+//! If a key appears twice, its last occurrence is read and edited.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod entry;
@@ -15,18 +14,26 @@ pub(super) use json::JsonSyntax;
 use crate::prompt::{Diagnostic, Position};
 use serde_json::Value;
 
-/// How a config is written.
+/// The syntax of a config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConfigSyntax {
     Json(JsonSyntax),
     Toml,
-    /// A plugin of opencode.
+    /// prompt-expander's opencode plugin, in JavaScript.
     Plugin,
 }
 
 impl ConfigSyntax {
-    /// Parses a text. An empty text is an empty object. Of duplicate keys the last counts, as for
-    /// the agents.
+    /// Returns what a map of keys is called in this syntax, for messages.
+    pub(super) fn object_name(self) -> &'static str {
+        match self {
+            ConfigSyntax::Toml => "a table",
+            ConfigSyntax::Json(_) | ConfigSyntax::Plugin => "an object",
+        }
+    }
+
+    /// Parses a text. An empty text is an empty object. Like in the agents, the last of duplicate
+    /// keys wins.
     pub(super) fn parse(self, text: &str) -> Result<Value, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::parse(syntax, text),
@@ -35,7 +42,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the position of the last of these keys, in a text that can be parsed.
+    /// Returns the position of the last key in a path of keys, or `None` if the path doesn't exist or
+    /// the text is invalid.
     pub(super) fn position(self, text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
         match self {
             ConfigSyntax::Json(syntax) => json::position(syntax, text, keys),
@@ -44,8 +52,11 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the text with an entry at the end of these keys. A plugin has no keys, so its text
-    /// stays unchanged.
+    /// Sets the entry at a path of keys, and creates missing parents. Returns the edited text. A
+    /// plugin has no keys, so it is returned unchanged.
+    ///
+    /// # Errors
+    /// Fails if the text is invalid, or if a value in the path isn't an object.
     pub(super) fn set(
         self,
         text: &str,
@@ -60,9 +71,9 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the text without the value at the end of these keys, and without each parent object
-    /// that becomes empty: `{"a": {"b": 1}, "c": 2}` without `a.b` is `{"c": 2}`. A plugin has no
-    /// keys, so its text stays unchanged.
+    /// Removes the value at a path of keys, and parents that become empty: `{"a": {"b": 1}, "c": 2}`
+    /// without `a.b` is `{"c": 2}`. Returns the edited text. A plugin has no keys, so it is returned
+    /// unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::remove(syntax, text, keys),
@@ -71,10 +82,10 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the text with a hook for an event.
+    /// Sets the hook for an event, and returns the edited text. Replaces existing hooks whose command
+    /// `is_ours`.
     ///
-    /// `handler` is the entry of the hook; for a plugin, an object with the `words` of the command.
-    /// `is_ours` recognizes the line of a hook to replace.
+    /// `handler` is the hook's entry or, for a plugin, `{"words": […]}` with the command.
     pub(super) fn set_hook(
         self,
         text: &str,
@@ -89,7 +100,7 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the text without the hooks for an event that `is_ours` recognizes by their lines.
+    /// Removes the hooks for an event whose command `is_ours`, and returns the edited text.
     pub(super) fn remove_hook(
         self,
         text: &str,
@@ -104,7 +115,7 @@ impl ConfigSyntax {
     }
 }
 
-/// Returns the value at the end of a path of keys.
+/// Returns the value at a path of keys, e.g. `["a", "b"]` for `1` in `{"a": {"b": 1}}`.
 pub(super) fn value_at<'v>(value: &'v Value, keys: &[impl AsRef<str>]) -> Option<&'v Value> {
     let mut current = value;
     for key in keys {

@@ -1,4 +1,4 @@
-//! Anysphere's Cursor, by its documentation.
+//! Anysphere's Cursor, according to its documentation.
 
 use super::agent::Agent;
 use super::registration::Config;
@@ -9,10 +9,10 @@ pub(super) static CURSOR: Agent = Agent {
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
     config: Config {
-        user: &["mcp.json"],
-        project: &[".cursor/mcp.json"],
+        user_files: &["mcp.json"],
+        project_files: &[".cursor/mcp.json"],
         ..Config::JSON
     },
     next_step: |_| Some("switch `prompts` on in its MCP settings"),
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };

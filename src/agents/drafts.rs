@@ -1,65 +1,65 @@
-//! How agents open the draft of a message in the editor that VISUAL or EDITOR names.
+//! How agents open a draft message in the editor that VISUAL or EDITOR names.
 
 use super::config_text::value_at;
 use super::environment::Environment;
 use super::files::AgentFiles;
 use crate::wording::{or_list, quoted};
 
-/// The facts about an agent's drafts.
+/// How an agent opens drafts.
 pub struct Drafts {
-    /// Returns whether a draft may have a file of this name in a folder of this name.
-    pub(super) is_file: fn(folder: &str, file: &str) -> bool,
-    /// The modes that the agent has switched on in the terminal, and relies on afterwards.
-    pub terminal: &'static str,
-    /// The setting of the agent that takes precedence over VISUAL, as a dotted key.
-    pub(super) setting: Option<&'static str>,
-    /// Whether EDITOR names the editor if VISUAL is empty.
-    pub(super) skips_empty: bool,
-    /// Names of editors. Unless the program's path contains one of them, the agent goes on drawing
-    /// and reading keys.
-    pub(super) waits_for: &'static [&'static str],
+    /// Returns whether the agent would give a draft this file name, in a folder of this name.
+    pub(super) is_draft_file: fn(folder: &str, file: &str) -> bool,
+    /// The escape sequences that restore the terminal modes on which the agent relies.
+    pub terminal_modes: &'static str,
+    /// The dotted key of the agent's setting that overrides VISUAL, if there is one.
+    pub(super) editor_setting: Option<&'static str>,
+    /// Whether an empty VISUAL falls back to EDITOR.
+    pub(super) skips_empty_visual: bool,
+    /// The names of editors for which the agent stops drawing and reading keys. The path of the
+    /// editor must contain one of them. Empty if the agent pauses for every editor.
+    pub(super) pauses_for: &'static [&'static str],
 }
 
 /// The editor that opens a draft.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DraftEditor {
-    /// For people: the command, and where it is set.
-    pub what: String,
-    /// Why it is probably not the intended editor.
-    pub doubt: Option<EditorDoubt>,
+    /// A message that names the editor, and the variable or setting that chose it.
+    pub description: String,
+    /// Why composing drafts with it probably won't work.
+    pub problem: Option<EditorProblem>,
 }
 
-/// Why an editor is probably not the intended one.
+/// Why composing drafts with an editor probably won't work.
 #[derive(Debug, PartialEq, Eq)]
-pub struct EditorDoubt {
-    /// The reason.
+pub struct EditorProblem {
+    /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub fix: String,
 }
 
 /// The command of an editor.
 struct EditorCommand {
-    /// The variable or the setting that has the command.
+    /// The name of the environment variable or the agent's setting.
     source: &'static str,
-    command: String,
+    /// Whether `source` is a setting, not a variable.
     is_setting: bool,
+    command: String,
 }
 
 impl Drafts {
-    /// The facts that most agents share.
-    pub(super) const USUAL: Drafts = Drafts {
-        is_file: |_, _| false,
-        terminal: "",
-        setting: None,
-        skips_empty: false,
-        waits_for: &[],
+    /// The defaults for the fields that most agents share.
+    pub(super) const DEFAULT: Drafts = Drafts {
+        is_draft_file: |_, _| false,
+        terminal_modes: "",
+        editor_setting: None,
+        skips_empty_visual: false,
+        pauses_for: &[],
     };
 
-    /// Returns the editor that opens the drafts of an agent with this title, these files and this
-    /// environment. `None`: neither VISUAL nor EDITOR names prompt-expander, so the user does not
-    /// compose drafts with it.
-    pub fn editor(
+    /// Finds the editor in which the agent opens drafts. Returns `None` if neither VISUAL nor EDITOR
+    /// names prompt-expander: the user doesn't want to compose drafts with it.
+    pub fn find_editor(
         &self,
         title: &str,
         files: &AgentFiles,
@@ -75,33 +75,33 @@ impl Drafts {
         let editor = self.chosen_editor(files, variables)?;
         let command = quoted(&editor.command);
         Some(DraftEditor {
-            what: format!("drafts are opened in {command} ({})", editor.source),
-            doubt: self.doubt(title, &editor),
+            description: format!("drafts are opened in {command} ({})", editor.source),
+            problem: self.problem_with(&editor, title),
         })
     }
 
-    /// Returns the editor that the agent's setting names or, without the setting, the first
-    /// variable. Some agents skip an empty variable.
+    /// Returns the editor that the agent would use. Its own setting takes precedence over the
+    /// environment variables.
     fn chosen_editor(
         &self,
         files: &AgentFiles,
         variables: Vec<EditorCommand>,
     ) -> Option<EditorCommand> {
-        if let Some(editor) = self.editor_setting(files) {
+        if let Some(editor) = self.editor_from_settings(files) {
             return Some(editor);
         }
         variables
             .into_iter()
-            .find(|variable| !variable.command.is_empty() || !self.skips_empty)
+            .find(|variable| !variable.command.is_empty() || !self.skips_empty_visual)
     }
 
-    /// Returns the editor that the setting of the agent names, such as `general.preferredEditor`.
-    fn editor_setting(&self, files: &AgentFiles) -> Option<EditorCommand> {
-        let key = self.setting?;
+    /// Returns the editor that the agent's own setting chooses, if it has one.
+    fn editor_from_settings(&self, files: &AgentFiles) -> Option<EditorCommand> {
+        let key = self.editor_setting?;
         let keys: Vec<&str> = key.split('.').collect();
         for file in files.settings().flatten() {
-            if let Some(command) = value_at(&file.value, &keys)
-                && let Some(command) = command.as_str()
+            if let Some(value) = value_at(&file.value, &keys)
+                && let Some(command) = value.as_str()
             {
                 return Some(EditorCommand {
                     source: key,
@@ -113,21 +113,22 @@ impl Drafts {
         None
     }
 
-    /// Returns why an editor is probably not the intended one, if a variable names this program.
-    fn doubt(&self, title: &str, editor: &EditorCommand) -> Option<EditorDoubt> {
+    /// Returns why composing drafts with an editor won't work in the agent with this title: a setting
+    /// overrides VISUAL, or the agent doesn't pause for the editor.
+    fn problem_with(&self, editor: &EditorCommand, title: &str) -> Option<EditorProblem> {
         let source = editor.source;
         let command = quoted(&editor.command);
         if editor.is_setting {
-            return Some(EditorDoubt {
+            return Some(EditorProblem {
                 message: format!("{title} opens drafts in {command} of `{source}`, not in VISUAL"),
                 fix: format!("remove `{source}`"),
             });
         }
-        if self.waits_for_program(&editor.command) {
+        if self.pauses_for_command(&editor.command) {
             return None;
         }
-        let names = or_list(self.waits_for);
-        Some(EditorDoubt {
+        let names = or_list(self.pauses_for);
+        Some(EditorProblem {
             message: format!(
                 "{title} draws over {command} while it works; it waits only for an editor whose name contains {names}"
             ),
@@ -135,19 +136,18 @@ impl Drafts {
         })
     }
 
-    /// Returns whether the agent waits until the program of this command ends. An agent that lists
-    /// no editors waits for all; another one only if the path contains a listed name, such as `vi`.
-    fn waits_for_program(&self, command: &str) -> bool {
-        if self.waits_for.is_empty() {
+    /// Returns whether the agent stops drawing and reading keys until this command exits.
+    fn pauses_for_command(&self, command: &str) -> bool {
+        if self.pauses_for.is_empty() {
             return true;
         }
         let program = command.split(' ').next().unwrap_or_default();
         let program = program.to_lowercase();
-        self.waits_for.iter().any(|name| program.contains(name))
+        self.pauses_for.iter().any(|name| program.contains(name))
     }
 }
 
-/// Returns the editor that VISUAL names, and the one that EDITOR names, if these are set.
+/// Returns the editors in VISUAL and EDITOR, in this order, as far as these are set.
 fn editor_variables(environment: &Environment) -> Vec<EditorCommand> {
     let mut variables = Vec::new();
     for name in ["VISUAL", "EDITOR"] {
@@ -162,10 +162,10 @@ fn editor_variables(environment: &Environment) -> Vec<EditorCommand> {
     variables
 }
 
-/// Returns whether a file name has a start and an end, with something between the two:
-/// `.tmpAb3dE9.md` has the start `.tmp` and the end `.md`.
-pub(super) fn is_between(name: &str, start: &str, end: &str) -> bool {
-    name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+/// Returns whether a file name consists of a prefix, at least one more character, and a suffix:
+/// `.tmpAb3dE9.md` has the prefix `.tmp` and the suffix `.md`.
+pub(super) fn has_affixes(name: &str, prefix: &str, suffix: &str) -> bool {
+    name.len() > prefix.len() + suffix.len() && name.starts_with(prefix) && name.ends_with(suffix)
 }
 
 #[cfg(test)]
@@ -238,12 +238,12 @@ mod tests {
                 .drafts
                 .as_ref()
                 .unwrap()
-                .editor(agent.title, &agent.read_files(&system), &environment)
+                .find_editor(agent.title, &agent.read_files(&system), &environment)
                 .unwrap();
             assert_eq!(
                 (
-                    editor.what.as_str(),
-                    editor.doubt.map_or(String::new(), |doubt| doubt.fix)
+                    editor.description.as_str(),
+                    editor.problem.map_or(String::new(), |problem| problem.fix)
                 ),
                 (what, doubt.to_owned())
             );

@@ -1,9 +1,9 @@
-//! The environment of a program, the programs that are found with it, and the user's folders.
+//! The environment of a process, how programs are found in it, and the user's folders.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The variables of a program, by name.
+/// The environment variables of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
@@ -19,7 +19,7 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment 
 }
 
 impl Environment {
-    /// Returns all names and values.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0
             .iter()
@@ -36,67 +36,67 @@ impl Environment {
         None
     }
 
-    /// Returns the value of a variable as text.
+    /// Returns the value of a variable as a string. Replaces invalid Unicode.
     pub fn text(&self, name: &str) -> Option<String> {
         let value = self.get(name)?;
         Some(value.to_string_lossy().into_owned())
     }
 
-    /// Sets a variable, also one that has another value already.
+    /// Sets a variable, and overwrites its previous value.
     pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
         self.0.retain(|(other, _)| !is_same_name(other, name));
         self.0.push((name.into(), value.as_ref().to_owned()));
     }
 
-    /// Returns the file of a command that is started in `folder` with this environment.
+    /// Returns the path of the executable that a command would start, with `folder` as the working
+    /// directory. Looks up a plain name on `PATH`.
     ///
     /// # Errors
-    /// Why it cannot be started, worded to follow the command in a sentence, as in "is not
-    /// executable".
+    /// Fails with a phrase that follows the command in a sentence, e.g. "is not executable".
     pub fn find_program(&self, command: &str, folder: &Path) -> Result<PathBuf, String> {
         if command.is_empty() {
             return Err("is empty".to_owned());
         }
         if has_separator(command) {
             let path = folder.join(command);
-            return match self.program_at(&path) {
-                Some(program) => Ok(program),
-                // `program_at` tried this path, too, so there is an error.
-                None => Err(program_error(&path).unwrap_or_default().to_owned()),
-            };
+            if let Some(program) = self.executable_at(&path) {
+                return Ok(program);
+            }
+            check_executable(&path)?;
+            return Ok(path);
         }
         let Some(path_variable) = self.get("PATH") else {
             return Err("is not found: there is no PATH".to_owned());
         };
         for entry in std::env::split_paths(path_variable) {
             if entry.as_os_str().is_empty() {
-                continue;
+                continue; // some shells would search the working directory
             }
-            if let Some(program) = self.program_at(&folder.join(entry).join(command)) {
+            if let Some(program) = self.executable_at(&folder.join(entry).join(command)) {
                 return Ok(program);
             }
         }
         Err("is in no folder of PATH".to_owned())
     }
 
-    /// Returns the first file that can be started among this path and, on Windows, this path with
-    /// each extension of a program.
-    fn program_at(&self, path: &Path) -> Option<PathBuf> {
-        let extensions = extensions(self.text("PATHEXT").as_deref(), cfg!(windows));
+    /// Returns the executable file at a path. On Windows, also tries the path with each of the
+    /// extensions in `PATHEXT`.
+    fn executable_at(&self, path: &Path) -> Option<PathBuf> {
+        let extensions = program_extensions(self.text("PATHEXT").as_deref(), cfg!(windows));
         for extension in extensions {
-            let mut name = path.as_os_str().to_owned();
-            name.push(extension);
-            let program = PathBuf::from(name);
-            if program_error(&program).is_none() {
-                return Some(program);
+            let mut file = path.as_os_str().to_owned();
+            file.push(extension);
+            let file = PathBuf::from(file);
+            if check_executable(&file).is_ok() {
+                return Some(file);
             }
         }
         None
     }
 
-    /// Returns whether [`find_program`](Self::find_program) found a program through a path relative
-    /// to `folder`: the command is a relative path, or the entry of `PATH` is, as in `PATH=./bin`.
-    pub fn is_found_in(&self, folder: &Path, command: &str, program: &Path) -> bool {
+    /// Returns whether [`find_program`](Self::find_program) depends on `folder` to find this program:
+    /// the command is a relative path, or `PATH` contains a relative path such as `./bin`.
+    pub fn is_found_relative_to(&self, folder: &Path, command: &str, program: &Path) -> bool {
         if has_separator(command) {
             return Path::new(command).is_relative();
         }
@@ -112,34 +112,34 @@ impl Environment {
     }
 }
 
-/// For whom an agent reads a file.
+/// Where a registration is active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// For the user, in every project.
+    /// In all projects of the user.
     #[default]
     User,
-    /// For everybody in one project; the file is in the project.
+    /// In one project, for everyone who works on it. The file is in the project.
     Project,
-    /// For the user in one project (Claude Code only); it is in the user's file.
+    /// In one project, for the user only. The file is the user's. Only Claude Code has this scope.
     Local,
 }
 
-/// The user's folders, environment and project.
+/// The system on which an agent runs: its environment, the user's folders, and the project.
 #[derive(Debug, Clone, Default)]
 pub struct System {
-    /// The home directory, if it is known.
+    /// The home directory, if known.
     pub home: Option<PathBuf>,
-    /// The configuration directory of the system: `~/.config`, `~/Library/Application Support` or
-    /// `%APPDATA%`.
+    /// The system's configuration directory, if known: `~/.config`, `~/Library/Application Support`
+    /// or `%APPDATA%`.
     pub config: Option<PathBuf>,
     /// The environment in which an agent would be started.
     pub environment: Environment,
-    /// The project: the working directory.
+    /// The working directory, which agents treat as the project.
     pub project: PathBuf,
 }
 
 impl System {
-    /// Returns the folder that a variable names. An empty variable names none.
+    /// Returns the folder in an environment variable, or `None` if it is unset or empty.
     pub(super) fn folder(&self, variable: &str) -> Option<PathBuf> {
         let value = self.environment.get(variable)?;
         if value.is_empty() {
@@ -148,12 +148,13 @@ impl System {
         Some(PathBuf::from(value))
     }
 
-    /// Returns the path of this name in the home directory.
+    /// Returns a path relative to the home directory.
     pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(name))
     }
 
-    /// Returns `~/.config`, on every system, or the folder that XDG_CONFIG_HOME names.
+    /// Returns `XDG_CONFIG_HOME`, or `~/.config` if it is unset or relative. Unlike
+    /// [`config`](Self::config), it does so on macOS and Windows, too.
     pub(super) fn dot_config(&self) -> Option<PathBuf> {
         match self.folder("XDG_CONFIG_HOME") {
             Some(folder) if folder.is_absolute() => Some(folder),
@@ -162,7 +163,8 @@ impl System {
     }
 }
 
-/// Returns whether two paths name the same file, directly or through symlinks.
+/// Returns whether two paths lead to the same file, after following symlinks. Paths that don't exist
+/// are the same only if they are equal.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     if a == b {
         return true;
@@ -173,8 +175,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Returns whether two names are those of the same variable. On Windows, letter case does not
-/// count.
+/// Returns whether two names denote the same variable. Windows ignores case.
 fn is_same_name(a: &OsStr, b: &str) -> bool {
     if cfg!(windows) {
         a.eq_ignore_ascii_case(b)
@@ -183,54 +184,59 @@ fn is_same_name(a: &OsStr, b: &str) -> bool {
     }
 }
 
-/// Returns the extensions to try after the name of a program: on Windows those of PATHEXT, such as
-/// `.COM;.EXE`, and at last none.
+/// Returns the extensions to try after the name of a program: an empty one, and on Windows first
+/// those in `PATHEXT`.
 ///
-/// None comes last because Windows cannot start the script without an extension that is beside
-/// `code.cmd` and `npx.cmd`, for other shells.
-fn extensions(listed: Option<&str>, is_windows: bool) -> Vec<String> {
+/// The empty one comes last because next to e.g. `npx.cmd` there is often a shell script `npx`,
+/// which Windows can't run.
+fn program_extensions(pathext: Option<&str>, is_windows: bool) -> Vec<String> {
     let mut extensions = Vec::new();
     if is_windows {
-        let listed = listed.unwrap_or(".COM;.EXE;.BAT;.CMD");
-        extensions.extend(listed.split_terminator(';').map(str::to_owned));
+        let pathext = pathext.unwrap_or(".COM;.EXE;.BAT;.CMD");
+        extensions.extend(pathext.split_terminator(';').map(str::to_owned));
     }
     extensions.push(String::new());
     extensions
 }
 
-/// Returns whether a command is a path, not a name that is looked up on `PATH`.
+/// Returns whether a command is a path, rather than a name to look up on `PATH`.
 fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
 }
 
-/// Returns why a file cannot be started as a program, as a phrase that follows its name. `None`: it
-/// can be started.
-fn program_error(path: &Path) -> Option<&'static str> {
+/// Checks that a file can be run as a program.
+///
+/// # Errors
+/// Fails with a phrase that follows the path in a sentence, e.g. "is a directory".
+fn check_executable(path: &Path) -> Result<(), &'static str> {
     let Ok(metadata) = path.metadata() else {
-        return Some(if path.is_symlink() {
+        return Err(if path.is_symlink() {
             "is a broken link"
         } else {
             "does not exist"
         });
     };
     if metadata.is_dir() {
-        return Some("is a directory");
+        return Err("is a directory");
     }
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 == 0 {
-        return Some("is not executable");
+        return Err("is not executable");
     }
-    None
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::extensions;
+    use super::program_extensions;
 
     #[test]
     fn a_program_with_a_suffix_of_windows_comes_before_a_script_without_one() {
-        assert_eq!(extensions(Some(".EXE;.CMD;"), true), [".EXE", ".CMD", ""]);
-        assert_eq!(extensions(None, true).last().unwrap(), "");
-        assert_eq!(extensions(Some(".EXE"), false), [""]);
+        assert_eq!(
+            program_extensions(Some(".EXE;.CMD;"), true),
+            [".EXE", ".CMD", ""]
+        );
+        assert_eq!(program_extensions(None, true).last().unwrap(), "");
+        assert_eq!(program_extensions(Some(".EXE"), false), [""]);
     }
 }

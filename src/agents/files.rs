@@ -1,4 +1,4 @@
-//! All files of an agent that register servers or hooks, each read once.
+//! Reads all files in which an agent registers servers or hooks, each of them once.
 
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, value_at};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What an agent reads in a file.
+/// What an agent looks for in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConfigContent {
     Servers,
@@ -16,7 +16,7 @@ pub(super) enum ConfigContent {
     Settings,
 }
 
-/// A file that an agent may have.
+/// A file that an agent reads if it exists.
 #[derive(Debug, Clone)]
 pub(super) struct AgentFile {
     pub(super) content: ConfigContent,
@@ -25,85 +25,82 @@ pub(super) struct AgentFile {
     pub(super) syntax: ConfigSyntax,
 }
 
-/// The files of an agent that register servers or hooks.
+/// The files in which an agent registers servers or hooks.
 #[derive(Debug)]
 pub struct AgentFiles {
-    /// Those that may exist. Of files with the same content, the one that takes precedence comes
-    /// first.
-    listed: Vec<AgentFile>,
-    /// Those that exist, or why one cannot be read.
-    files: BTreeMap<PathBuf, Result<ConfigFile, Diagnostic>>,
+    /// All files that the agent would read. Files with the same content are in order of precedence.
+    /// A path is listed twice if the agent reads it both for servers and for settings.
+    candidates: Vec<AgentFile>,
+    /// The files that exist, or why they can't be read.
+    existing: BTreeMap<PathBuf, Result<ConfigFile, Diagnostic>>,
 }
 
 impl AgentFiles {
-    /// Reads those of the listed files that exist.
+    /// Reads the files that exist.
     ///
-    /// In the home directory, a file may be both the user's and the project's. It counts as the
-    /// user's only.
-    pub(super) fn read(listed: Vec<AgentFile>) -> AgentFiles {
-        let mut agent_files = Vec::new();
-        let mut files = BTreeMap::new();
-        for file in &listed {
-            if file.scope == Scope::Project && is_users_file(file, &listed) {
+    /// If the project is the home directory, a project file may be the same as a user file. It then
+    /// counts only as the user's.
+    pub(super) fn read(mut candidates: Vec<AgentFile>) -> AgentFiles {
+        let all = candidates.clone();
+        candidates.retain(|file| file.scope != Scope::Project || !is_also_users_file(file, &all));
+        let mut existing = BTreeMap::new();
+        for file in &candidates {
+            if existing.contains_key(&file.path) {
                 continue;
             }
-            if !files.contains_key(&file.path) {
-                let result = ConfigFile::read(&file.path, file.syntax, file.scope);
-                // `transpose` makes `None` of a file that does not exist.
-                if let Some(existing) = result.transpose() {
-                    files.insert(file.path.clone(), existing);
-                }
+            match ConfigFile::read(&file.path, file.syntax, file.scope) {
+                Ok(Some(config)) => _ = existing.insert(file.path.clone(), Ok(config)),
+                Ok(None) => {} // it doesn't exist
+                Err(error) => _ = existing.insert(file.path.clone(), Err(error)),
             }
-            agent_files.push(file.clone());
         }
         AgentFiles {
-            listed: agent_files,
-            files,
+            candidates,
+            existing,
         }
     }
 
-    /// Returns the file of this path, or why it cannot be read. `None`: the agent has no such file.
-    pub(super) fn at(&self, path: &Path) -> Option<Result<&ConfigFile, &Diagnostic>> {
-        self.files.get(path).map(Result::as_ref)
+    /// Returns the file with this path, or why it can't be read. Returns `None` if it doesn't exist
+    /// or is not one of the agent's files.
+    pub(super) fn get(&self, path: &Path) -> Option<Result<&ConfigFile, &Diagnostic>> {
+        self.existing.get(path).map(Result::as_ref)
     }
 
-    /// Returns the files that register servers for a scope; for each that cannot be read, the
-    /// error.
-    ///
-    /// The servers of [`Scope::Local`] are in the user's files.
+    /// Returns the existing files that register servers for a scope, in order of precedence, or why
+    /// they can't be read. [`Scope::Local`] shares the user's files.
     pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
         let file_scope = if scope == Scope::Local {
             Scope::User
         } else {
             scope
         };
-        self.listed_with(ConfigContent::Servers)
+        self.candidates_with(ConfigContent::Servers)
             .filter(move |file| file.scope == file_scope)
-            .filter_map(|file| self.at(&file.path))
+            .filter_map(|file| self.get(&file.path))
     }
 
-    /// Returns the user's and the project's files with hooks and other settings; for each that
-    /// cannot be read, the error.
+    /// Returns the existing files with hooks and other settings, of the project and of the user, in
+    /// order of precedence, or why they can't be read.
     pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        self.listed_with(ConfigContent::Settings)
-            .filter_map(|file| self.at(&file.path))
+        self.candidates_with(ConfigContent::Settings)
+            .filter_map(|file| self.get(&file.path))
     }
 
-    /// Returns the listed files that the agent reads for this content, also those that do not
-    /// exist.
-    fn listed_with(&self, content: ConfigContent) -> impl Iterator<Item = &AgentFile> {
-        self.listed
+    fn candidates_with(&self, content: ConfigContent) -> impl Iterator<Item = &AgentFile> {
+        self.candidates
             .iter()
             .filter(move |file| file.content == content)
     }
 
-    /// Returns why files cannot be read.
+    /// Returns the errors of the files that can't be read.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.files.values().filter_map(|file| file.as_ref().err())
+        self.existing
+            .values()
+            .filter_map(|file| file.as_ref().err())
     }
 
-    /// Returns the value at the end of these keys, from the first file that registers servers and
-    /// has one there. The project's files come first.
+    /// Returns the value at a path of keys in the files that register servers. The project's files
+    /// override the user's.
     pub(super) fn setting(&self, keys: &[&str]) -> Option<&Value> {
         for scope in [Scope::Project, Scope::User] {
             for file in self.configs(scope).flatten() {
@@ -116,9 +113,9 @@ impl AgentFiles {
     }
 }
 
-/// Returns whether a file is also one of the user's, with the same content.
-fn is_users_file(file: &AgentFile, listed: &[AgentFile]) -> bool {
-    listed.iter().any(|other| {
+/// Returns whether the agent also reads the file as the user's, for the same content.
+fn is_also_users_file(file: &AgentFile, all: &[AgentFile]) -> bool {
+    all.iter().any(|other| {
         other.scope == Scope::User
             && other.content == file.content
             && is_same_file(&other.path, &file.path)

@@ -1,4 +1,4 @@
-//! Google's Gemini CLI, as version 0.61 was measured.
+//! Google's Gemini CLI, as observed in version 0.61.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
@@ -26,12 +26,12 @@ pub(super) static GEMINI: Agent = Agent {
     },
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::WithComments),
-        user: &["settings.json"],
-        project: &[".gemini/settings.json"],
-        // Its own command ends the file without a line ending.
+        user_files: &["settings.json"],
+        project_files: &[".gemini/settings.json"],
+        // `gemini mcp add` doesn't end a new file with a line ending either.
         template: "{}",
-        trust: Some("trust"),
-        entry: |program, arguments| Entry {
+        trust_key: Some("trust"),
+        new_entry: |program, arguments| Entry {
             required: vec![
                 ("command", Some(json!(program))),
                 ("args", Some(json!(arguments))),
@@ -42,42 +42,44 @@ pub(super) static GEMINI: Agent = Agent {
     },
     hook: Some(Hook {
         event: "BeforeAgent",
-        // No limit is known; more than this was not tried.
-        limit: (1_000_000, Unit::Bytes),
-        user: "settings.json",
-        project: &[".gemini/settings.json"],
+        // No limit is known. Longer contexts were not tried.
+        context_limit: (1_000_000, Unit::Bytes),
+        user_file: "settings.json",
+        project_files: &[".gemini/settings.json"],
         is_in_config: false,
         syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         timeout: 5000,
-        around_on_windows: ["& ", NEVER_FAILS], // PowerShell
+        windows_prefix: "& ",
+        windows_suffix: NEVER_FAILS, // PowerShell
         note: "",
         escapes_angle_brackets: true,
         trust_record_keys: None,
         check: |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
     }),
-    // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
-    part: Some(PartLimit {
+    // A result of more than 40,000 characters is saved to a file, and the model only gets its first
+    // 8,000 and last 32,000 characters.
+    part_limit: Some(PartLimit {
         max: 39_000,
         unit: Unit::Utf16,
         is_printed: false,
     }),
     drafts: Some(Drafts {
-        is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
-        terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
-        setting: Some("general.preferredEditor"),
-        waits_for: &["vi", "emacs", "hx", "nano", "micro"],
-        ..Drafts::USUAL
+        is_draft_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
+        terminal_modes: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
+        editor_setting: Some("general.preferredEditor"),
+        pauses_for: &["vi", "emacs", "hx", "nano", "micro"],
+        ..Drafts::DEFAULT
     }),
-    menu: MenuMessages::OneText,
+    menu_messages: MenuMessages::OneText,
     launch: Launch {
-        client: Some("gemini-cli-mcp-client"),
+        client_name: Some("gemini-cli-mcp-client"),
         variables: Some(Variables {
-            mark: "${",
-            value: Variables::with_default,
+            prefix: "${",
+            lookup: Variables::lookup_with_default,
         }),
         ..Launch::BY_SDK
     },
-    checks: &[disabled, not_trusted, approval],
+    checks: &[check_enabled, check_folder_trust, check_approval],
     next_step: |installed| {
         if installed.has_hook {
             Some("trust the folder when it asks")
@@ -85,32 +87,32 @@ pub(super) static GEMINI: Agent = Agent {
             Some("trust the folder when it asks; without the hook, type `/research` with a slash")
         }
     },
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };
 
-/// Returns a finding if `gemini mcp disable` has disabled a server.
-fn disabled(examined: &Examined, server: &Registration) -> Option<Finding> {
-    let enablement = value_beside_settings(examined, "mcp-server-enablement.json");
+/// Returns an error if the server was disabled with `gemini mcp disable`.
+fn check_enabled(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let enablement = read_from_settings_folder(examined, "mcp-server-enablement.json");
     if enablement[&server.name]["enabled"] != false {
         return None;
     }
     let message = format!("{} is disabled", in_backticks(&server.name));
-    Some(examined.broken(message, format!("run `gemini mcp enable {}`", server.name)))
+    Some(examined.error(message, format!("run `gemini mcp enable {}`", server.name)))
 }
 
-/// Returns a finding if Gemini CLI does not trust the working directory. An editor can also tell it
-/// to trust the directory, which is not known here.
-fn not_trusted(examined: &Examined, _: &Registration) -> Option<Finding> {
-    let environment = &examined.system.environment;
-    let trusts_workspace = environment.text("GEMINI_CLI_TRUST_WORKSPACE");
-    let checks_trust = examined
-        .files
-        .setting(&["security", "folderTrust", "enabled"]);
-    if trusts_workspace.as_deref() == Some("true") || checks_trust == Some(&json!(false)) {
+/// Returns a warning if Gemini CLI does not trust the working directory. (An editor's extension can
+/// make it trusted as well, but that can't be detected from here.)
+fn check_folder_trust(examined: &Examined, _: &Registration) -> Option<Finding> {
+    let variable = "GEMINI_CLI_TRUST_WORKSPACE";
+    if examined.system.environment.text(variable).as_deref() == Some("true") {
         return None;
     }
-    let rules = value_beside_settings(examined, "trustedFolders.json");
-    let rule = rule_for(&examined.system.project, &rules);
+    let setting = ["security", "folderTrust", "enabled"];
+    if examined.files.setting(&setting) == Some(&json!(false)) {
+        return None; // Gemini CLI trusts every folder
+    }
+    let rules = read_from_settings_folder(examined, "trustedFolders.json");
+    let rule = most_specific_rule(&examined.system.project, &rules);
     if matches!(rule, Some("TRUST_FOLDER" | "TRUST_PARENT")) {
         return None;
     }
@@ -120,53 +122,54 @@ fn not_trusted(examined: &Examined, _: &Registration) -> Option<Finding> {
     ))
 }
 
-/// Returns the most specific rule of `trustedFolders.json` for a folder, such as `TRUST_FOLDER`: of
-/// the rules that cover it, the one with the longest path as it is written in the file. Of paths
-/// with this length, the last counts.
+/// Returns the rule in `trustedFolders.json` that applies to a folder: among the rules that cover
+/// it, the one with the longest path. If several paths are equally long, the last one wins.
 ///
 /// With `{"/a": "TRUST_FOLDER", "/a/b": "DO_NOT_TRUST"}`, the rule for `/a/b/c` is `DO_NOT_TRUST`.
-fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
-    let folder = real_path(folder);
-    let mut longest = 0;
+fn most_specific_rule<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
+    let folder = canonicalize_if_exists(folder);
+    let mut longest_path = 0;
     let mut most_specific = None;
     for (path, rule) in rules.as_object()? {
-        if path.len() >= longest && folder.starts_with(covered_folder(path, rule)) {
-            longest = path.len();
+        // Like Gemini CLI, compare the paths as written, even for `TRUST_PARENT`.
+        if path.len() >= longest_path && folder.starts_with(folder_of_rule(path, rule)) {
+            longest_path = path.len();
             most_specific = rule.as_str();
         }
     }
     most_specific
 }
 
-/// Returns the folder that a rule covers, without symlinks: the path of the rule or, for
-/// `TRUST_PARENT`, the parent of that path.
-fn covered_folder(path: &str, rule: &Value) -> PathBuf {
+/// Returns the topmost folder that a rule covers, without symlinks: its path or, for
+/// `TRUST_PARENT`, the parent of its path.
+fn folder_of_rule(path: &str, rule: &Value) -> PathBuf {
     let path = Path::new(path);
-    if *rule == "TRUST_PARENT" {
-        real_path(path.parent().unwrap_or(path))
+    let folder = if *rule == "TRUST_PARENT" {
+        path.parent().unwrap_or(path)
     } else {
-        real_path(path)
-    }
+        path
+    };
+    canonicalize_if_exists(folder)
 }
 
-/// Returns a path without symlinks, or the path itself if it does not exist.
-fn real_path(path: &Path) -> PathBuf {
+fn canonicalize_if_exists(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns the value of a JSON file beside the settings, or null if it cannot be read.
-fn value_beside_settings(examined: &Examined, name: &str) -> Value {
+/// Parses a JSON file in the folder of Gemini CLI's settings. Returns null if the file is missing
+/// or invalid.
+fn read_from_settings_folder(examined: &Examined, file_name: &str) -> Value {
     let Some(folder) = (GEMINI.settings_folder)(examined.system) else {
         return Value::Null;
     };
-    match ConfigFile::read(&folder.join(name), GEMINI.config.syntax, Scope::User) {
+    match ConfigFile::read(&folder.join(file_name), GEMINI.config.syntax, Scope::User) {
         Ok(Some(file)) => file.value,
         Ok(None) | Err(_) => Value::Null,
     }
 }
 
-/// Returns a finding if Gemini CLI asks before each call.
-fn approval(examined: &Examined, server: &Registration) -> Option<Finding> {
+/// Returns a warning if Gemini CLI asks the user before each call of a tool.
+fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding> {
     if server.entry.get("trust") == Some(&json!(true)) {
         return None;
     }

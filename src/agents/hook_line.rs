@@ -1,5 +1,5 @@
-//! The commands that an agent runs when a prompt is submitted: how `install` writes one, and which
-//! of them run prompt-expander.
+//! The shell commands of prompt-submit hooks: writes them for `install`, and recognizes those that
+//! run prompt-expander.
 
 use super::config_file::ConfigFile;
 use super::environment::Scope;
@@ -8,39 +8,39 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Follows the command in a hook's line, so that a program that is gone neither blocks a message
-/// nor shows an error at each one.
+/// The end of a hook's command. If prompt-expander was deleted, messages are then neither blocked
+/// nor answered with an error.
 pub(super) const NEVER_FAILS: &str = "; exit 0";
 
-/// The place of a hook among those of an event, counted from 0.
+/// The place of a hook in an agent's list of hooks for an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HookPlace {
-    /// The number of its group.
+    /// The index of its group.
     pub group: usize,
-    /// Its number in the group.
-    pub number: usize,
+    /// Its index in the group.
+    pub index: usize,
 }
 
-/// A command that an agent runs when a prompt is submitted.
+/// A prompt-submit hook that runs prompt-expander.
 #[derive(Debug, Clone)]
 pub struct HookLine {
-    /// For whom it is registered.
+    /// Where the hook is active.
     pub scope: Scope,
     /// The file that registers it.
     pub path: PathBuf,
-    /// Where the event's hooks are in that file.
+    /// The position of the event in that file. All hooks of the event share it.
     pub position: Option<Position>,
-    /// The line for a shell.
+    /// The command line, for a shell.
     pub line: String,
-    /// The words of the line, as a shell would divide them.
+    /// The command line split into words, without [`NEVER_FAILS`].
     pub words: Vec<String>,
-    /// Where it is in the event.
+    /// The place of the hook among those of the event.
     pub place: HookPlace,
 }
 
 impl HookLine {
-    /// Returns the commands of an event that run prompt-expander as a hook, also if they do more,
-    /// as in `prompt-expander hook codex | tee log`.
+    /// Returns the hooks for an event that run `prompt-expander hook`, including those that do more,
+    /// e.g. `prompt-expander hook codex | tee log`.
     pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
         let position = file.position(&["hooks", event]);
         let mut hooks = Vec::new();
@@ -48,7 +48,7 @@ impl HookLine {
             let Some(line) = entry["command"].as_str() else {
                 continue;
             };
-            let words = words(line);
+            let words = split_words(line);
             if program_index(&words).is_none() {
                 continue;
             }
@@ -64,29 +64,28 @@ impl HookLine {
         hooks
     }
 
-    /// Returns the word that is the program, and the words after it: `/bin/prompt-expander`, and
-    /// `hook` and `codex`.
-    pub fn program(&self) -> (&str, &[String]) {
-        // `all_in` keeps only lines that have the program.
+    /// Returns the program and its arguments, e.g. `/bin/prompt-expander`, and `hook` and `codex`.
+    pub fn program_and_arguments(&self) -> (&str, &[String]) {
+        // Never `None`: `all_in` skips commands without the program.
         let index = program_index(&self.words).unwrap_or_default();
         (&self.words[index], &self.words[index + 1..])
     }
 
-    /// Returns whether the words after the program are more than `hook` and perhaps the agent.
+    /// Returns whether there are arguments besides `hook` and the name of the agent.
     pub fn has_options(&self) -> bool {
-        let (_, arguments) = self.program();
+        let (_, arguments) = self.program_and_arguments();
         !matches!(arguments, [command] | [command, _] if command == "hook")
     }
 
-    /// Returns whether `install` could have written the line. If so, it can be replaced, and run
-    /// without harm.
+    /// Returns whether the command only runs prompt-expander, as `install` writes it. It can then be
+    /// replaced, and is safe to run.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.line)
     }
 }
 
-/// Returns the entries of an event in the value of a file of hooks:
-/// `{"hooks": {EVENT: [{"hooks": [ENTRY, ENTRY]}, {"hooks": [ENTRY]}]}}` has three, in two groups.
+/// Returns the hooks for an event from a parsed hooks file. For example,
+/// `{"hooks": {EVENT: [{"hooks": [HOOK, HOOK]}, {"hooks": [HOOK]}]}}` has three, in two groups.
 pub(super) fn entries_of_event<'v>(
     value: &'v Value,
     event: &str,
@@ -95,19 +94,20 @@ pub(super) fn entries_of_event<'v>(
     let groups = value["hooks"][event].as_array();
     for (group, group_value) in groups.into_iter().flatten().enumerate() {
         let group_entries = group_value["hooks"].as_array();
-        for (number, entry) in group_entries.into_iter().flatten().enumerate() {
-            entries.insert(HookPlace { group, number }, entry);
+        for (index, entry) in group_entries.into_iter().flatten().enumerate() {
+            entries.insert(HookPlace { group, index }, entry);
         }
     }
     entries
 }
 
-/// Returns whether a line runs prompt-expander as a hook and does nothing else, as in
+/// Returns whether a command line runs `prompt-expander hook` and nothing else, e.g.
 /// `'/my tools/prompt-expander' hook codex; exit 0`.
 ///
-/// No character of the line may mean something to a shell, unless it is quoted as `install` does.
+/// To be sure of that, every character must be harmless in all shells, or the line must be quoted
+/// exactly as `install` quotes it.
 pub(super) fn is_plain(line: &str) -> bool {
-    let words = words(line);
+    let words = split_words(line);
     if program_index(&words) != Some(0) || !has_only_options_before_hook(&words[1..]) {
         return false;
     }
@@ -115,49 +115,49 @@ pub(super) fn is_plain(line: &str) -> bool {
         return true;
     }
     let quoted = shlex::try_join(words.iter().map(String::as_str));
-    quoted.is_ok_and(|quoted| quoted == without_suffix(line))
+    quoted.is_ok_and(|quoted| quoted == without_exit(line))
 }
 
-/// Returns whether a character is the same for every shell, quoted or not.
-fn is_safe_in_shell(letter: char) -> bool {
-    letter.is_alphanumeric() || " /\\._-:,+@=~".contains(letter)
+/// Returns whether a character has no special meaning in any shell, even if it isn't quoted.
+fn is_safe_in_shell(character: char) -> bool {
+    character.is_alphanumeric() || " /\\._-:,+@=~".contains(character)
 }
 
-/// Returns whether all words before the command `hook` are options, each followed by at most one
-/// value, as in `--no-builtin --config FILE hook codex`.
+/// Returns whether all arguments before `hook` are options, each with at most one value, as in
+/// `--no-builtin --config FILE hook codex`.
 fn has_only_options_before_hook(arguments: &[String]) -> bool {
-    let mut may_be_value = false;
+    let mut follows_option = false;
     for word in arguments {
         if word == "hook" {
             return true;
         }
         let is_option = word.starts_with("--");
-        if !is_option && !may_be_value {
-            return false;
+        if !is_option && !follows_option {
+            return false; // neither an option nor its value
         }
-        may_be_value = is_option; // only the word after an option
+        follows_option = is_option;
     }
     true
 }
 
-/// Returns a line without [`NEVER_FAILS`] at its end.
-fn without_suffix(line: &str) -> &str {
+/// Removes [`NEVER_FAILS`] from the end of a command line.
+fn without_exit(line: &str) -> &str {
     let line = line.trim();
     line.strip_suffix(NEVER_FAILS).unwrap_or(line)
 }
 
-/// Returns whether a path, or a word of a command, names prompt-expander.
-///
-/// Letter case does not count, because it does not on every system, and neither does the `.cmd`
-/// that npm adds on Windows.
+/// Returns whether a program's name or path is prompt-expander's, on any system: ignores case, and
+/// the extensions `.exe` and `.cmd`, which npm adds on Windows.
 pub(super) fn is_prompt_expander(program: &str) -> bool {
-    let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    let file = file.to_ascii_lowercase();
-    let name = file.strip_suffix(".exe").or(file.strip_suffix(".cmd"));
-    name.unwrap_or(&file) == env!("CARGO_PKG_NAME")
+    let file_name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let file_name = file_name.to_ascii_lowercase();
+    let stem = file_name
+        .strip_suffix(".exe")
+        .or(file_name.strip_suffix(".cmd"));
+    stem.unwrap_or(&file_name) == env!("CARGO_PKG_NAME")
 }
 
-/// Returns the index of prompt-expander among the words of a line, if it is run as a hook.
+/// Returns the index of the program in a command that runs `prompt-expander hook`.
 fn program_index(words: &[String]) -> Option<usize> {
     let index = words.iter().position(|word| is_prompt_expander(word))?;
     if words[index..].iter().any(|word| word == "hook") {
@@ -167,54 +167,54 @@ fn program_index(words: &[String]) -> Option<usize> {
     }
 }
 
-/// Returns the words of a hook's line, without [`NEVER_FAILS`]: `'/a b/prompt-expander' hook codex`
-/// has three. Returns no words if the line does not run prompt-expander as a hook.
+/// Splits a command line into words, without [`NEVER_FAILS`]: `'/a b/prompt-expander' hook codex`
+/// has three. Returns no words if it doesn't run `prompt-expander hook`.
 ///
-/// The file may come from another system, so the line is read twice: as a POSIX shell does, and as
-/// Windows does. The way of this system comes first. A reading that begins with prompt-expander is
-/// preferred to one that has the program in a later place.
-fn words(line: &str) -> Vec<String> {
-    let line = without_suffix(line);
+/// The hooks file may come from another system, so the line is interpreted both as a POSIX shell and
+/// as Windows would do it, in this system's way first. The first interpretation that starts with
+/// prompt-expander wins, otherwise the first that contains it.
+fn split_words(line: &str) -> Vec<String> {
+    let line = without_exit(line);
     if line.contains('\n') {
         return Vec::new();
     }
-    // A backslash is a separator on Windows, and PowerShell runs what is in quotes after `&`.
+    // On Windows, backslashes separate folders. PowerShell needs `&` to run a quoted program.
     let windows_line = line.strip_prefix("& ").unwrap_or(line).replace('\\', "/");
-    let mut readings = [line, &windows_line];
+    let mut interpretations = [line, &windows_line];
     if cfg!(windows) {
-        readings.reverse();
+        interpretations.reverse();
     }
-    let mut first_with_hook = Vec::new();
-    for reading in readings {
-        let words = shlex::split(reading).unwrap_or_default(); // none if a quote is not closed
+    let mut fallback = Vec::new();
+    for interpretation in interpretations {
+        // No words if a quote isn't closed.
+        let words = shlex::split(interpretation).unwrap_or_default();
         match program_index(&words) {
             Some(0) => return words,
-            Some(_) if first_with_hook.is_empty() => first_with_hook = words,
+            Some(_) if fallback.is_empty() => fallback = words,
             _ => {}
         }
     }
-    first_with_hook
+    fallback
 }
 
-/// Returns the line of a hook with these words, such as
-/// `'/my tools/prompt-expander' hook codex; exit 0`. On Windows, the two texts `around_on_windows`
-/// are before and after the words.
-pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> String {
+/// Quotes words as a hook's command line, e.g. `'/my tools/prompt-expander' hook codex; exit 0`. On
+/// Windows, puts `windows_prefix` before them and `windows_suffix` after them.
+pub(super) fn hook_line(words: &[&str], windows_prefix: &str, windows_suffix: &str) -> String {
     if !cfg!(windows) {
-        // Only a NUL character cannot be quoted, and no word has one.
+        // Quoting fails only for a NUL character, which no word contains.
         let command = shlex::try_join(words.iter().copied()).unwrap_or_default();
         return command + NEVER_FAILS;
     }
     let mut quoted = Vec::new();
     for word in words {
-        // Bash, PowerShell and cmd.exe all take this.
+        // Bash, PowerShell and cmd.exe all accept this quoting.
         quoted.push(if word.contains([' ', '&', '(', ')']) {
             format!("\"{word}\"")
         } else {
             word.replace('\\', "/")
         });
     }
-    around_on_windows.join(&quoted.join(" "))
+    format!("{windows_prefix}{}{windows_suffix}", quoted.join(" "))
 }
 
 #[cfg(test)]
@@ -275,7 +275,7 @@ mod tests {
             ("", false, false),
         ] {
             assert_eq!(
-                (!words(line).is_empty(), is_plain(line)),
+                (!split_words(line).is_empty(), is_plain(line)),
                 (runs_prompt_expander, plain),
                 "{line}"
             );

@@ -1,16 +1,16 @@
-//! The changes that `install` and `uninstall` plan, and the existing registrations. Nothing is
+//! Plans the changes of `install` and `uninstall`, and lists what is already registered. Nothing is
 //! written here; see [`ConfigFile::write`].
 //!
-//! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`,
-//! `gemini mcp add --trust`, `opencode mcp add`), a new entry is the one that it writes.
+//! New entries are identical to those of the agents' own commands: `codex mcp add`, `claude mcp
+//! add`, `gemini mcp add --trust` and `opencode mcp add`.
 
-use super::agent::{Agent, Hook, Installed, RegisteredServers};
+use super::agent::{Agent, Hook, Installed, RegisteredServers, TrustRecord};
 use super::config_file::{Backup, ConfigFile};
 use super::config_text::{ConfigSyntax, Entry, SetMode};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
 use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
-use super::registration::{Registration, SERVER};
+use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
 use serde_json::{Value, json};
@@ -18,71 +18,75 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A server to register, and a hook.
+/// What `install` should register.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// The agent.
     pub agent: &'static Agent,
-    /// For whom; not [`Scope::Local`].
+    /// Where to register it: [`Scope::User`] or [`Scope::Project`].
     pub scope: Scope,
-    /// The absolute path of the program.
+    /// The absolute path of the program to register.
     pub program: String,
-    /// The only arguments that are registered: `--config` with the settings file, if it is not the
-    /// usual one.
+    /// The arguments to register: `--config FILE`, or none for the default settings file.
     pub arguments: Vec<String>,
-    /// Whether the hook is registered, too.
+    /// Whether to register the hook as well as the server.
     pub hook: bool,
-    /// Whether another server of the same name is replaced.
+    /// Whether to replace another server that is named [`SERVER_NAME`], instead of failing.
     pub replace: bool,
-    /// Whether a new entry tells the agent to call the tools without asking, if the agent has a
+    /// Whether a new entry allows the agent to call the tools without asking, if the agent has a
     /// setting for that.
     pub trust: bool,
 }
 
-/// The planned changes.
+/// The planned changes of one agent's files.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The files that would change.
+    /// The files to change, already edited in memory.
     pub files: Vec<ConfigFile>,
-    /// What may not work as the user expects, in lower case.
+    /// Warnings about things that may not work as the user expects.
     pub warnings: Vec<String>,
-    /// What to know before confirming, in lower case.
+    /// What the user should know before confirming the changes.
     pub notes: Vec<String>,
-    /// What is registered after an installation.
+    /// What is registered once an installation has been written.
     pub installed: Installed,
 }
 
-/// The server that has the name [`SERVER`] before an installation.
+/// What is registered as [`SERVER_NAME`] before an installation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExistingServer {
     None,
     PromptExpander,
-    /// Another program, or an entry that the agent cannot use.
+    /// Another program, or an entry that the agent can't use.
     Other,
 }
 
 impl Installation {
-    /// Plans the installation. Reads the agent's files.
+    /// Reads the agent's files, and plans the installation.
     ///
     /// # Errors
-    /// A file cannot be read or changed, or something else has the name of the server.
+    /// Fails if a file can't be read or edited, or if another server is registered as
+    /// [`SERVER_NAME`] and [`replace`](Self::replace) is false.
     pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
         let is_hook_registered = self.hook && self.add_hook(&mut planner)?;
-        let is_hook_changed = planner.remove_stale_trust()?;
-        let hooks = self.agent.hooks(&planner.files);
+        let changed_hooks = planner.changed_hooks_with_trust();
+        planner.remove_trust_records(&changed_hooks)?;
+        let previous_hooks = self.agent.hooks(&planner.files);
         planner.plan.installed = Installed {
-            has_hook: is_hook_registered || !hooks.is_empty(),
-            is_hook_untrusted: is_hook_changed || planner.has_untrusted(&hooks),
+            has_hook: is_hook_registered || !previous_hooks.is_empty(),
+            is_hook_untrusted: !changed_hooks.is_empty() || planner.has_untrusted(&previous_hooks),
         };
         Ok(planner.finish())
     }
 
-    /// Adds the server to the config.
+    /// Plans to add the server to the config, or to update it there.
     fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
         let existing = self.existing_server(planner)?;
-        let entry = self.entry(existing, planner);
+        if existing != ExistingServer::PromptExpander {
+            self.note_trust(planner);
+        }
+        let entry = self.entry();
         let mode = if existing == ExistingServer::Other {
             SetMode::Replace
         } else {
@@ -93,21 +97,23 @@ impl Installation {
         config.edit(|text, syntax| syntax.set(text, &keys, &entry, mode))
     }
 
-    /// Returns which server has the name of the new one. Warns of prompt-expander under other
-    /// names.
+    /// Finds out what is registered as [`SERVER_NAME`]. Warns if prompt-expander is registered under
+    /// another name, too.
     ///
     /// # Errors
-    /// Another server has the name, and must not be replaced.
+    /// Fails if another server has that name and [`replace`](Self::replace) is false.
     fn existing_server(&self, planner: &mut Planner) -> Result<ExistingServer, Diagnostic> {
         let mut existing = ExistingServer::None;
         for server in planner.registrations()? {
             let is_prompt_expander = server.is_prompt_expander() && server.error.is_none();
-            if server.name == SERVER && is_prompt_expander {
-                existing = ExistingServer::PromptExpander;
-            } else if server.name == SERVER && self.replace {
-                existing = ExistingServer::Other;
-            } else if server.name == SERVER {
-                return Err(name_clash(&server));
+            if server.name == SERVER_NAME {
+                if is_prompt_expander {
+                    existing = ExistingServer::PromptExpander;
+                } else if self.replace {
+                    existing = ExistingServer::Other;
+                } else {
+                    return Err(name_clash(&server));
+                }
             } else if is_prompt_expander {
                 planner.plan.warnings.push(format!(
                     "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
@@ -119,26 +125,33 @@ impl Installation {
         Ok(existing)
     }
 
-    /// Returns the entry of the server. Notes if it lets the agent call the tools without asking.
-    fn entry(&self, existing: ExistingServer, planner: &mut Planner) -> Entry {
-        let mut entry = (self.agent.config.entry)(&self.program, &self.arguments);
-        let Some(trust_key) = self.agent.config.trust else {
-            return entry;
-        };
-        if !self.trust {
+    /// Returns the server's entry. Without [`trust`](Self::trust), it removes the agent's trust
+    /// setting even from an existing entry.
+    fn entry(&self) -> Entry {
+        let mut entry = (self.agent.config.new_entry)(&self.program, &self.arguments);
+        if let Some(trust_key) = self.agent.config.trust_key
+            && !self.trust
+        {
             entry.initial.retain(|(key, _)| *key != trust_key);
             entry.required.push((trust_key, None));
-        } else if existing != ExistingServer::PromptExpander {
+        }
+        entry
+    }
+
+    /// Adds a note if a new entry allows the agent to call the tools without asking.
+    fn note_trust(&self, planner: &mut Planner) {
+        if self.agent.config.trust_key.is_some() && self.trust {
             planner.plan.notes.push(format!(
                 "{} will call the tools of this server without asking you; with --no-trust, it asks",
                 self.agent.title
             ));
         }
-        entry
     }
 
-    /// Adds the hook, unless the plugin has one, or the file has a hook that runs prompt-expander
-    /// and that `install` may not rewrite. Returns whether the agent has a hook afterwards.
+    /// Plans to add the hook, or to update it. Leaves it out if prompt-expander's plugin is enabled,
+    /// or if a hook runs prompt-expander in a way that `install` must not overwrite.
+    ///
+    /// Returns whether the agent has a hook afterwards.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = &self.agent.hook else {
             return Ok(false);
@@ -152,36 +165,37 @@ impl Installation {
             return Ok(true);
         }
         let existing = planner.hooks_of_scope();
+        planner.warn_of_unreadable_files();
         planner.warn_of_other_hooks(&existing);
         if existing.rewritable.is_empty() && !existing.others.is_empty() {
-            return Ok(true);
+            return Ok(true); // a second hook would add each prompt twice
         }
         if existing.rewritable.is_empty() && !hook.note.is_empty() {
             planner.plan.notes.push(hook.note.to_owned());
         }
         let handler = self.hook_handler(hook);
-        let file = planner.plan_hook_file()?;
+        let file = planner.plan_hooks_file()?;
         file.edit(|text, syntax| syntax.set_hook(text, hook.event, &handler, &is_plain))?;
         Ok(true)
     }
 
-    /// Returns the entry of the hook in the agent's file.
+    /// Returns the hook's entry in the agent's file: for a plugin, the words of the command.
     fn hook_handler(&self, hook: &Hook) -> Value {
         let mut words = vec![self.program.as_str(), "hook", self.agent.name];
         words.extend(self.arguments.iter().map(String::as_str));
         if hook.syntax == ConfigSyntax::Plugin {
             return json!({"words": words});
         }
-        let line = hook_line(&words, hook.around_on_windows);
+        let line = hook_line(&words, hook.windows_prefix, hook.windows_suffix);
         json!({"type": "command", "command": line, "timeout": hook.timeout})
     }
 }
 
-/// Returns the error that another server has the name of the new one.
+/// Returns the error that another server is registered as [`SERVER_NAME`].
 fn name_clash(server: &Registration) -> Diagnostic {
     let message = format!(
-        "another server has the name `{SERVER}`; {}",
-        what_it_runs(server)
+        "another server has the name `{SERVER_NAME}`; {}",
+        describe(server)
     );
     let fix = "rename it, or use --replace to replace it with prompt-expander";
     Diagnostic::new(Kind::NameCollision, message, fix)
@@ -189,41 +203,44 @@ fn name_clash(server: &Registration) -> Diagnostic {
         .in_file(&*server.path)
 }
 
-/// Plans the removal of the server named `prompts`, if it is prompt-expander, and of the hook.
-/// Reads the agent's files. `scope` is not [`Scope::Local`].
+/// Reads the agent's files, and plans to remove what `install` registered: the server and the hook.
+/// Other servers named [`SERVER_NAME`] and custom hooks are kept. `scope` is [`Scope::User`] or
+/// [`Scope::Project`].
 ///
 /// # Errors
-/// A file cannot be read or changed.
+/// Fails if a file can't be read or edited.
 pub fn removal(agent: &'static Agent, scope: Scope, system: &System) -> Result<Plan, Diagnostic> {
     let mut planner = Planner::new(agent, scope, system)?;
     planner.warn_of_other_server()?;
     let hooks = planner.hooks_of_scope();
+    planner.warn_of_unreadable_files();
     planner.warn_of_other_hooks(&hooks);
     planner.plan_config()?;
-    if planner.has_hook_file() {
-        planner.plan_hook_file()?;
+    if planner.has_hooks_file() {
+        planner.plan_hooks_file()?;
     }
-    planner.clean_files()?;
-    planner.remove_stale_trust()?;
+    planner.remove_registrations()?;
+    let changed_hooks = planner.changed_hooks_with_trust();
+    planner.remove_trust_records(&changed_hooks)?;
     let mut plan = planner.finish();
     for file in &mut plan.files {
-        restore(file);
+        restore_if_possible(file);
     }
     Ok(plan)
 }
 
-/// Restores the backup of a file, byte for byte, if the file without the registration differs from
-/// it at most in layout; or removes the file, if there was none before.
-fn restore(file: &mut ConfigFile) {
+/// Restores a file to its state before the installation, byte for byte, if only whitespace differs
+/// from that state: plans to replace it with its backup, or to delete it if `install` created it.
+fn restore_if_possible(file: &mut ConfigFile) {
     let Some(edited) = &file.edited else {
         return;
     };
     match file.backup_text() {
-        Some(backup) if is_similar(edited, &backup) => {
+        Some(backup) if is_equal_except_whitespace(edited, &backup) => {
             file.edited = Some(backup);
             file.backup = Backup::Remove;
         }
-        None if is_similar(edited, file.template) => {
+        None if is_equal_except_whitespace(edited, file.template) => {
             file.edited = None;
             file.backup = Backup::None;
         }
@@ -231,14 +248,14 @@ fn restore(file: &mut ConfigFile) {
     }
 }
 
-/// Returns whether two texts differ at most in their layout. An empty text counts as `{}`.
-fn is_similar(a: &str, b: &str) -> bool {
-    without_layout(a) == without_layout(b)
+/// Returns whether two configs are equal except for whitespace. An empty text equals `{}`.
+fn is_equal_except_whitespace(a: &str, b: &str) -> bool {
+    without_whitespace(a) == without_whitespace(b)
 }
 
-/// Returns a text without blanks and byte order marks: `{ "a": 1 }` → `{"a":1}`. An empty object
-/// becomes an empty text.
-fn without_layout(text: &str) -> String {
+/// Removes whitespace and byte order marks: `{ "a": 1 }` becomes `{"a":1}`. An empty object becomes
+/// an empty string.
+fn without_whitespace(text: &str) -> String {
     let text = text.replace(
         |letter: char| letter.is_whitespace() || letter == '\u{feff}',
         "",
@@ -246,24 +263,25 @@ fn without_layout(text: &str) -> String {
     if text == "{}" { String::new() } else { text }
 }
 
-/// Plans changes of the files of an agent.
+/// Plans the changes of an agent's files in one scope.
 struct Planner<'s> {
     agent: &'static Agent,
     scope: Scope,
     system: &'s System,
+    /// The agent's files before any change.
     files: AgentFiles,
-    /// The path of the config to edit.
-    config: PathBuf,
-    /// The path of the file of hooks to edit.
-    hooks: Option<PathBuf>,
+    /// The config file to edit. It may not exist.
+    config_path: PathBuf,
+    /// The hooks file to edit, if the agent has hooks. It may not exist.
+    hooks_path: Option<PathBuf>,
     plan: Plan,
 }
 
 /// The hooks of a scope that run prompt-expander.
 struct HooksOfScope {
-    /// Those that `install` may rewrite.
+    /// Hooks that `install` may overwrite.
     rewritable: Vec<HookLine>,
-    /// Those that do more than run prompt-expander, or are in another file.
+    /// Hooks that do more than run prompt-expander, or that are in another file.
     others: Vec<HookLine>,
 }
 
@@ -271,18 +289,20 @@ impl<'s> Planner<'s> {
     /// Reads the agent's files.
     ///
     /// # Errors
-    /// There is no home directory for the user's scope, or no project for the project's.
+    /// Fails if the home directory is needed but unknown, or if the scope is the project but the
+    /// project's files are also the user's.
     fn new(
         agent: &'static Agent,
         scope: Scope,
         system: &'s System,
     ) -> Result<Planner<'s>, Diagnostic> {
         let files = agent.read_files(system);
-        let config = config_path(agent, &files, scope, system).ok_or_else(|| no_home(agent))?;
-        let hooks = agent.hook_path(scope, system);
+        let config_path =
+            choose_config(agent, &files, scope, system).ok_or_else(|| no_home_directory(agent))?;
+        let hooks_path = agent.hook_path(scope, system);
         if scope == Scope::Project {
-            for file in [&config].into_iter().chain(&hooks) {
-                check_is_of_project(agent, file, system)?;
+            for path in [&config_path].into_iter().chain(&hooks_path) {
+                check_not_users_file(agent, path, system)?;
             }
         }
         Ok(Planner {
@@ -290,44 +310,49 @@ impl<'s> Planner<'s> {
             scope,
             system,
             files,
-            config,
-            hooks,
+            config_path,
+            hooks_path,
             plan: Plan::default(),
         })
     }
 
-    /// Returns the servers in the config to edit.
+    /// Returns the servers in the config to edit. A config that doesn't exist has none.
     fn registrations(&self) -> Result<Vec<Registration>, Diagnostic> {
-        match self.files.at(&self.config) {
-            Some(file) => self.agent.servers_in(file, self.scope, self.system),
+        match self.files.get(&self.config_path) {
+            Some(Ok(file)) => {
+                let config = &self.agent.config;
+                config.registrations(file, self.scope, self.system)
+            }
+            Some(Err(error)) => Err(error.clone()),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Returns the keys of the server's entry in the config.
+    /// Returns the path of keys to the server's entry in the config to edit.
     fn entry_keys(&self) -> Vec<String> {
-        let value = match self.files.at(&self.config) {
+        let value = match self.files.get(&self.config_path) {
             Some(Ok(file)) => &file.value,
-            _ => &Value::Null,
+            // Editing the config will report the error, if any.
+            Some(Err(_)) | None => &Value::Null,
         };
         self.agent.config.entry_keys(value, self.scope, self.system)
     }
 
-    /// Warns if another program has the name of the server.
+    /// Warns if another program is registered as [`SERVER_NAME`].
     fn warn_of_other_server(&mut self) -> Result<(), Diagnostic> {
         for server in self.registrations()? {
-            if server.name == SERVER && !server.is_prompt_expander() {
+            if server.name == SERVER_NAME && !server.is_prompt_expander() {
                 self.plan.warnings.push(format!(
-                    "{}: `{SERVER}` is another server, which stays; {}",
+                    "{}: `{SERVER_NAME}` is another server, which stays; {}",
                     location(&server.path, server.position),
-                    what_it_runs(&server)
+                    describe(&server)
                 ));
             }
         }
         Ok(())
     }
 
-    /// Returns the hooks of the scope that run prompt-expander.
+    /// Returns the hooks in this scope that run prompt-expander.
     fn hooks_of_scope(&self) -> HooksOfScope {
         let mut hooks = HooksOfScope {
             rewritable: Vec::new(),
@@ -337,7 +362,7 @@ impl<'s> Planner<'s> {
             if hook.scope != self.scope {
                 continue;
             }
-            if self.agent.is_by_install(&hook, self.system) {
+            if self.agent.is_managed_by_install(&hook, self.system) {
                 hooks.rewritable.push(hook);
             } else {
                 hooks.others.push(hook);
@@ -346,16 +371,20 @@ impl<'s> Planner<'s> {
         hooks
     }
 
-    /// Warns of the hooks that are not rewritten, and of files that could not be read.
-    fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
+    /// Warns that hooks in unreadable files can't be detected.
+    fn warn_of_unreadable_files(&mut self) {
         for error in self.files.errors() {
-            // An error of the config stops the plan, and is reported then.
-            if error.file.as_deref() != Some(&*self.config) {
+            // An unreadable config is an error, not a warning: it fails when it is edited.
+            if error.file.as_deref() != Some(&*self.config_path) {
                 self.plan.warnings.push(format!(
                     "{error}; whether a hook is registered there is unknown"
                 ));
             }
         }
+    }
+
+    /// Warns of the hooks that are kept because `install` must not overwrite them.
+    fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
         for hook in &hooks.others {
             self.plan.warnings.push(format!(
                 "{}: the hook {} is not as `install` writes it, so it stays; if you do not want it, remove it yourself",
@@ -365,8 +394,8 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Returns whether one of these hooks is not trusted by the user yet, as far as the agent keeps
-    /// records of that.
+    /// Returns whether the user has yet to trust one of the hooks. Always false for an agent that
+    /// doesn't ask for trust.
     fn has_untrusted(&self, hooks: &[HookLine]) -> bool {
         self.keeps_trust_records()
             && hooks.iter().any(|hook| {
@@ -375,7 +404,7 @@ impl<'s> Planner<'s> {
             })
     }
 
-    /// Returns whether the agent keeps a record of each hook that its user trusts.
+    /// Returns whether the agent records which hooks the user trusts.
     fn keeps_trust_records(&self) -> bool {
         match &self.agent.hook {
             Some(hook) => hook.trust_record_keys.is_some(),
@@ -383,33 +412,32 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Removes the server and the hook from the files of the plan.
-    fn clean_files(&mut self) -> Result<(), Diagnostic> {
+    /// Removes the server and the hook from the planned files.
+    fn remove_registrations(&mut self) -> Result<(), Diagnostic> {
         for index in 0..self.plan.files.len() {
             let file = &self.plan.files[index];
-            if let Some(text) = &file.original {
-                let cleaned = self.cleaned(file, text);
-                let cleaned = cleaned.map_err(|error| error.in_file(&*file.path))?;
-                self.plan.files[index].edited = Some(cleaned);
+            if let Some(original) = &file.original {
+                let edited = self.without_registrations(file, original);
+                let edited = edited.map_err(|error| error.in_file(&*file.path))?;
+                self.plan.files[index].edited = Some(edited);
             }
         }
         Ok(())
     }
 
-    /// Returns a text of a file without the server and the hook that `install` adds.
-    fn cleaned(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
+    /// Returns `text`, which is the original or the edited text of a file, without the server and
+    /// the hook that `install` adds.
+    fn without_registrations(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
         file.edit_text(text, |content, syntax| {
             let mut cleaned = content.to_owned();
-            if file.path == self.config && self.has_server(file, text) {
+            if file.path == self.config_path && self.has_server(file, text) {
                 let value = file.parse(text);
-                let keys = self
-                    .agent
-                    .config
-                    .entry_keys(&value, self.scope, self.system);
+                let config = &self.agent.config;
+                let keys = config.entry_keys(&value, self.scope, self.system);
                 cleaned = syntax.remove(&cleaned, &keys)?;
             }
             if let Some(hook) = &self.agent.hook
-                && Some(&file.path) == self.hooks.as_ref()
+                && Some(&file.path) == self.hooks_path.as_ref()
             {
                 cleaned = syntax.remove_hook(&cleaned, hook.event, &is_plain)?;
             }
@@ -417,8 +445,8 @@ impl<'s> Planner<'s> {
         })
     }
 
-    /// Returns whether a text for the config, which may differ from the one that was read, has the
-    /// server that `install` adds.
+    /// Returns whether `text`, which need not be the original text of the config, registers
+    /// prompt-expander as [`SERVER_NAME`].
     fn has_server(&self, config: &ConfigFile, text: &str) -> bool {
         let with_text = ConfigFile {
             value: config.parse(text),
@@ -426,35 +454,36 @@ impl<'s> Planner<'s> {
         };
         let servers = self
             .agent
-            .servers_in(Ok(&with_text), self.scope, self.system);
+            .config
+            .registrations(&with_text, self.scope, self.system);
         servers
             .unwrap_or_default()
             .iter()
-            .any(|server| server.name == SERVER && server.is_prompt_expander())
+            .any(|server| server.name == SERVER_NAME && server.is_prompt_expander())
     }
 
-    /// Makes the config a part of the plan, and returns it.
+    /// Adds the config to the plan if necessary, and returns it for editing.
     fn plan_config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let config = &self.agent.config;
-        let absent = ConfigFile::absent(self.config.clone(), config.syntax, self.scope);
+        let absent = ConfigFile::absent(self.config_path.clone(), config.syntax, self.scope);
         self.plan_file(ConfigFile {
             template: config.template,
             ..absent
         })
     }
 
-    /// Returns whether the file of hooks exists and can be read.
-    fn has_hook_file(&self) -> bool {
-        match &self.hooks {
-            Some(path) => matches!(self.files.at(path), Some(Ok(_))),
+    /// Returns whether the hooks file exists and can be read.
+    fn has_hooks_file(&self) -> bool {
+        match &self.hooks_path {
+            Some(path) => matches!(self.files.get(path), Some(Ok(_))),
             None => false,
         }
     }
 
-    /// Makes the file of hooks a part of the plan, and returns it.
-    fn plan_hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks.clone()) else {
-            return Err(no_home(self.agent));
+    /// Adds the hooks file to the plan if necessary, and returns it for editing.
+    fn plan_hooks_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+        let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks_path.clone()) else {
+            return Err(no_home_directory(self.agent));
         };
         let mut absent = ConfigFile::absent(path, hook.syntax, self.scope);
         if hook.syntax == ConfigSyntax::Plugin {
@@ -463,73 +492,85 @@ impl<'s> Planner<'s> {
         self.plan_file(absent)
     }
 
-    /// Removes each record that the user trusts a hook which the plan changes or removes, so that
-    /// the agent asks again. Returns whether the plan changes a hook, and the agent keeps such
-    /// records.
-    fn remove_stale_trust(&mut self) -> Result<bool, Diagnostic> {
+    /// Returns the places of the hooks that the plan adds, changes or removes, if the agent will ask
+    /// the user to trust them (again). Always empty for an agent that doesn't ask for trust.
+    fn changed_hooks_with_trust(&self) -> BTreeSet<HookPlace> {
         let Some(hook) = &self.agent.hook else {
-            return Ok(false);
+            return BTreeSet::new();
         };
         if !self.keeps_trust_records() {
-            return Ok(false);
+            return BTreeSet::new();
         }
         let mut files = self.plan.files.iter();
-        let Some(file) = files.find(|file| Some(&file.path) == self.hooks.as_ref()) else {
-            return Ok(false);
+        match files.find(|file| Some(&file.path) == self.hooks_path.as_ref()) {
+            Some(hooks_file) => changed_places(hooks_file, hook.event),
+            None => BTreeSet::new(),
+        }
+    }
+
+    /// Removes the records that the user trusts the hooks at these places, so that the agent asks
+    /// again.
+    fn remove_trust_records(&mut self, places: &BTreeSet<HookPlace>) -> Result<(), Diagnostic> {
+        let Some(hooks_path) = self.hooks_path.clone() else {
+            return Ok(());
         };
-        let path = file.path.clone();
-        let places = changed_places(file, hook.event);
-        for place in &places {
-            let Some(record) = self.agent.trust_record(&self.files, &path, *place) else {
+        for place in places {
+            let record = self.agent.trust_record(&self.files, &hooks_path, *place);
+            let Some(TrustRecord { config, keys, .. }) = record else {
                 continue;
             };
-            let keys = record.keys;
-            let config = record.config.clone();
+            let config = config.clone();
             self.plan_file(config)?
                 .edit(|text, syntax| syntax.remove(text, &keys))?;
         }
-        Ok(!places.is_empty())
+        Ok(())
     }
 
-    /// Makes a file a part of the plan, unless it is one already, and returns it: as it was read
-    /// or, if the file does not exist, as `absent`, which also has its path and its template.
-    fn plan_file(&mut self, absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
-        let files = &mut self.plan.files;
-        if let Some(index) = files.iter().position(|file| file.path == absent.path) {
-            return Ok(&mut files[index]);
+    /// Adds a file to the plan, unless it is already planned, and returns it for editing.
+    ///
+    /// `if_absent` has the path of the file and its template. It is planned itself if there is no
+    /// such file.
+    fn plan_file(&mut self, if_absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
+        let planned = &mut self.plan.files;
+        if let Some(index) = planned.iter().position(|file| file.path == if_absent.path) {
+            return Ok(&mut planned[index]);
         }
-        let file = match self.files.at(&absent.path) {
-            Some(file) => ConfigFile {
-                template: absent.template,
-                ..file.map_err(Clone::clone)?.clone()
+        let file = match self.files.get(&if_absent.path) {
+            Some(Ok(existing)) => ConfigFile {
+                template: if_absent.template,
+                ..existing.clone()
             },
-            None => absent,
+            Some(Err(error)) => return Err(error.clone()),
+            None => if_absent,
         };
-        files.push(file);
-        let index = files.len() - 1;
-        Ok(&mut files[index])
+        planned.push(file);
+        let last = planned.len() - 1;
+        Ok(&mut planned[last])
     }
 
-    /// Returns the plan with the files that change, and with what becomes of each backup.
+    /// Returns the plan without files that don't change, and with the [`Backup`] of the others.
     fn finish(mut self) -> Plan {
         let mut files = std::mem::take(&mut self.plan.files);
         files.retain(ConfigFile::is_edited);
         for file in &mut files {
-            file.backup = self.backup_of(file);
+            file.backup = self.backup_for(file);
         }
         Plan { files, ..self.plan }
     }
 
-    /// Returns what becomes of a file's backup when its edited text is written.
-    ///
-    /// A file without anything of ours is the state before the first change, so it replaces an
-    /// older backup. A file that has nothing but ours needs no backup: `uninstall` deletes it.
-    fn backup_of(&self, file: &ConfigFile) -> Backup {
+    /// Decides what happens to a file's backup when the file is written.
+    fn backup_for(&self, file: &ConfigFile) -> Backup {
         let original = file.original.as_deref().unwrap_or_default();
-        let cleaned = self.cleaned(file, original).unwrap_or_default();
+        let cleaned = self
+            .without_registrations(file, original)
+            .unwrap_or_default();
         if cleaned == original {
+            // Nothing is registered, so any backup is of an earlier installation.
             Backup::Replace
-        } else if file.backup_text().is_none() && is_similar(&cleaned, file.template) {
+        } else if file.backup_text().is_none()
+            && is_equal_except_whitespace(&cleaned, file.template)
+        {
+            // `install` created the file, so `uninstall` will just delete it.
             Backup::None
         } else {
             Backup::Keep
@@ -537,8 +578,8 @@ impl<'s> Planner<'s> {
     }
 }
 
-/// Returns the places of the hooks of an event that the edit of a file adds, changes or removes. If
-/// a hook is removed, those after it in its group move to other places, and change, too.
+/// Returns the places of the hooks that the edit of a file adds, changes or removes. Removing a hook
+/// also changes those after it in the same group, because they move up.
 fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
     let edited = file.parse(file.edited.as_deref().unwrap_or_default());
     let before = entries_of_event(&file.value, event);
@@ -548,10 +589,10 @@ fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
     places
 }
 
-/// Returns the path of the config to edit: of the one that has the server, else of the first that
-/// exists, else of the one that the agent would make, which is the last of the user's and the first
-/// of a project's. `None`: there is no home directory.
-fn config_path(
+/// Chooses the config file to edit: the first with a server named [`SERVER_NAME`], otherwise the
+/// first that exists, otherwise the one that the agent itself would create. Returns `None` if it
+/// would be in the home directory, and that is unknown.
+fn choose_config(
     agent: &Agent,
     files: &AgentFiles,
     scope: Scope,
@@ -560,16 +601,18 @@ fn config_path(
     let paths = agent.config_paths(scope, system);
     let mut first_existing = None;
     for path in &paths {
-        if let Some(file) = files.at(path)
-            && let Ok(servers) = agent.servers_in(file, scope, system)
-            && servers.iter().any(|server| server.name == SERVER)
+        if let Some(Ok(file)) = files.get(path)
+            && let Ok(servers) = agent.config.registrations(file, scope, system)
+            && servers.iter().any(|server| server.name == SERVER_NAME)
         {
             return Some(path.clone());
         }
+        // A broken symlink counts as existing: it must not be replaced by another file.
         if first_existing.is_none() && fs::symlink_metadata(path).is_ok() {
             first_existing = Some(path);
         }
     }
+    // See `Config::user_files` and `Config::project_files`.
     let new_config = if scope == Scope::User {
         paths.last()
     } else {
@@ -578,11 +621,11 @@ fn config_path(
     first_existing.or(new_config).cloned()
 }
 
-/// Checks that a file of the project is not the user's, as it is in the home directory.
-fn check_is_of_project(agent: &Agent, file: &Path, system: &System) -> Result<(), Diagnostic> {
+/// Fails if a project's file is also one of the user's, which happens in the home directory.
+fn check_not_users_file(agent: &Agent, file: &Path, system: &System) -> Result<(), Diagnostic> {
     let mut users_files = agent.config_paths(Scope::User, system);
     users_files.extend(agent.hook_path(Scope::User, system));
-    if !users_files.iter().any(|users| is_same_file(users, file)) {
+    if !users_files.iter().any(|path| is_same_file(path, file)) {
         return Ok(());
     }
     let message = format!(
@@ -599,25 +642,25 @@ fn check_is_of_project(agent: &Agent, file: &Path, system: &System) -> Result<()
 pub struct RegistrationStatus {
     /// The agent.
     pub agent: &'static Agent,
-    /// Whether it is on this machine.
+    /// Whether the agent seems to be installed.
     pub is_found: bool,
-    /// Every server that is prompt-expander, or has its name, of the user and the project.
+    /// The servers that are prompt-expander or are named [`SERVER_NAME`], in all scopes.
     pub registrations: Vec<Registration>,
-    /// The files that register the hook, and where.
+    /// The files that register prompt-expander as a hook, and the position in each.
     pub hooks: Vec<(PathBuf, Option<Position>)>,
-    /// Why a file could not be read.
+    /// One error for each file that can't be used.
     pub errors: Vec<Diagnostic>,
 }
 
 impl RegistrationStatus {
-    /// Returns what is registered with an agent. Reads its files.
+    /// Reads an agent's files, and returns what they register.
     pub fn of(agent: &'static Agent, system: &System) -> RegistrationStatus {
         let files = agent.read_files(system);
         let RegisteredServers {
             mut registrations,
             mut errors,
         } = agent.registered_servers(&files, system);
-        registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
+        registrations.retain(|server| server.name == SERVER_NAME || server.is_prompt_expander());
         registrations.sort_by_key(|server| server.scope);
         for error in files.errors() {
             if !errors.contains(error) {
@@ -628,7 +671,7 @@ impl RegistrationStatus {
         for hook in agent.hooks(&files) {
             hooks.push((hook.path, hook.position));
         }
-        hooks.dedup();
+        hooks.dedup(); // several hooks in one file share the position of the event
         RegistrationStatus {
             agent,
             is_found: agent.is_found(system),
@@ -639,14 +682,14 @@ impl RegistrationStatus {
     }
 }
 
-/// Returns the error that there is no home directory with the config of an agent.
-fn no_home(agent: &Agent) -> Diagnostic {
+/// Returns the error that an agent's config can't be located without a home directory.
+fn no_home_directory(agent: &Agent) -> Diagnostic {
     let message = format!("the config of {} cannot be found", agent.title);
     let fix = "set HOME to your home directory, or use --project";
     Diagnostic::new(Kind::NotFound, message, fix)
 }
 
-/// Returns a place as `FILE:LINE:COLUMN`, or as `FILE`.
+/// Formats a position as `FILE:LINE:COLUMN`, or as `FILE` if there is none.
 fn location(path: &Path, position: Option<Position>) -> String {
     let path = full_path(path);
     match position {
@@ -655,8 +698,8 @@ fn location(path: &Path, position: Option<Position>) -> String {
     }
 }
 
-/// Returns a clause such as "it runs `npx server`" or, if the agent cannot use the server, why.
-fn what_it_runs(server: &Registration) -> String {
+/// Describes a server in a clause, e.g. "it runs `npx server`", or says why its entry is invalid.
+fn describe(server: &Registration) -> String {
     if let Some(error) = &server.error {
         return error.clone();
     }
@@ -665,7 +708,7 @@ fn what_it_runs(server: &Registration) -> String {
     } else {
         "is at"
     };
-    format!("it {verb} {}", in_backticks(&server.line()))
+    format!("it {verb} {}", in_backticks(&server.command_line_or_url()))
 }
 
 #[cfg(test)]
@@ -803,7 +846,7 @@ mod tests {
             }
             ConfigSyntax::Json(syntax) => {
                 let comment = if syntax == JsonSyntax::Strict { "" } else { " // mine" };
-                let servers = agent.config.servers;
+                let servers = agent.config.servers_key;
                 format!(
                     "{{{comment}\n    \"z\": 1,\n\n    \"{servers}\": {{\n        \"other\": {{\"command\": [\"x\"]}}\n    }},\n    \"a\": [1,2]\n}}\n"
                 )

@@ -1,18 +1,18 @@
-//! How much of an expansion an agent shows its model.
+//! The limits on what an agent passes to its model, and how they are measured.
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes in UTF-8.
+    /// UTF-8 bytes.
     Bytes,
     /// Unicode scalar values.
     Characters,
-    /// Units of UTF-16, as JavaScript counts.
+    /// UTF-16 code units, which a string's `length` counts in JavaScript.
     Utf16,
 }
 
 impl Unit {
-    /// Returns the plural of the unit, for messages.
+    /// Returns the name of the unit in the plural, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -21,17 +21,16 @@ impl Unit {
         }
     }
 
-    /// Returns the length of a text in this unit.
+    /// Returns the length of a string in this unit.
     pub fn count(self, text: &str) -> usize {
         if self == Unit::Bytes {
-            return text.len(); // faster, and most hooks count bytes
+            return text.len(); // a shortcut for the most common unit
         }
         text.chars()
             .map(|character| self.length_of(character))
             .sum()
     }
 
-    /// Returns the length of a character in this unit.
     fn length_of(self, character: char) -> usize {
         match self {
             Unit::Bytes => character.len_utf8(),
@@ -41,52 +40,53 @@ impl Unit {
     }
 }
 
-/// The longest result of `expand_prompt` in one part: the object `{"prompt":"…"}` in JSON.
+/// The maximum length of one result of `expand_prompt`, i.e. of the JSON object `{"prompt":"…"}`.
+///
+/// If [`is_printed`](Self::is_printed), the result's length is the average of its length as JSON and
+/// its length as a JSON string that contains that JSON. The methods add up twice the length, to stay
+/// with integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartLimit {
-    /// Its length.
+    /// The maximum.
     pub max: usize,
     /// The unit of `max`.
     pub unit: Unit,
-    /// Whether a program that the model wrote may print the whole result, which has the object
-    /// twice: once as it is, and once encoded as a JSON string. The mean of the two lengths counts
-    /// then.
+    /// Whether a program that the model wrote may print the whole result, which contains the object
+    /// twice: once as is, and once encoded as a JSON string.
     pub is_printed: bool,
 }
 
 impl PartLimit {
-    /// Returns the length of the object `{"prompt":"…"}` with this text, rounded up: 14 for `a`.
+    /// Returns the length of the result `{"prompt":"…"}` for a text, rounded up, e.g. 14 for `a`.
     pub fn length(self, text: &str) -> usize {
-        // Twice the length is added up, because the mean of two lengths may have a half.
         let mut twice = if self.is_printed {
             r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
         } else {
             2 * r#"{"prompt":""}"#.len()
         };
         for character in text.chars() {
-            twice = twice.saturating_add(self.twice_in_result(character));
+            twice = twice.saturating_add(self.doubled_length_of(character));
         }
         twice.div_ceil(2)
     }
 
-    /// Returns the length of a result that is this JSON. If it is printed, that is the mean of its
-    /// length and of its length as a JSON string, rounded up.
+    /// Returns the length of a whole result that is already encoded as JSON, rounded up.
     pub fn json_length(self, json: &str) -> usize {
         if !self.is_printed {
             return self.unit.count(json);
         }
-        let mut twice = 0; // the sum of both lengths, so twice their mean
+        let mut twice = 0;
         for character in json.chars() {
             twice += self.unit.length_of(character) + self.length_in_json(character);
         }
         twice.div_ceil(2)
     }
 
-    /// Returns the longest beginning of a text that adds at most `max` to the length of the result.
-    pub fn beginning_within(self, text: &str, max: usize) -> &str {
-        let mut twice = 0_usize; // twice the length, because it may have a half
+    /// Returns the longest prefix of a text that adds at most `max` to the length of a result.
+    pub fn prefix_within(self, text: &str, max: usize) -> &str {
+        let mut twice = 0_usize;
         for (position, character) in text.char_indices() {
-            twice += self.twice_in_result(character);
+            twice += self.doubled_length_of(character);
             if twice > max.saturating_mul(2) {
                 return &text[..position];
             }
@@ -94,10 +94,8 @@ impl PartLimit {
         text
     }
 
-    /// Returns twice the length that a character of the text adds to the result. If the result is
-    /// printed, that is its length in a JSON string, and its length in a JSON string with that
-    /// JSON.
-    fn twice_in_result(self, character: char) -> usize {
+    /// Returns twice the length that a character of the text adds to a result.
+    fn doubled_length_of(self, character: char) -> usize {
         let in_json = self.length_in_json(character);
         if !self.is_printed {
             return 2 * in_json;
@@ -112,9 +110,8 @@ impl PartLimit {
         in_json + in_nested_json
     }
 
-    /// Returns the length of a character in a JSON string, where it may be escaped: 2 for a quote,
-    /// as
-    /// `\"`, and 6 for U+0001, as `\u0001`.
+    /// Returns the length of a character in a JSON string, where it may be escaped: 2 for a quote
+    /// (`\"`), and 6 for U+0001 (`\u0001`).
     fn length_in_json(self, character: char) -> usize {
         match character {
             '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

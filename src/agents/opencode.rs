@@ -1,4 +1,4 @@
-//! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
+//! Anomaly's opencode, as observed in version 1.18. Version 2 follows its documentation.
 
 mod menu_text;
 
@@ -16,26 +16,26 @@ pub(super) static OPENCODE: Agent = Agent {
     title: "opencode",
     programs: &["opencode", "opencode2"],
     settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
-    prompts: &[
+    prompt_folders: &[
         ("opencode", "command"),
         ("opencode", "commands"),
         ("skills", "skills"),
     ],
     config: Config {
-        user: &["opencode.json", "opencode.jsonc"],
-        project: &[
+        user_files: &["opencode.json", "opencode.jsonc"],
+        project_files: &[
             "opencode.json",
             "opencode.jsonc",
             ".opencode/opencode.json",
             ".opencode/opencode.jsonc",
         ],
-        servers: "mcp",
-        // Version 2 reads the files of version 1 as well.
-        nested_servers: Some("servers"),
+        servers_key: "mcp",
+        // Version 2 has the servers in `mcp.servers`, but also reads the files of version 1.
+        nested_servers_key: Some("servers"),
         template: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}",
-        env: "environment",
-        has_command_list: true,
-        entry: |program, arguments| {
+        env_key: "environment",
+        command_includes_args: true,
+        new_entry: |program, arguments| {
             let mut words = vec![program];
             words.extend(arguments.iter().map(String::as_str));
             Entry {
@@ -50,65 +50,69 @@ pub(super) static OPENCODE: Agent = Agent {
     },
     hook: Some(Hook {
         event: "chat.message",
-        // None is known. 66,283 characters arrived in full.
-        limit: (1_000_000, Unit::Bytes),
-        user: "plugins/prompt-expander.js",
-        project: &[".opencode/plugins/prompt-expander.js"],
+        // No limit is known. 66,283 characters arrived untruncated.
+        context_limit: (1_000_000, Unit::Bytes),
+        user_file: "plugins/prompt-expander.js",
+        project_files: &[".opencode/plugins/prompt-expander.js"],
         is_in_config: false,
         syntax: ConfigSyntax::Plugin,
-        timeout: 5000, // as in the plugin
-        around_on_windows: ["", ""],
+        timeout: 5000, // the same as in `plugin.js`
+        windows_prefix: "",
+        windows_suffix: "",
         note: "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
                it (--no-hook leaves the plugin out)",
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: without_package,
+        check: check_package,
     }),
-    // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.
-    part: Some(PartLimit {
+    // A result of more than 51,138 bytes is saved to a file, and the model only gets its path.
+    part_limit: Some(PartLimit {
         max: 51_000,
         unit: Unit::Bytes,
         is_printed: false,
     }),
     menu_template: Some(MenuTemplate {
-        join: menu_text::join_without_marks,
-        without_strict_marks: menu_text::without_strict_marks,
+        join: menu_text::join_escaped,
+        accept_placeholders: menu_text::accept_placeholders,
     }),
     drafts: Some(Drafts {
-        is_file: is_draft,
-        skips_empty: true,
-        ..Drafts::USUAL
+        is_draft_file,
+        skips_empty_visual: true,
+        ..Drafts::DEFAULT
     }),
-    menu: MenuMessages::OneText,
+    menu_messages: MenuMessages::OneText,
     launch: Launch {
-        client: Some("opencode"),
+        client_name: Some("opencode"),
         variables: Some(Variables {
-            mark: "{env:",
-            value: Variables::with_default,
+            prefix: "{env:",
+            lookup: Variables::lookup_with_default,
         }),
         ..Launch::BY_SDK
     },
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };
 
-/// The digits of a time in milliseconds since 1970, from the year 2001 on.
-const MIN_DIGITS_OF_TIME: usize = 13;
+/// The number of digits of a Unix timestamp in milliseconds, since the year 2001.
+const MIN_TIMESTAMP_DIGITS: usize = 13;
 
-/// Returns whether a file name may be that of a draft: a time in milliseconds, and `.md`, as in
-/// `1795405527837.md`. The folder of a draft has no special name.
-fn is_draft(_folder: &str, file: &str) -> bool {
-    let Some(time) = file.strip_suffix(".md") else {
+/// Returns whether a file name looks like a draft's: a Unix timestamp in milliseconds, e.g.
+/// `1795405527837.md`. The folder of a draft has no particular name.
+fn is_draft_file(_folder: &str, file: &str) -> bool {
+    let Some(timestamp) = file.strip_suffix(".md") else {
         return false;
     };
-    time.len() >= MIN_DIGITS_OF_TIME && time.bytes().all(|byte| byte.is_ascii_digit())
+    timestamp.len() >= MIN_TIMESTAMP_DIGITS && timestamp.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns a finding if opencode has not installed its package for plugins yet. When it starts, it
-/// waits until the package is in the folder that has `plugins`: for a hook in
-/// `.opencode/plugins/prompt-expander.js`, in `.opencode/node_modules`.
-fn without_package(examined: &Examined, hook: &HookLine) -> Option<Finding> {
-    let folder = hook.path.parent()?.parent()?;
-    if folder.join("node_modules/@opencode-ai/plugin").exists() {
+/// Returns a warning if opencode hasn't installed its plugin package yet. For a hook in
+/// `.opencode/plugins/`, it installs the package in `.opencode/node_modules/` at startup, and waits
+/// for that.
+fn check_package(examined: &Examined, hook: &HookLine) -> Option<Finding> {
+    let opencode_folder = hook.path.parent()?.parent()?;
+    if opencode_folder
+        .join("node_modules/@opencode-ai/plugin")
+        .exists()
+    {
         return None;
     }
     Some(examined.warning(

@@ -1,4 +1,4 @@
-//! How the config of an agent registers servers, and a server in it.
+//! The servers that an agent's config registers.
 
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax, value_at};
@@ -11,51 +11,52 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The name under which `install` registers the server.
-pub const SERVER: &str = "prompts";
+pub const SERVER_NAME: &str = "prompts";
 
-/// The files in which an agent registers servers.
+/// Where and how an agent registers MCP servers.
 pub(super) struct Config {
     pub(super) syntax: ConfigSyntax,
-    /// The folder of the user's files, if it is not the one with the settings.
-    pub(super) folder: Option<fn(&System) -> Option<PathBuf>>,
-    /// The user's files in that folder, the one that takes precedence first. `install` creates the
-    /// last if none exists.
-    pub(super) user: &'static [&'static str],
-    /// A project's files, relative to its folder. `install` creates the first if none exists.
-    pub(super) project: &'static [&'static str],
-    /// The key of the servers.
-    pub(super) servers: &'static str,
-    /// A key below `servers` that has the servers instead, if it exists.
-    pub(super) nested_servers: Option<&'static str>,
-    /// Returns the keys of the user's servers for one project, in the user's file.
-    pub(super) local_servers: Option<fn(&System) -> Vec<String>>,
-    /// What a new file contains.
+    /// The folder of the user's config files; `None` if it is the agent's settings folder.
+    pub(super) user_folder: Option<fn(&System) -> Option<PathBuf>>,
+    /// The user's config files, in order of precedence. If none exists, `install` creates the last.
+    pub(super) user_files: &'static [&'static str],
+    /// A project's config files, relative to the project and in order of precedence. If none
+    /// exists, `install` creates the first.
+    pub(super) project_files: &'static [&'static str],
+    /// The top-level key that contains the servers, such as `mcpServers`.
+    pub(super) servers_key: &'static str,
+    /// A key below `servers_key` that contains the servers in newer versions of the config.
+    pub(super) nested_servers_key: Option<&'static str>,
+    /// Returns the path of keys to the servers of [`Scope::Local`] in the user's config; `None` if
+    /// the agent doesn't have that scope.
+    pub(super) local_servers_keys: Option<fn(&System) -> Vec<String>>,
+    /// The contents of a new file.
     pub(super) template: &'static str,
-    /// The key of a server's environment.
-    pub(super) env: &'static str,
-    /// The key of a server whose tools the agent calls without asking.
-    pub(super) trust: Option<&'static str>,
-    /// Whether `command` is a list that includes the arguments.
-    pub(super) has_command_list: bool,
-    /// Returns the entry that the agent's own `mcp add` writes.
-    pub(super) entry: fn(program: &str, arguments: &[String]) -> Entry,
+    /// The key of a server's environment variables.
+    pub(super) env_key: &'static str,
+    /// The key that lets the agent call a server's tools without asking, if there is one.
+    pub(super) trust_key: Option<&'static str>,
+    /// Whether `command` is a list that contains both the program and its arguments.
+    pub(super) command_includes_args: bool,
+    /// Builds the same entry as the agent's own `mcp add` command.
+    pub(super) new_entry: fn(program: &str, arguments: &[String]) -> Entry,
 }
 
 impl Config {
-    /// The facts that most configs in JSON share.
+    /// The defaults for agents with a JSON config.
     pub(super) const JSON: Config = Config {
         syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
-        folder: None,
-        user: &[],
-        project: &[],
-        servers: "mcpServers",
-        nested_servers: None,
-        local_servers: None,
+        user_folder: None,
+        user_files: &[],
+        project_files: &[],
+        servers_key: "mcpServers",
+        nested_servers_key: None,
+        local_servers_keys: None,
         template: "{}\n",
-        env: "env",
-        trust: None,
-        has_command_list: false,
-        entry: |program, arguments| Entry {
+        env_key: "env",
+        trust_key: None,
+        command_includes_args: false,
+        new_entry: |program, arguments| Entry {
             required: vec![
                 ("type", Some(json!("stdio"))),
                 ("command", Some(json!(program))),
@@ -66,77 +67,80 @@ impl Config {
     };
 }
 
-/// A server in the config of an agent.
+/// A server that is registered in an agent's config.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Registration {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
-    /// For whom it is registered.
+    /// Where the server is available.
     pub scope: Scope,
-    /// The config.
+    /// The config file that registers it.
     pub path: PathBuf,
-    /// The position in the config, if the server is prompt-expander or has its name.
+    /// The position of its entry in the file. Only set if the server is prompt-expander or is named
+    /// [`SERVER_NAME`].
     pub position: Option<Position>,
-    /// The program that the agent starts, as it is written; a name is looked up on `PATH`. `None`:
-    /// the server has a URL, or its entry is unusable.
+    /// The program to start, exactly as written: a path, or a name to look up on `PATH`. `None` if
+    /// the server has a URL instead, or if its entry is invalid.
     pub command: Option<String>,
-    /// Its arguments.
+    /// The arguments of `command`.
     pub args: Vec<String>,
-    /// The variables that are added to its environment.
+    /// Extra environment variables for the server.
     pub env: BTreeMap<String, String>,
-    /// The directory in which it is started, if not in the agent's.
+    /// The server's working directory; `None` if it inherits the agent's.
     pub cwd: Option<String>,
-    /// Whether it is disabled in the config.
+    /// Whether the config disables the server.
     pub is_disabled: bool,
-    /// The entry in full, such as `trust` (Gemini CLI).
+    /// All keys of the entry, including agent-specific ones such as Gemini CLI's `trust`.
     pub entry: Map<String, Value>,
-    /// Why the agent cannot use the entry, such as `` `args` must be a list of strings``.
+    /// Why the agent can't use the entry, e.g. `` `args` must be a list of strings``.
     pub error: Option<String>,
 }
 
-/// The servers of a scope in the value of a config.
+/// The servers of one scope in a parsed config.
 struct ServerEntries<'v> {
-    /// The keys that lead to the servers.
+    /// The path of keys to the servers, e.g. `["mcp", "servers"]`.
     keys: Vec<String>,
-    /// The servers by name. `None`: nothing is at the end of the keys.
+    /// The entries by server name; `None` if the keys don't exist.
     entries: Option<&'v Map<String, Value>>,
 }
 
 impl Config {
-    /// Returns the keys that lead to the servers in a config, such as `mcpServers`.
+    /// Returns the path of keys to the servers of a scope, e.g. `["mcpServers"]`. Ignores
+    /// [`nested_servers_key`](Self::nested_servers_key).
     fn server_keys(&self, scope: Scope, system: &System) -> Vec<String> {
-        match self.local_servers {
-            Some(keys) if scope == Scope::Local => keys(system),
-            _ => vec![self.servers.to_owned()],
+        match self.local_servers_keys {
+            Some(local_servers_keys) if scope == Scope::Local => local_servers_keys(system),
+            _ => vec![self.servers_key.to_owned()],
         }
     }
 
-    /// Finds the servers in the value of a config, such as `{"mcpServers": {"prompts": {…}}}`. They
-    /// may be one level deeper, as in opencode 2, which has them in `mcp.servers`.
+    /// Finds the servers in a parsed config, e.g. in `{"mcpServers": {"prompts": {…}}}`. They may
+    /// be nested one level deeper, as in opencode 2: `{"mcp": {"servers": {"prompts": {…}}}}`.
     ///
     /// # Errors
-    /// They are no object.
+    /// Fails if the value that should contain the servers isn't an object.
     fn server_entries<'v>(
         &self,
-        value: &'v Value,
+        config: &'v Value,
         scope: Scope,
         system: &System,
     ) -> Result<ServerEntries<'v>, Diagnostic> {
         let mut keys = self.server_keys(scope, system);
-        let Some(servers) = value_at(value, &keys) else {
+        let Some(servers) = value_at(config, &keys) else {
             return Ok(ServerEntries {
                 keys,
                 entries: None,
             });
         };
         let Some(mut entries) = servers.as_object() else {
-            let message = format!("`{}` must be {}, but is not", keys.join("."), self.object());
+            let wanted = self.syntax.object_name();
+            let message = format!("`{}` must be {wanted}, but is not", keys.join("."));
             return Err(Diagnostic::new(Kind::Invalid, message, "correct it"));
         };
-        if let Some(key) = self.nested_servers
-            && let Some(nested) = entries.get(key).and_then(nested_entries)
+        if let Some(nested_key) = self.nested_servers_key
+            && let Some(nested) = entries.get(nested_key).and_then(as_server_map)
         {
-            keys.push(key.to_owned());
+            keys.push(nested_key.to_owned());
             entries = nested;
         }
         Ok(ServerEntries {
@@ -145,30 +149,22 @@ impl Config {
         })
     }
 
-    /// Returns what a map of keys is called in the syntax of the config.
-    fn object(&self) -> &'static str {
-        if self.syntax == ConfigSyntax::Toml {
-            "a table"
-        } else {
-            "an object"
-        }
-    }
-
-    /// Returns the keys that lead to the server of this program in a config with this value.
-    pub(super) fn entry_keys(&self, value: &Value, scope: Scope, system: &System) -> Vec<String> {
-        let mut keys = match self.server_entries(value, scope, system) {
+    /// Returns the path of keys to the entry named [`SERVER_NAME`], whether or not it exists.
+    pub(super) fn entry_keys(&self, config: &Value, scope: Scope, system: &System) -> Vec<String> {
+        let mut keys = match self.server_entries(config, scope, system) {
             Ok(servers) => servers.keys,
+            // Editing the config will report the same problem.
             Err(_) => self.server_keys(scope, system),
         };
-        keys.push(SERVER.to_owned());
+        keys.push(SERVER_NAME.to_owned());
         keys
     }
 
-    /// Returns the servers that a config registers for a scope, by name.
+    /// Returns the servers that a config file registers for a scope, sorted by name.
     ///
     /// # Errors
-    /// The servers are no object. A server that the agent cannot use is no error here: it has an
-    /// error of its own.
+    /// Fails if the value that should contain the servers isn't an object. An invalid entry doesn't
+    /// fail the whole file: its [`Registration::error`] is set instead.
     pub(super) fn registrations(
         &self,
         file: &ConfigFile,
@@ -176,62 +172,59 @@ impl Config {
         system: &System,
     ) -> Result<Vec<Registration>, Diagnostic> {
         let servers = self.server_entries(&file.value, scope, system);
-        let ServerEntries { mut keys, entries } = servers.map_err(|error| {
+        let ServerEntries { keys, entries } = servers.map_err(|error| {
             let position = file.position(&self.server_keys(scope, system));
             error.with_position(position).in_file(&*file.path)
         })?;
         let mut registrations = Vec::new();
         for (name, entry) in entries.into_iter().flatten() {
-            let mut server = self.registration(entry);
-            server.name.clone_from(name);
-            server.scope = scope;
-            server.path.clone_from(&file.path);
-            if server.name == SERVER || server.is_prompt_expander() {
-                keys.push(name.clone());
-                server.position = file.position(&keys);
-                keys.pop();
+            let mut registration = Registration {
+                name: name.clone(),
+                scope,
+                path: file.path.clone(),
+                ..self.parse_entry(entry)
+            };
+            // Finding a position parses the file again, so skip servers that nobody asks about.
+            if registration.name == SERVER_NAME || registration.is_prompt_expander() {
+                let entry_keys = [keys.as_slice(), &[name.clone()]].concat();
+                registration.position = file.position(&entry_keys);
             }
-            registrations.push(server);
+            registrations.push(registration);
         }
         registrations.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(registrations)
     }
 
-    /// Reads the entry of a server, without its name and its place.
-    fn registration(&self, value: &Value) -> Registration {
+    /// Parses the entry of a server. The name, scope, path and position are left at their defaults;
+    /// the caller fills them in.
+    fn parse_entry(&self, value: &Value) -> Registration {
         let Some(entry) = value.as_object() else {
-            let message = format!("it must be {}", self.object());
-            return Registration::unusable(message);
+            return Registration {
+                error: Some(format!("it must be {}", self.syntax.object_name())),
+                ..Registration::default()
+            };
         };
-        let mut server = match self.read_entry(entry) {
-            Ok(server) => server,
-            Err(message) => Registration::unusable(message),
+        let mut registration = match self.parse_launch(entry) {
+            Ok(registration) => registration,
+            Err(message) => Registration {
+                error: Some(message),
+                ..Registration::default()
+            },
         };
-        server.is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
+        // Some agents have `enabled`, others `disabled`.
+        registration.is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
             || entry.get("disabled") == Some(&Value::Bool(true));
-        server.entry = entry.clone();
-        server
+        registration.entry = entry.clone();
+        registration
     }
 
-    /// Reads the command of a server, its arguments, its environment and its directory.
+    /// Parses how to start a server: its command, arguments, environment and working directory.
     ///
     /// # Errors
-    /// Why the agent cannot use the entry, such as `` `args` must be a list of strings``.
-    fn read_entry(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
-        let list_key = if self.has_command_list {
-            "command"
-        } else {
-            "args"
-        };
-        let list: Option<Vec<String>> = member(entry, list_key, "a list of strings")?;
-        let mut args = list.unwrap_or_default();
-        let command = if !self.has_command_list {
-            member(entry, "command", "a string")?
-        } else if args.is_empty() {
-            None
-        } else {
-            Some(args.remove(0))
-        };
+    /// Fails with the reason why the agent can't use the entry, e.g. `` `args` must be a list of
+    /// strings``.
+    fn parse_launch(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
+        let (command, args) = self.parse_command(entry)?;
         let has_url = entry.contains_key("url") || entry.contains_key("httpUrl");
         if command.is_none() && !has_url {
             return Err("it has no `command`".to_owned());
@@ -239,77 +232,94 @@ impl Config {
         Ok(Registration {
             command,
             args,
-            env: member(entry, self.env, "an object of strings")?.unwrap_or_default(),
-            cwd: member(entry, "cwd", "a string")?,
+            env: parse_key(entry, self.env_key, "an object of strings")?.unwrap_or_default(),
+            cwd: parse_key(entry, "cwd", "a string")?,
             ..Registration::default()
         })
     }
+
+    /// Parses the program and its arguments: `"command": "npx", "args": ["-y"]` or, for some
+    /// agents, `"command": ["npx", "-y"]`.
+    fn parse_command(
+        &self,
+        entry: &Map<String, Value>,
+    ) -> Result<(Option<String>, Vec<String>), String> {
+        let list_of_strings = "a list of strings";
+        if !self.command_includes_args {
+            let args = parse_key(entry, "args", list_of_strings)?;
+            let command = parse_key(entry, "command", "a string")?;
+            return Ok((command, args.unwrap_or_default()));
+        }
+        let words: Option<Vec<String>> = parse_key(entry, "command", list_of_strings)?;
+        let mut words = words.unwrap_or_default().into_iter();
+        let command = words.next();
+        Ok((command, words.collect()))
+    }
 }
 
-/// Returns the servers by name in an object such as `{"prompts": {…}}`. `None`: the object is a
-/// server itself, because it has a `type`, or a value that is no object: `{"command": "npx"}`.
-fn nested_entries(value: &Value) -> Option<&Map<String, Value>> {
+/// Returns the value as a map of servers by name, e.g. `{"prompts": {…}}`. Returns `None` if it
+/// looks like a single server that happens to be named like the nested key: it has a `type`, or a
+/// value that isn't an object, e.g. `{"command": "npx"}`.
+fn as_server_map(value: &Value) -> Option<&Map<String, Value>> {
     let entries = value.as_object()?;
-    let is_server = entries.contains_key("type") || !entries.values().all(Value::is_object);
-    if is_server { None } else { Some(entries) }
+    let is_single_server = entries.contains_key("type") || !entries.values().all(Value::is_object);
+    if is_single_server {
+        None
+    } else {
+        Some(entries)
+    }
 }
 
-/// Returns the value of a key in the entry of a server. `None`: it is absent, or null.
+/// Parses the value of a key in a server's entry. Returns `None` if the key is missing or null.
 ///
 /// # Errors
-/// It is not of the type that `type_name` describes: `` `args` must be a list of strings``.
-fn member<T: DeserializeOwned>(
+/// Fails if the value has another type than `T`, which `type_name` describes in the message: ``
+/// `args` must be a list of strings``.
+fn parse_key<T: DeserializeOwned>(
     entry: &Map<String, Value>,
     key: &str,
     type_name: &str,
 ) -> Result<Option<T>, String> {
-    let value = entry.get(key).cloned().unwrap_or_default();
-    serde_json::from_value(value).map_err(|_| format!("`{key}` must be {type_name}"))
+    let Some(value) = entry.get(key) else {
+        return Ok(None);
+    };
+    serde_json::from_value(value.clone()).map_err(|_| format!("`{key}` must be {type_name}"))
 }
 
 impl Registration {
-    /// Returns a server whose entry the agent cannot use.
-    fn unusable(error: String) -> Registration {
-        Registration {
-            error: Some(error),
-            ..Registration::default()
-        }
-    }
-
-    /// Returns whether the agent starts prompt-expander, by the name of its program.
+    /// Returns whether the server is prompt-expander, judging by the file name of its program.
     pub fn is_prompt_expander(&self) -> bool {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
-    /// Returns the command that the agent starts, quoted for a shell, as in `npx 'my server'`, or
-    /// the URL that it uses.
-    pub fn line(&self) -> String {
+    /// Returns the command line that starts the server, quoted for a shell, e.g. `npx 'my server'`.
+    /// For a remote server, returns its URL.
+    pub fn command_line_or_url(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.command.as_deref().or_else(|| self.url()));
         words.extend(self.args.iter().map(String::as_str));
-        // What cannot be quoted, because it has a NUL character, is not quoted.
+        // Quoting fails only if a word contains a NUL character.
         shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
     }
 
-    /// Returns the URL of the server, as `url` or `httpUrl` (Gemini CLI).
+    /// Returns the URL of a remote server. Gemini CLI calls it `url` or `httpUrl`.
     fn url(&self) -> Option<&str> {
         let url = self.entry.get("url").or(self.entry.get("httpUrl"))?;
         url.as_str()
     }
 
-    /// Returns the arguments without `--config FILE` and `--config=FILE`, which `install` may
-    /// write:
-    /// `--config /c --project` → `--project`.
-    pub fn options(&self) -> Vec<String> {
-        let mut words = self.args.iter();
-        let mut options = Vec::new();
-        while let Some(word) = words.next() {
-            if word == "--config" {
-                words.next(); // the file
-            } else if !word.starts_with("--config=") {
-                options.push(word.clone());
+    /// Returns the arguments without `--config FILE` or `--config=FILE`, which `install` itself may
+    /// have added: `--config /c --project` becomes `--project`.
+    pub fn args_without_config(&self) -> Vec<String> {
+        let mut kept = Vec::new();
+        let mut args = self.args.iter();
+        while let Some(arg) = args.next() {
+            if arg == "--config" {
+                args.next(); // skip FILE
+            } else if !arg.starts_with("--config=") {
+                kept.push(arg.clone());
             }
         }
-        options
+        kept
     }
 }

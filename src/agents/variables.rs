@@ -1,38 +1,38 @@
-//! The variables that an agent replaces in the texts of its config.
+//! The variables that an agent expands in its config.
 
 use super::environment::System;
 
-/// The variables that an agent replaces in the texts of its config.
+/// The syntax of an agent's variables, and how it looks them up.
 pub struct Variables {
-    /// What begins a variable, such as `${`. A `}` ends it.
-    pub(super) mark: &'static str,
-    /// Returns the value of a variable. `None`: it has none, and its text stays as it is.
-    pub(super) value: fn(name: &str, &System) -> Option<String>,
+    /// What starts a variable, e.g. `${`. A `}` ends it.
+    pub(super) prefix: &'static str,
+    /// Returns the value of the variable between `prefix` and `}`, or `None` if it has none.
+    pub(super) lookup: fn(name: &str, &System) -> Option<String>,
 }
 
 impl Variables {
-    /// Returns a text in which each variable that has a value is replaced: `${HOME}/x` →
-    /// `/home/me/x`. Any other variable stays as it is.
-    pub fn replace(&self, text: &str, system: &System) -> String {
-        let mut replaced = String::new();
-        let mut remaining = text;
-        while let Some((before, after_mark)) = remaining.split_once(self.mark) {
-            let Some((name, after)) = after_mark.split_once('}') else {
-                break; // it is not closed, so it is no variable
+    /// Expands all variables in a string: `${HOME}/x` becomes `/home/me/x`. Variables without a
+    /// value are kept as written.
+    pub fn expand(&self, string: &str, system: &System) -> String {
+        let mut expanded = String::new();
+        let mut remaining = string;
+        while let Some((before, after_prefix)) = remaining.split_once(self.prefix) {
+            let Some((name, after)) = after_prefix.split_once('}') else {
+                break; // unclosed, so not a variable
             };
-            replaced.push_str(before);
-            match (self.value)(name, system) {
-                Some(value) => replaced.push_str(&value),
-                None => replaced.push_str(&format!("{}{name}}}", self.mark)),
+            expanded.push_str(before);
+            match (self.lookup)(name, system) {
+                Some(value) => expanded.push_str(&value),
+                None => expanded.push_str(&format!("{}{name}}}", self.prefix)),
             }
             remaining = after;
         }
-        replaced + remaining
+        expanded + remaining
     }
 
-    /// Returns the value of `NAME` or `NAME:-default`. The default stands for a variable that is
-    /// not set.
-    pub(super) fn with_default(expression: &str, system: &System) -> Option<String> {
+    /// Looks up an environment variable: `NAME`, or `NAME:-default` with a default for a variable
+    /// that is not set.
+    pub(super) fn lookup_with_default(expression: &str, system: &System) -> Option<String> {
         let Some((name, default)) = expression.split_once(":-") else {
             return system.environment.text(expression);
         };
@@ -40,8 +40,8 @@ impl Variables {
         Some(value.unwrap_or_else(|| default.to_owned()))
     }
 
-    /// Returns the value of `env:NAME`, or of a predefined variable of VS Code.
-    pub(super) fn of_editor(name: &str, system: &System) -> Option<String> {
+    /// Looks up a variable of VS Code: `env:NAME`, `workspaceFolder` or `userHome`.
+    pub(super) fn lookup_in_editor(name: &str, system: &System) -> Option<String> {
         if name == "workspaceFolder" {
             return Some(system.project.display().to_string());
         }

@@ -1,4 +1,4 @@
-//! Microsoft's Visual Studio Code, by its documentation.
+//! Microsoft's Visual Studio Code, according to its documentation.
 
 use super::agent::Agent;
 use super::registration::Config;
@@ -8,13 +8,13 @@ pub(super) static VSCODE: Agent = Agent {
     title: "VS Code",
     programs: &["code"],
     settings_folder: |system| Some(system.config.as_ref()?.join("Code").join("User")),
-    prompts: &[("vscode", "prompts")],
+    prompt_folders: &[("vscode", "prompts")],
     config: Config {
-        user: &["mcp.json"],
-        project: &[".vscode/mcp.json"],
-        servers: "servers",
+        user_files: &["mcp.json"],
+        project_files: &[".vscode/mcp.json"],
+        servers_key: "servers",
         ..Config::JSON
     },
     next_step: |_| Some("use the chat in agent mode, and start the server when it asks"),
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };

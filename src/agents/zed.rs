@@ -1,4 +1,4 @@
-//! Zed Industries' Zed, by its documentation and source.
+//! Zed Industries' Zed, according to its documentation and source code.
 
 use super::agent::{Agent, Launch, MenuMessages};
 use super::config_text::Entry;
@@ -8,7 +8,7 @@ use serde_json::json;
 pub(super) static ZED: Agent = Agent {
     name: "zed",
     title: "Zed",
-    // `zeditor` where another program has the name `zed`.
+    // Some Linux distributions call it `zeditor`, because another program is named `zed`.
     programs: &["zed", "zeditor"],
     settings_folder: |system| {
         if cfg!(windows) {
@@ -18,10 +18,10 @@ pub(super) static ZED: Agent = Agent {
         }
     },
     config: Config {
-        user: &["settings.json"],
-        project: &[".zed/settings.json"],
-        servers: "context_servers",
-        entry: |program, arguments| Entry {
+        user_files: &["settings.json"],
+        project_files: &[".zed/settings.json"],
+        servers_key: "context_servers",
+        new_entry: |program, arguments| Entry {
             required: vec![
                 ("command", Some(json!(program))),
                 ("args", Some(json!(arguments))),
@@ -30,13 +30,14 @@ pub(super) static ZED: Agent = Agent {
         },
         ..Config::JSON
     },
-    // By its source: a message of the assistant is an error, and what is not text is dropped.
-    menu: MenuMessages::OneText,
+    // According to its source code, an assistant message is an error, and anything but text is
+    // dropped.
+    menu_messages: MenuMessages::OneText,
     launch: Launch {
-        client: Some("Zed"),
+        client_name: Some("Zed"),
         is_from_desktop: true,
         ..Launch::BY_SDK
     },
     next_step: |_| Some("use the Agent Panel"),
-    ..Agent::USUAL
+    ..Agent::DEFAULT
 };

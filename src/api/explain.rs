@@ -302,7 +302,7 @@ fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionL
 
 /// Compares an expansion with what an agent shows of the result of a tool.
 fn tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
-    let part = agent.part?;
+    let part = agent.part_limit?;
     let length = part.length(expansion);
     Some(MeasuredLimit {
         agent: agent.name,
@@ -317,7 +317,7 @@ fn tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
 
 /// Compares the context that a hook would add with what an agent takes from a hook.
 fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
-    let (limit, unit) = agent.hook.as_ref()?.limit;
+    let (limit, unit) = agent.hook.as_ref()?.context_limit;
     let length = unit.count(context);
     Some(MeasuredLimit {
         agent: agent.name,

@@ -46,5 +46,5 @@ fn system_without_project() -> System {
 
 /// Returns the user's folders with prompt files of other programs, which may be missing.
 pub(super) fn prompt_folders() -> Vec<(&'static Format, PathBuf)> {
-    Agent::prompt_folders(&system_without_project())
+    Agent::user_prompt_folders(&system_without_project())
 }

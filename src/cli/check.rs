@@ -84,7 +84,7 @@ impl Check {
         let Some(agent) = self.client else {
             return Ok(None);
         };
-        let Some(part) = agent.part else {
+        let Some(part) = agent.part_limit else {
             bail!(
                 "no limit of {} is known, so it gets every prompt in one part",
                 agent.title

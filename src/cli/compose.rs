@@ -64,9 +64,9 @@ impl Compose {
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
             return self.open_editor();
         };
-        if let Err(message) = self.compose(source, drafts.terminal, reporter) {
+        if let Err(message) = self.compose(source, drafts.terminal_modes, reporter) {
             // If the message cannot be shown either, the draft is right all the same.
-            _ = pick::tell(&message, "Any key: go on", drafts.terminal);
+            _ = pick::tell(&message, "Any key: go on", drafts.terminal_modes);
         }
         Ok(ExitCode::SUCCESS)
     }

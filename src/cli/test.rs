@@ -342,7 +342,7 @@ fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
 
 /// Returns why an agent would not get all of an expansion in one result of the tool.
 fn limit_message(agent: &str, expansion: &str) -> Option<String> {
-    let Some(part) = Agent::named(agent).and_then(|agent| agent.part) else {
+    let Some(part) = Agent::named(agent).and_then(|agent| agent.part_limit) else {
         return Some(format!("no limit of an agent {} is known", quoted(agent)));
     };
     let length = part.length(expansion);

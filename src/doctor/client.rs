@@ -43,7 +43,7 @@ impl Start {
     /// Returns whether the program was found because it lies in the working directory.
     pub(super) fn is_in_folder(&self) -> bool {
         self.environment
-            .is_found_in(&self.folder, &self.command, &self.program)
+            .is_found_relative_to(&self.folder, &self.command, &self.program)
     }
 }
 

@@ -81,7 +81,7 @@ impl HookExamination<'_> {
             }
             Err(problem) => self
                 .registered
-                .broken(format!("the hook {problem}"), self.reinstall()),
+                .error(format!("the hook {problem}"), self.reinstall()),
         })
     }
 
@@ -94,7 +94,7 @@ impl HookExamination<'_> {
         let system = &self.examination.system;
         // All agents pass on their environment.
         let environment = system.environment.clone();
-        let (command, arguments) = self.hook.program();
+        let (command, arguments) = self.hook.program_and_arguments();
         let program = environment
             .find_program(command, &system.project)
             .map_err(|problem| {
@@ -102,7 +102,7 @@ impl HookExamination<'_> {
                 let message = format!(
                     "the program of the hook, {command}, {problem}; no message is expanded"
                 );
-                self.registered.broken(message, self.reinstall())
+                self.registered.error(message, self.reinstall())
             })?;
         Ok(Start {
             command: command.to_owned(),
@@ -158,7 +158,7 @@ impl HookExamination<'_> {
     /// removed first.
     fn reinstall(&self) -> String {
         let agent = self.registered.agent;
-        let is_by_install = agent.is_by_install(self.hook, &self.examination.system);
+        let is_by_install = agent.is_managed_by_install(self.hook, &self.examination.system);
         let first_step = if is_by_install {
             ""
         } else {

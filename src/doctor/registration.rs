@@ -6,7 +6,7 @@ use super::examination::{Examination, fine, milliseconds, unreadable};
 use super::hook::project_option;
 use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
-    SERVER, Scope,
+    SERVER_NAME, Scope,
 };
 use crate::wording::{count, in_backticks, quoted};
 use std::path::Path;
@@ -45,14 +45,16 @@ pub(super) fn examine(
         findings.push(unreadable(agent, error));
     }
     // Of several servers with the name, the first takes precedence.
-    let mut examined = registrations.iter().find(|server| server.name == SERVER);
+    let mut examined = registrations
+        .iter()
+        .find(|server| server.name == SERVER_NAME);
     let mut has_this_program = false;
     for server in &registrations {
         if !is_this_program(examination, agent, server) {
             continue;
         }
         has_this_program = true;
-        if server.name != SERVER {
+        if server.name != SERVER_NAME {
             let server_examination = ServerExamination::new(examination, agent, server, files);
             findings.push(server_examination.other_name_finding());
             examined = examined.or(Some(server));
@@ -111,7 +113,7 @@ impl<'a> ServerExamination<'a> {
         let name = &self.name;
         if let Some(error) = &self.server.error {
             let message = format!("{name}: {error}");
-            return vec![self.registered.broken(message, "correct it in this file")];
+            return vec![self.registered.error(message, "correct it in this file")];
         }
         let Some(command) = &self.server.command else {
             let message =
@@ -122,7 +124,7 @@ impl<'a> ServerExamination<'a> {
         let mut findings = Vec::new();
         if self.server.is_disabled {
             let message = format!("{name} is disabled in this file");
-            findings.push(self.registered.broken(message, "enable it"));
+            findings.push(self.registered.error(message, "enable it"));
         }
         for check in self.registered.agent.checks {
             findings.extend(check(&self.registered, self.server));
@@ -139,17 +141,18 @@ impl<'a> ServerExamination<'a> {
     fn other_name_finding(&self) -> Finding {
         let name = &self.name;
         let message = format!(
-            "this program is registered as {name}, but permissions and docs refer to `{SERVER}`"
+            "this program is registered as {name}, but permissions and docs refer to `{SERVER_NAME}`"
         );
-        let fix =
-            format!("rename {name} to `{SERVER}`, or remove it if there is a `{SERVER}`, too");
+        let fix = format!(
+            "rename {name} to `{SERVER_NAME}`, or remove it if there is a `{SERVER_NAME}`, too"
+        );
         self.registered.warning(message, fix)
     }
 
     /// Warns of options in the registration, which the hook, the other agents and the command line
     /// do not have.
     fn options_finding(&self) -> Option<Finding> {
-        let options = self.server.options();
+        let options = self.server.args_without_config();
         if options.is_empty() || !self.server.is_prompt_expander() {
             return None;
         }
@@ -179,7 +182,7 @@ impl<'a> ServerExamination<'a> {
         let project = project_option(server.scope);
         let agent = self.registered.agent.name;
         let install = format!("prompt-expander install {agent}{project}");
-        if server.name != SERVER {
+        if server.name != SERVER_NAME {
             format!("remove it from this file, then run `{install}`")
         } else if server.is_prompt_expander() {
             format!("run `{install}`")
@@ -215,7 +218,7 @@ impl ServerExamination<'_> {
                     self.name,
                     in_backticks(&command)
                 );
-                self.registered.broken(message, self.reinstall())
+                self.registered.error(message, self.reinstall())
             })?;
         Ok(Start {
             command,
@@ -234,7 +237,7 @@ impl ServerExamination<'_> {
     /// Returns a text of the registration in which the variables are replaced as the agent does it.
     fn with_variables(&self, text: &str) -> String {
         match &self.registered.agent.launch.variables {
-            Some(variables) => variables.replace(text, &self.examination.system),
+            Some(variables) => variables.expand(text, &self.examination.system),
             None => text.to_owned(),
         }
     }
@@ -335,9 +338,9 @@ impl ServerExamination<'_> {
         let message = format!("{} ({}) {problem}", self.name, command_line(start));
         if self.examination.is_this_program(&start.program) {
             let fix = "correct its arguments in this file";
-            self.registered.broken(message, fix)
+            self.registered.error(message, fix)
         } else {
-            self.registered.broken(message, self.reinstall())
+            self.registered.error(message, self.reinstall())
         }
     }
 }

@@ -149,7 +149,7 @@ impl Context {
                 unit: Unit::Characters,
                 is_printed: false,
             }),
-            None => self.agent?.part,
+            None => self.agent?.part_limit,
         }
     }
 

@@ -148,7 +148,7 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     Outcome::now_or_later(found.layer, move || {
         let mut prompt = found.prompt().map_err(Failure::unavailable)?;
         if let Some(template) = context.menu_template() {
-            prompt = Arc::new((template.without_strict_marks)(&prompt, &values));
+            prompt = Arc::new((template.accept_placeholders)(&prompt, &values));
         }
         expanded(&context, &found, &prompt, &values)
     })
@@ -175,7 +175,9 @@ fn expanded(
         let text = format!("{} cannot be expanded: {error}", in_backticks(&prompt.name));
         Failure::new(FailureKind::of_expansion(&error), text)
     })?;
-    let menu = context.agent.map_or(MenuMessages::All, |agent| agent.menu);
+    let menu = context
+        .agent
+        .map_or(MenuMessages::All, |agent| agent.menu_messages);
     let Messages {
         messages,
         attachments,

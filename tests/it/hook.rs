@@ -623,7 +623,7 @@ fn the_page_of_the_hook_is_true() {
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
         assert_eq!(
             limit,
-            agent.hook.as_ref().unwrap().limit.0.to_string(),
+            agent.hook.as_ref().unwrap().context_limit.0.to_string(),
             "{name}"
         );
     }

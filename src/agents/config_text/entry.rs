@@ -1,28 +1,28 @@
-//! What `install` writes for a server, and the errors of both syntaxes.
+//! The entry that `install` writes for a server, and the errors that JSON and TOML share.
 
 use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 
-/// The content of a server's entry.
+/// The keys and values of a server's entry in a config.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    /// The keys that must have these values. `None`: the key must be absent.
+    /// Keys to set, and keys to remove (`None`), in new and existing entries.
     pub(crate) required: Vec<(&'static str, Option<Value>)>,
-    /// The keys that get these values in a new entry. In one that exists, they stay as they are.
+    /// Keys to set only in a new entry. An existing entry keeps what it has.
     pub(crate) initial: Vec<(&'static str, Value)>,
 }
 
-/// What becomes of an entry that exists.
+/// What to do with an existing entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetMode {
-    /// It gets what is required. Its other keys stay.
+    /// Set the required keys, and keep all other keys.
     Update,
-    /// It becomes a new entry.
+    /// Discard the existing entry, and write a new one.
     Replace,
 }
 
 impl Entry {
-    /// Returns the keys of a new entry, with their values.
+    /// Returns the keys and values of a new entry.
     pub(super) fn all(&self) -> Vec<(&'static str, &Value)> {
         let mut pairs = Vec::new();
         for (key, value) in &self.required {
@@ -37,25 +37,24 @@ impl Entry {
     }
 }
 
-/// Returns the error that a text cannot be parsed at a byte, from the first line of a parser's
-/// message.
-pub(super) fn syntax_error(text: &str, byte: usize, message: &str) -> Diagnostic {
-    let message = message.lines().next().unwrap_or_default();
-    let position = Position::in_text(text, byte.min(text.len()), 1);
-    Diagnostic::new(Kind::Invalid, uncapitalized(message), "correct it").with_position(position)
+/// Returns a syntax error at a byte offset, with the first line of the parser's message.
+pub(super) fn syntax_error(text: &str, byte_offset: usize, parser_message: &str) -> Diagnostic {
+    let message = parser_message.lines().next().unwrap_or_default();
+    let position = Position::in_text(text, byte_offset.min(text.len()), 1);
+    Diagnostic::new(Kind::Invalid, uncapitalize(message), "correct it").with_position(position)
 }
 
-/// Returns a text with its first letter in lower case.
-fn uncapitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().to_string() + letters.as_str(),
+/// Converts the first character of a string to lowercase.
+fn uncapitalize(string: &str) -> String {
+    let mut characters = string.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().to_string() + characters.as_str(),
         None => String::new(),
     }
 }
 
-/// Returns the error that the value at the end of these keys is not `wanted`, such as "a list".
-pub(super) fn wrong_kind(keys: &[String], wanted: &str, position: Option<Position>) -> Diagnostic {
+/// Returns the error that the value at a path of keys isn't of the type `wanted`, e.g. "a list".
+pub(super) fn wrong_type(keys: &[String], wanted: &str, position: Option<Position>) -> Diagnostic {
     let message = format!("`{}` must be {wanted}, but is not", keys.join("."));
     Diagnostic::new(Kind::Invalid, message, "correct it").with_position(position)
 }

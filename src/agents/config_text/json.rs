@@ -1,6 +1,6 @@
-//! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
+//! Edits JSON with `jsonc-parser`, whose concrete syntax tree preserves comments and formatting.
 
-use super::entry::{Entry, SetMode, syntax_error, wrong_kind};
+use super::entry::{Entry, SetMode, syntax_error, wrong_type};
 use crate::prompt::{Diagnostic, Position};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -8,18 +8,18 @@ use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
 use serde_json::{Map, Value};
 
-/// What an agent allows beyond JSON.
+/// The extensions of JSON that an agent accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonSyntax {
-    /// Nothing.
+    /// None.
     Strict,
-    /// `//` and `/* */`.
+    /// Comments: `//` and `/* */`.
     WithComments,
-    /// Comments, and a comma after the last entry.
+    /// Comments and trailing commas.
     Lenient,
 }
 
-/// Parses a text. An empty text is an empty object.
+/// Parses a JSON text. An empty text is an empty object.
 pub(super) fn parse(syntax: JsonSyntax, text: &str) -> Result<Value, Diagnostic> {
     match parse_tree(syntax, text)? {
         Some(value) => Ok(Value::from(value)),
@@ -27,15 +27,16 @@ pub(super) fn parse(syntax: JsonSyntax, text: &str) -> Result<Value, Diagnostic>
     }
 }
 
-/// Parses a text into a tree with the positions of all values. `None`: the text is empty.
+/// Parses a text into a tree with the positions of all values. Returns `None` if the text is empty.
 fn parse_tree(syntax: JsonSyntax, text: &str) -> Result<Option<ast::Value<'_>>, Diagnostic> {
     match jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &parse_options(syntax)) {
         Ok(parsed) => Ok(parsed.value),
-        Err(error) => Err(not_json(&error, text)),
+        Err(error) => Err(invalid_json(&error, text)),
     }
 }
 
-/// Returns the position of the last of these keys, in a text that can be parsed.
+/// Returns the position of the last key in a path of keys, or `None` if the path doesn't exist or
+/// the text is invalid.
 pub(super) fn position(
     syntax: JsonSyntax,
     text: &str,
@@ -45,6 +46,7 @@ pub(super) fn position(
     let mut start = 0;
     let mut value = &tree;
     for key in keys {
+        // If a key appears twice, the last occurrence counts.
         let mut properties = value.as_object()?.properties.iter().rev();
         let property = properties.find(|property| property.name.as_str() == key.as_ref())?;
         start = property.name.start();
@@ -53,10 +55,10 @@ pub(super) fn position(
     Some(Position::in_text(text, start, 1))
 }
 
-/// Returns the text with an entry at the end of these keys.
+/// Sets the entry at a path of keys, and creates missing parent objects.
 ///
 /// # Errors
-/// A value on the way is no object.
+/// Fails if the text is invalid, or if a value in the path isn't an object.
 pub(super) fn set(
     syntax: JsonSyntax,
     text: &str,
@@ -64,17 +66,17 @@ pub(super) fn set(
     entry: &Entry,
     mode: SetMode,
 ) -> Result<String, Diagnostic> {
-    let Some((name, parents)) = keys.split_last() else {
+    let Some((name, parent_keys)) = keys.split_last() else {
         return Ok(text.to_owned());
     };
     let document = JsonDocument::parse(syntax, text)?;
-    let parent = document.object_or_new(parents)?;
+    let parent = document.get_or_create_object(parent_keys)?;
     let object = match last_property(&parent, name) {
         Some(property) if mode == SetMode::Update => {
             let Some(object) = property.object_value() else {
                 return Err(document.not_an_object(keys));
             };
-            set_required(&object, entry);
+            update_object(&object, entry);
             Some(object)
         }
         Some(property) => {
@@ -84,13 +86,13 @@ pub(super) fn set(
         None => parent.append(name, new_object(entry)).object_value(),
     };
     if let Some(object) = object {
-        spread_lists(&object, entry);
+        format_lists(&object, entry);
     }
     Ok(document.root.to_string())
 }
 
-/// Gives an object what an entry requires.
-fn set_required(object: &CstObject, entry: &Entry) {
+/// Sets and removes the keys of an existing object as the entry requires.
+fn update_object(object: &CstObject, entry: &Entry) {
     for (key, value) in &entry.required {
         match (last_property(object, key), value) {
             (Some(property), Some(value)) => set_value(&property, value),
@@ -109,8 +111,8 @@ fn new_object(entry: &Entry) -> CstInputValue {
     CstInputValue::Object(pairs)
 }
 
-/// Puts each element of the lists of an entry on a line of its own, as the agents do.
-fn spread_lists(object: &CstObject, entry: &Entry) {
+/// Puts each element of the entry's lists on a line of its own, as the agents do.
+fn format_lists(object: &CstObject, entry: &Entry) {
     for (key, _) in entry.all() {
         if let Some(list) = object.array_value(key)
             && !list.elements().is_empty()
@@ -120,27 +122,27 @@ fn spread_lists(object: &CstObject, entry: &Entry) {
     }
 }
 
-/// Returns the text without the value at the end of these keys, and without the objects that are
-/// empty then.
+/// Removes the value at a path of keys, and parent objects that become empty. A missing value is not
+/// an error.
 pub(super) fn remove(
     syntax: JsonSyntax,
     text: &str,
     keys: &[String],
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    if let Some(path) = document.properties_at(keys) {
-        remove_with_empty_parents(path);
+    if let Some(properties) = document.properties_at(keys) {
+        remove_last_and_empty_parents(properties);
     }
     Ok(document.root.to_string())
 }
 
-/// Returns the text with a handler for an event.
+/// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`.
 ///
-/// If the command of an existing handler `is_prompt_expander`, that handler gets the new command.
-/// Further ones are removed.
+/// If there is a handler whose command `is_prompt_expander`, only updates its command, and removes
+/// further ones.
 ///
 /// # Errors
-/// `hooks` is no object, or the event is no list.
+/// Fails if the text is invalid, if `hooks` isn't an object, or if `hooks.EVENT` isn't a list.
 pub(crate) fn set_hook(
     syntax: JsonSyntax,
     text: &str,
@@ -149,8 +151,8 @@ pub(crate) fn set_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    let groups = document.groups_or_new(event)?;
-    let mut existing = handlers(&groups, is_prompt_expander).into_iter();
+    let groups = document.get_or_create_groups(event)?;
+    let mut existing = find_handlers(&groups, is_prompt_expander).into_iter();
     if let Some(first) = existing.next() {
         if let Some(property) = first.entry.get("command") {
             set_value(&property, &handler["command"]);
@@ -159,14 +161,14 @@ pub(crate) fn set_hook(
         let list = CstInputValue::Array(vec![to_cst(handler)]);
         groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
     }
-    for repeated in existing {
-        repeated.remove();
+    for duplicate in existing {
+        duplicate.remove();
     }
     Ok(document.root.to_string())
 }
 
-/// Returns the text without the handlers of an event whose command `is_prompt_expander`, and
-/// without lists and objects that this leaves empty.
+/// Removes the handlers of an event whose command `is_prompt_expander`, and lists and objects that
+/// become empty.
 pub(crate) fn remove_hook(
     syntax: JsonSyntax,
     text: &str,
@@ -174,13 +176,13 @@ pub(crate) fn remove_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    let Some(path) = document.properties_at(&["hooks", event]) else {
+    let Some(properties) = document.properties_at(&["hooks", event]) else {
         return Ok(text.to_owned());
     };
-    let Some(groups) = path.last().and_then(CstObjectProp::array_value) else {
+    let Some(groups) = properties.last().and_then(CstObjectProp::array_value) else {
         return Ok(text.to_owned());
     };
-    let handlers = handlers(&groups, is_prompt_expander);
+    let handlers = find_handlers(&groups, is_prompt_expander);
     if handlers.is_empty() {
         return Ok(text.to_owned());
     }
@@ -188,22 +190,22 @@ pub(crate) fn remove_hook(
         handler.remove();
     }
     if is_empty(&groups.children()) {
-        remove_with_empty_parents(path);
+        remove_last_and_empty_parents(properties);
     }
     Ok(document.root.to_string())
 }
 
-/// A command that is run at an event.
-struct HandlerInText {
-    /// The object with the list.
+/// A command that is run for an event, e.g. `{"command": "log"}` in the group
+/// `{"hooks": [{"command": "log"}]}`.
+struct HandlerNode {
     group: CstObject,
-    /// The list with the entry.
+    /// The `hooks` of the group.
     list: CstArray,
     entry: CstObject,
 }
 
-impl HandlerInText {
-    /// Removes the handler, and its group if there is no other handler in it.
+impl HandlerNode {
+    /// Removes the handler, or its whole group if it contains no other handler.
     fn remove(self) {
         if self.list.elements().len() == 1 {
             self.group.remove();
@@ -213,8 +215,8 @@ impl HandlerInText {
     }
 }
 
-/// Returns the handlers of an event whose command `is_prompt_expander`.
-fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<HandlerInText> {
+/// Returns the handlers whose command `is_prompt_expander`, from all groups of an event.
+fn find_handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<HandlerNode> {
     let mut handlers = Vec::new();
     for group in objects_in(groups) {
         let Some(list) = group.array_value("hooks") else {
@@ -222,7 +224,7 @@ fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec
         };
         for entry in objects_in(&list) {
             if command_of(&entry).is_some_and(|command| is_prompt_expander(&command)) {
-                handlers.push(HandlerInText {
+                handlers.push(HandlerNode {
                     group: group.clone(),
                     list: list.clone(),
                     entry,
@@ -244,10 +246,12 @@ fn command_of(entry: &CstObject) -> Option<String> {
     value.as_string_lit()?.decoded_value().ok()
 }
 
-/// A text that is edited.
+/// A JSON text that is being edited.
 struct JsonDocument<'t> {
     syntax: JsonSyntax,
+    /// The text before any edit, for the positions of errors.
     text: &'t str,
+    /// The syntax tree. Editing a node edits the tree.
     root: CstRootNode,
 }
 
@@ -255,22 +259,22 @@ impl<'t> JsonDocument<'t> {
     fn parse(syntax: JsonSyntax, text: &'t str) -> Result<JsonDocument<'t>, Diagnostic> {
         match CstRootNode::parse(text, &parse_options(syntax)) {
             Ok(root) => Ok(JsonDocument { syntax, text, root }),
-            Err(error) => Err(not_json(&error, text)),
+            Err(error) => Err(invalid_json(&error, text)),
         }
     }
 
     fn not_an_object(&self, keys: &[String]) -> Diagnostic {
         let position = position(self.syntax, self.text, keys);
-        wrong_kind(keys, "an object", position)
+        wrong_type(keys, "an object", position)
     }
 
-    /// Returns the object at the end of these keys, created if it is missing.
-    fn object_or_new(&self, keys: &[String]) -> Result<CstObject, Diagnostic> {
+    /// Returns the object at a path of keys. Creates missing objects.
+    fn get_or_create_object(&self, keys: &[String]) -> Result<CstObject, Diagnostic> {
         let mut object = self.root.object_value_or_set();
         for (depth, key) in keys.iter().enumerate() {
             let Some(property) = last_property(&object, key) else {
-                let new = object.append(key, CstInputValue::Object(Vec::new()));
-                object = new.object_value_or_set();
+                let new_property = object.append(key, CstInputValue::Object(Vec::new()));
+                object = new_property.object_value_or_set();
                 continue;
             };
             object = match property.object_value() {
@@ -281,22 +285,22 @@ impl<'t> JsonDocument<'t> {
         Ok(object)
     }
 
-    /// Returns the list of an event's groups, created if it is missing.
-    fn groups_or_new(&self, event: &str) -> Result<CstArray, Diagnostic> {
+    /// Returns the list of an event's groups, `hooks.EVENT`. Creates it if it is missing.
+    fn get_or_create_groups(&self, event: &str) -> Result<CstArray, Diagnostic> {
         let keys = ["hooks".to_owned(), event.to_owned()];
-        let hooks = self.object_or_new(&keys[..1])?;
+        let hooks = self.get_or_create_object(&keys[..1])?;
         let Some(property) = last_property(&hooks, event) else {
-            let new = hooks.append(event, CstInputValue::Array(Vec::new()));
-            return Ok(new.array_value_or_set());
+            let new_property = hooks.append(event, CstInputValue::Array(Vec::new()));
+            return Ok(new_property.array_value_or_set());
         };
         property.array_value().ok_or_else(|| {
             let position = position(self.syntax, self.text, &keys);
-            wrong_kind(&keys, "a list", position)
+            wrong_type(&keys, "a list", position)
         })
     }
 
-    /// Returns the properties with these keys, each in the value of the one before it. `None`: one
-    /// of them does not exist.
+    /// Returns the properties along a path of keys, outermost first, or `None` if the path doesn't
+    /// exist.
     fn properties_at(&self, keys: &[impl AsRef<str>]) -> Option<Vec<CstObjectProp>> {
         let mut object = self.root.object_value();
         let mut properties = Vec::new();
@@ -309,7 +313,7 @@ impl<'t> JsonDocument<'t> {
     }
 }
 
-/// Returns the property with this key; of several, the last, as the agents do.
+/// Returns the property with this key. Like in the agents, the last of duplicate keys wins.
 fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
     object
         .properties()
@@ -317,10 +321,10 @@ fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
         .rfind(|property| property.decoded_name().as_deref() == Some(key))
 }
 
-/// Removes the last of these properties, and each one before it whose object has nothing else, not
-/// even a comment.
-fn remove_with_empty_parents(path: Vec<CstObjectProp>) {
-    for property in path.into_iter().rev() {
+/// Removes the last property of a path, and its parents as long as their objects become empty. An
+/// object that contains a comment isn't empty.
+fn remove_last_and_empty_parents(properties: Vec<CstObjectProp>) {
+    for property in properties.into_iter().rev() {
         let parent = property.parent();
         property.remove();
         let is_parent_empty = parent.is_some_and(|parent| is_empty(&parent.children()));
@@ -330,18 +334,18 @@ fn remove_with_empty_parents(path: Vec<CstObjectProp>) {
     }
 }
 
-/// Returns whether an object or a list with these children has nothing between its brackets, which
-/// are the first and the last child.
+/// Returns whether an object or a list with these children contains only whitespace. The first and
+/// the last child are its brackets.
 fn is_empty(children: &[CstNode]) -> bool {
-    let [_, between @ .., _] = children else {
+    let [_opening, contents @ .., _closing] = children else {
         return true;
     };
-    between
+    contents
         .iter()
         .all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value. One that is equal stays as it is written.
+/// Sets the value of a property. Doesn't reformat a value that is already equal.
 fn set_value(property: &CstObjectProp, value: &Value) {
     if let Some(current) = property.value()
         && current.to_serde_value().as_ref() == Some(value)
@@ -351,13 +355,13 @@ fn set_value(property: &CstObjectProp, value: &Value) {
     property.set_value(to_cst(value));
 }
 
-/// Returns a value as `jsonc-parser` inserts it.
+/// Converts a value to what `jsonc-parser` can insert.
 fn to_cst(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(boolean) => CstInputValue::Bool(*boolean),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::String(string) => CstInputValue::String(string.clone()),
         Value::Array(values) => CstInputValue::Array(values.iter().map(to_cst).collect()),
         Value::Object(object) => {
             let mut pairs = Vec::new();
@@ -384,7 +388,7 @@ fn parse_options(syntax: JsonSyntax) -> ParseOptions {
     }
 }
 
-fn not_json(error: &ParseError, text: &str) -> Diagnostic {
+fn invalid_json(error: &ParseError, text: &str) -> Diagnostic {
     syntax_error(text, error.range().start, &error.kind().to_string())
 }
 

@@ -1,19 +1,20 @@
-//! Edits of TOML, with `toml_edit`, which Codex also uses to write its config.
+//! Edits TOML with `toml_edit`, which Codex itself uses to write its config.
 
-use super::entry::{Entry, SetMode, syntax_error, wrong_kind};
+use super::entry::{Entry, SetMode, syntax_error, wrong_type};
 use crate::prompt::{Diagnostic, Position};
 use serde_json::{Map, Number, Value};
 use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
 
-/// Parses a text.
+/// Parses a TOML text into a JSON value.
 pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
     match Document::parse(text) {
-        Ok(document) => Ok(json_of_item(document.as_item())),
-        Err(error) => Err(not_toml(&error, text)),
+        Ok(document) => Ok(item_to_json(document.as_item())),
+        Err(error) => Err(invalid_toml(&error, text)),
     }
 }
 
-/// Returns the position of the last of these keys, in a text that can be parsed.
+/// Returns the position of the last key in a path of keys, or `None` if the path doesn't exist or
+/// the text is invalid.
 pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
     let document = Document::parse(text).ok()?;
     let mut start = 0;
@@ -28,39 +29,36 @@ pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position>
     Some(Position::in_text(text, start, 1))
 }
 
-/// Returns the text with an entry at the end of these keys.
+/// Sets the entry at a path of keys, and creates missing parent tables.
 ///
 /// # Errors
-/// A value on the way is no table.
+/// Fails if the text is invalid, or if a value in the path isn't a table.
 pub(super) fn set(
     text: &str,
     keys: &[String],
     entry: &Entry,
     mode: SetMode,
 ) -> Result<String, Diagnostic> {
-    let Some((name, parents)) = keys.split_last() else {
+    let Some((name, parent_keys)) = keys.split_last() else {
         return Ok(text.to_owned());
     };
-    let mut document = document(text)?;
-    let parent = table_or_new(&mut document, text, parents)?;
+    let mut document = parse_document(text)?;
+    let parent = get_or_create_table(&mut document, text, parent_keys)?;
     if mode == SetMode::Replace {
-        clear(parent, name);
+        clear_or_remove(parent, name);
     }
-    let is_new = !parent.contains_key(name);
-    if is_new {
-        parent.insert(name, Item::Table(new_table(entry)));
-    } else {
+    if parent.contains_key(name) {
         let existing = parent.get_mut(name).and_then(Item::as_table_like_mut);
-        set_required(existing.ok_or_else(|| not_a_table(text, keys))?, entry);
+        update_table(existing.ok_or_else(|| not_a_table(text, keys))?, entry);
+    } else {
+        parent.insert(name, Item::Table(new_table(entry)));
+        move_to_end(&mut document, keys);
     }
-    if is_new {
-        put_last(&mut document, keys);
-    }
-    Ok(with_line_endings_of(text, document.to_string()))
+    Ok(restore_line_endings(text, document.to_string()))
 }
 
-/// Makes the table of this name empty, or removes another value. A comment above the table stays.
-fn clear(parent: &mut dyn TableLike, name: &str) {
+/// Clears the table with this name, which preserves a comment above it. Removes any other value.
+fn clear_or_remove(parent: &mut dyn TableLike, name: &str) {
     match parent.get_mut(name).and_then(Item::as_table_like_mut) {
         Some(table) => table.clear(),
         None => _ = parent.remove(name),
@@ -70,50 +68,55 @@ fn clear(parent: &mut dyn TableLike, name: &str) {
 fn new_table(entry: &Entry) -> Table {
     let mut table = Table::new();
     for (key, value) in entry.all() {
-        table.insert(key, Item::Value(to_toml(value)));
+        table.insert(key, Item::Value(json_to_toml(value)));
     }
     table
 }
 
-/// Returns the text without the value at the end of these keys, and without the tables that are
-/// empty then. A comment above the value stays.
+/// Removes the value at a path of keys, and parent tables that become empty and have no header of
+/// their own. Preserves a comment above the value.
+///
+/// # Errors
+/// Fails if the text is invalid. A missing value is not an error.
 pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> {
-    let mut document = document(text)?;
-    let mut changed = if let Some(table) = table_with_header(&mut document, keys) {
-        empty(table);
-        without_header(&document.to_string(), keys)
+    let mut document = parse_document(text)?;
+    let mut edited = if let Some(table) = table_with_header(&mut document, keys) {
+        // `toml_edit` would remove the comment together with the table, so only clear the table, and
+        // remove its header from the text.
+        clear_table(table);
+        remove_header_line(&document.to_string(), keys)
     } else {
-        let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
-        if comment.contains('#') {
+        let comment_above = remove_value(document.as_table_mut(), keys).unwrap_or_default();
+        if comment_above.contains('#') {
             let trailing = document.trailing().as_str().unwrap_or_default();
-            document.set_trailing(format!("{comment}{trailing}"));
+            document.set_trailing(format!("{comment_above}{trailing}"));
         }
         document.to_string()
     };
     if !text.starts_with(['\n', '\r']) {
-        // The empty lines after the removed table.
-        changed = changed.trim_start_matches(['\n', '\r']).to_owned();
+        // If the first table was removed, the blank line that separated it from the next is left.
+        edited = edited.trim_start_matches(['\n', '\r']).to_owned();
     }
-    Ok(with_line_endings_of(text, changed))
+    Ok(restore_line_endings(text, edited))
 }
 
-/// Puts a new table below everything else, even below the comments at the end of the text: one of
-/// them may be a commented-out key of the table above.
-fn put_last(document: &mut DocumentMut, keys: &[String]) {
+/// Moves a new table to the end of the document, even below trailing comments: one of these may be
+/// a commented-out key of the last table.
+fn move_to_end(document: &mut DocumentMut, keys: &[String]) {
     let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-    let has_comment = trailing.contains('#');
     let Some(table) = table_at(document, keys) else {
-        return;
+        return; // the entry is in an inline table
     };
+    // `toml_edit` writes tables in the order of their positions.
     table.set_position(Some(isize::MAX));
-    if has_comment {
+    if trailing.contains('#') {
         let comment = format!("{}\n\n", trailing.trim_end());
         table.decor_mut().set_prefix(comment);
         document.set_trailing("");
     }
 }
 
-/// Returns the table at the end of these keys, if all of them lead to tables that are not inline.
+/// Returns the table at a path of keys, if it and all its parents exist and none is inline.
 fn table_at<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
     let mut table = document.as_table_mut();
     for key in keys {
@@ -122,7 +125,8 @@ fn table_at<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mu
     Some(table)
 }
 
-/// Returns the table at the end of these keys, if it has a header of its own.
+/// Returns the table at a path of keys, if it has a `[header]`. Tables can also be implied by the
+/// header of a subtable, or written with dotted keys.
 fn table_with_header<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
     let table = table_at(document, keys)?;
     if table.is_implicit() || table.is_dotted() {
@@ -131,33 +135,40 @@ fn table_with_header<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Opti
     Some(table)
 }
 
-/// Removes all that is in a table, and the empty lines between it and what is above.
-fn empty(table: &mut Table) {
+/// Removes all keys of a table. Above its header, keeps comments but removes the blank lines.
+fn clear_table(table: &mut Table) {
     table.clear();
-    let above = table.decor().prefix().and_then(RawString::as_str);
-    let kept = match above {
-        Some(above) if above.contains('#') => format!("{}\n", above.trim_end()),
+    let above_header = table.decor().prefix().and_then(RawString::as_str);
+    let kept = match above_header {
+        Some(above_header) if above_header.contains('#') => {
+            format!("{}\n", above_header.trim_end())
+        }
         _ => String::new(),
     };
     table.decor_mut().set_prefix(kept);
 }
 
-/// Returns the text without the line of the header of an empty table.
-fn without_header(text: &str, keys: &[String]) -> String {
-    let Some(position) = position(text, keys) else {
+/// Removes the line that contains the header of a table.
+fn remove_header_line(text: &str, keys: &[String]) -> String {
+    let Some(header) = position(text, keys) else {
         return text.to_owned();
     };
-    let mut without = String::new();
+    let mut remaining = String::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        if index + 1 != position.line {
-            without.push_str(line);
+        let line_number = index + 1;
+        if line_number != header.line {
+            remaining.push_str(line);
         }
     }
-    without
+    remaining
 }
 
-/// Returns the table at the end of these keys, created if it is missing.
-fn table_or_new<'d>(
+/// Returns the table at a path of keys. Creates missing tables without a header of their own.
+///
+/// # Errors
+/// Fails if a value in the path isn't a table. `text` is the text of the document, for the position
+/// of the error.
+fn get_or_create_table<'d>(
     document: &'d mut DocumentMut,
     text: &str,
     keys: &[String],
@@ -165,21 +176,22 @@ fn table_or_new<'d>(
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for (depth, key) in keys.iter().enumerate() {
         let item = table.entry(key).or_insert_with(|| {
-            let mut parent = Table::new();
-            parent.set_implicit(true);
-            Item::Table(parent)
+            let mut new_table = Table::new();
+            new_table.set_implicit(true);
+            Item::Table(new_table)
         });
-        let below = item.as_table_like_mut();
-        table = below.ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
+        let child = item.as_table_like_mut();
+        table = child.ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
     }
     Ok(table)
 }
 
-/// Gives an existing table what an entry requires; an empty one gets all of a new entry.
-fn set_required(table: &mut dyn TableLike, entry: &Entry) {
+/// Sets and removes the keys of an existing table as the entry requires. An empty table also gets
+/// the entry's initial values, like a new one.
+fn update_table(table: &mut dyn TableLike, entry: &Entry) {
     if table.is_empty() {
         for (key, value) in &entry.initial {
-            table.insert(key, Item::Value(to_toml(value)));
+            table.insert(key, Item::Value(json_to_toml(value)));
         }
     }
     for (key, value) in &entry.required {
@@ -190,41 +202,41 @@ fn set_required(table: &mut dyn TableLike, entry: &Entry) {
     }
 }
 
-/// Sets a value. One that is equal stays as it is written; another keeps the spaces and the comment
-/// around it.
+/// Sets a value, and preserves the whitespace and the comment around it. Doesn't reformat a value
+/// that is already equal.
 fn set_value(item: &mut Item, value: &Value) {
-    if json_of_item(item) == *value {
+    if item_to_json(item) == *value {
         return;
     }
-    let mut new = to_toml(value);
-    if let Some(old) = item.as_value() {
-        *new.decor_mut() = old.decor().clone();
+    let mut new_value = json_to_toml(value);
+    if let Some(old_value) = item.as_value() {
+        *new_value.decor_mut() = old_value.decor().clone();
     }
-    *item = Item::Value(new);
+    *item = Item::Value(new_value);
 }
 
 fn not_a_table(text: &str, keys: &[String]) -> Diagnostic {
-    wrong_kind(keys, "a table", position(text, keys))
+    wrong_type(keys, "a table", position(text, keys))
 }
 
-fn document(text: &str) -> Result<DocumentMut, Diagnostic> {
-    text.parse().map_err(|error| not_toml(&error, text))
+fn parse_document(text: &str) -> Result<DocumentMut, Diagnostic> {
+    text.parse().map_err(|error| invalid_toml(&error, text))
 }
 
-fn not_toml(error: &TomlError, text: &str) -> Diagnostic {
+fn invalid_toml(error: &TomlError, text: &str) -> Diagnostic {
     let start = error.span().map_or(0, |span| span.start);
     syntax_error(text, start, error.message())
 }
 
-/// Returns a value of an entry in TOML. No entry has a null, or a number.
-fn to_toml(value: &Value) -> toml_edit::Value {
+/// Converts a value of an [`Entry`] to TOML. Entries contain no nulls or numbers.
+fn json_to_toml(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(boolean) => (*boolean).into(),
-        Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect()),
+        Value::Array(values) => toml_edit::Value::Array(values.iter().map(json_to_toml).collect()),
         Value::Object(pairs) => {
             let mut table = toml_edit::InlineTable::new();
             for (key, value) in pairs {
-                table.insert(key, to_toml(value));
+                table.insert(key, json_to_toml(value));
             }
             table.into()
         }
@@ -232,59 +244,62 @@ fn to_toml(value: &Value) -> toml_edit::Value {
     }
 }
 
-/// Removes the value at the end of the keys, and the tables on the way that are empty then and have
-/// no header. Returns the comment above the value.
-fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
-    let (key, below) = keys.split_first()?;
-    if below.is_empty() {
+/// Removes the value at a path of keys below `table`, and parent tables that become empty and have
+/// no header. Returns the whitespace and comments above the value, or `None` if it doesn't exist.
+fn remove_value(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
+    let (key, child_keys) = keys.split_first()?;
+    if child_keys.is_empty() {
         let decor = table.key(key)?.leaf_decor().clone();
         table.remove(key)?;
         return Some(decor.prefix()?.as_str()?.to_owned());
     }
-    let item = table.get_mut(key)?;
-    let comment = remove_from(item.as_table_like_mut()?, below);
-    let is_superfluous = match item.as_table() {
-        Some(parent) => parent.is_implicit() && parent.is_empty(),
+    let child = table.get_mut(key)?;
+    let comment_above = remove_value(child.as_table_like_mut()?, child_keys);
+    let is_child_unneeded = match child.as_table() {
+        Some(child) => child.is_implicit() && child.is_empty(),
         None => false,
     };
-    if is_superfluous {
+    if is_child_unneeded {
         table.remove(key);
     }
-    comment
+    comment_above
 }
 
-/// Returns a changed text with the line endings of the original, if these are CRLF throughout.
-fn with_line_endings_of(original: &str, changed: String) -> String {
+/// Restores CRLF line endings, which `toml_edit` may have replaced, if the original text used no
+/// others.
+fn restore_line_endings(original: &str, edited: String) -> String {
     let crlf_count = original.matches("\r\n").count();
-    if crlf_count == 0 || crlf_count < original.matches('\n').count() {
-        return changed;
+    let line_count = original.matches('\n').count();
+    if crlf_count == 0 || crlf_count < line_count {
+        return edited;
     }
-    changed.replace("\r\n", "\n").replace('\n', "\r\n")
+    edited.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Returns the value of an item in JSON; null if it has none.
-fn json_of_item(item: &Item) -> Value {
+/// Converts an item to JSON. An item without a value becomes null.
+fn item_to_json(item: &Item) -> Value {
     match item.clone().into_value() {
-        Ok(value) => json_of(&value),
+        Ok(value) => value_to_json(&value),
         Err(_) => Value::Null,
     }
 }
 
-/// Returns a value of TOML in JSON, where a time is a string.
-fn json_of(value: &toml_edit::Value) -> Value {
+/// Converts a value to JSON. Dates and times become strings.
+fn value_to_json(value: &toml_edit::Value) -> Value {
     match value {
-        toml_edit::Value::String(text) => Value::String(text.value().clone()),
+        toml_edit::Value::String(string) => Value::String(string.value().clone()),
         toml_edit::Value::Integer(number) => Value::Number((*number.value()).into()),
         toml_edit::Value::Float(number) => {
+            // JSON has no infinity or NaN.
             Number::from_f64(*number.value()).map_or(Value::Null, Value::Number)
         }
         toml_edit::Value::Boolean(boolean) => Value::Bool(*boolean.value()),
-        toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
-        toml_edit::Value::Array(array) => Value::Array(array.iter().map(json_of).collect()),
+        toml_edit::Value::Datetime(datetime) => Value::String(datetime.value().to_string()),
+        toml_edit::Value::Array(array) => Value::Array(array.iter().map(value_to_json).collect()),
         toml_edit::Value::InlineTable(table) => {
             let mut object = Map::new();
             for (key, value) in table {
-                object.insert(key.to_owned(), json_of(value));
+                object.insert(key.to_owned(), value_to_json(value));
             }
             Value::Object(object)
         }

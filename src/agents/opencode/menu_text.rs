@@ -1,58 +1,56 @@
-//! The text of a prompt for opencode's menu, which treats it as a template of its own.
+//! Escapes prompts for opencode's menu, which treats them as templates.
 //!
-//! opencode asks for a prompt with `$1`, `$2` … as the values. Then it changes the answer
-//! (`SessionPrompt.command` and `ConfigMarkdown` in its source, version 1.18):
+//! opencode requests a prompt with the values `$1`, `$2` … and then replaces its own placeholders in
+//! the answer (see `SessionPrompt.command` and `ConfigMarkdown` in the source of version 1.18):
 //!
-//! 1. `$N` becomes the N-th word that the user typed, or nothing; the highest N gets all words from
-//!    there on. `$ARGUMENTS` becomes all of them.
-//! 2. `` !`command` `` is executed by a shell, without a question, and replaced by its output.
-//! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a
-//!    letter, a digit, `_` or a backquote is before it.
+//! 1. `$N` becomes the N-th word that the user typed, or nothing. The highest N gets all remaining
+//!    words. `$ARGUMENTS` becomes everything that the user typed.
+//! 2. `` !`command` `` is run in a shell, without asking, and becomes its output.
+//! 3. `@path` attaches a file or a folder, even below `~/`, and `@name` calls an agent, unless it
+//!    follows a letter, a digit, `_` or a backtick.
 //!
-//! It joins the texts of several messages, and drops the roles, images and embedded resources, so
-//! it gets the text form, in one message.
+//! None of this may happen in the prompt's own text, so a space or an invisible U+2060 (word joiner)
+//! is inserted into everything that looks like a placeholder. The values are not escaped: the user
+//! typed them, or they are the placeholders that opencode has to replace.
 //!
-//! The text of a prompt is only text, so opencode must not do any of this with it. It may with the
-//! values, which the user typed. So a space or an invisible U+2060 (word joiner) is put into each
-//! mark in the text.
+//! opencode drops roles, images and embedded resources, and joins the texts of several messages. So
+//! it gets the text form of a prompt, in one message.
 
 use crate::prompt::{Piece, Prompt};
 use std::collections::BTreeMap;
 
-/// An invisible character that separates two characters.
+/// An invisible character that breaks up a placeholder.
 const WORD_JOINER: char = '\u{2060}';
 
-/// What follows a `$` that stands for all that the user typed.
+/// The name of the placeholder `$ARGUMENTS`.
 const ARGUMENTS: &str = "ARGUMENTS";
 
-/// Joins the pieces of a message so that opencode finds none of its marks in them, except in the
-/// values.
+/// Joins the pieces of a message, and breaks up opencode's placeholders in the prompt's own text, but
+/// not in values.
 ///
-/// The text `` !`id` costs $1 `` becomes `` ! `id` costs $_1 ``, where `_` is an invisible word
-/// joiner. The value `$1` of an argument stays as it is.
-pub(super) fn join_without_marks(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
-    let mut message = MenuText::default();
+/// The text `` !`id` costs $1 `` becomes `` ! `id` costs $_1 ``, where `_` stands for the invisible
+/// [`WORD_JOINER`].
+pub(super) fn join_escaped(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
+    let mut message = EscapedMessage::default();
     for piece in pieces {
         match piece {
             Piece::Text(text) => message.push_text(text),
-            Piece::Value("") => {}
+            Piece::Value("") => {} // an empty value separates nothing
             Piece::Value(value) => message.push_value(value),
         }
     }
     message.text
 }
 
-/// Returns a copy of a prompt in which an argument accepts any value if its value is `$1`, `$2` or
-/// another number.
-///
-/// opencode sends such a value in place of the text that the user types later, so it cannot be one
-/// of the choices of a strict argument.
-pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
+/// Returns a copy of a prompt whose strict arguments accept the values `$1`, `$2` … as well as their
+/// choices. opencode requests a prompt before it knows what the user will type, so it sends these
+/// placeholders instead.
+pub(super) fn accept_placeholders(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
     let mut prompt = prompt.clone();
     for argument in &mut prompt.arguments {
         if values
             .get(&argument.name)
-            .is_some_and(|value| is_number_mark(value))
+            .is_some_and(|value| is_numbered_placeholder(value))
         {
             argument.strict = false;
         }
@@ -60,41 +58,42 @@ pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, St
     prompt
 }
 
-/// Returns whether a value is a `$` and a number, such as `$1`.
-fn is_number_mark(value: &str) -> bool {
+/// Returns whether a value is a placeholder such as `$1`.
+fn is_numbered_placeholder(value: &str) -> bool {
     let Some(number) = value.strip_prefix('$') else {
         return false;
     };
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The beginning of a message for opencode's menu.
+/// A message that is being joined, up to the current piece.
 #[derive(Default)]
-struct MenuText {
+struct EscapedMessage {
     text: String,
-    /// Whether `text` ends in a value.
+    /// Whether the last piece is a value.
     ends_in_value: bool,
-    /// Whether `text` ends in a `$` and any number of digits.
+    /// Whether `text` ends in a `$` and zero or more digits, e.g. `$` or `$12`.
     ends_in_number: bool,
 }
 
-impl MenuText {
-    /// Adds text of the prompt, with separators inside all that opencode would take for its marks.
+impl EscapedMessage {
+    /// Appends text of the prompt, and breaks up whatever opencode would take for a placeholder.
     fn push_text(&mut self, text: &str) {
         for (start, character) in text.char_indices() {
             if let Some(separator) = self.separator_before(character, &text[start..]) {
                 self.push(separator);
             }
-            let begins_path = character == '@' && self.may_precede_path();
+            let starts_path = character == '@' && self.may_precede_path();
             self.ends_in_value = false;
             self.push(character);
-            if begins_path {
-                self.push(WORD_JOINER); // even an `@` alone is a path in some versions
+            if starts_path {
+                // Unconditionally, because in some versions a lone `@` is a path, too.
+                self.push(WORD_JOINER);
             }
         }
     }
 
-    /// Adds a value as it is, with a separator before it if it would complete a mark.
+    /// Appends a value unchanged, after a separator if it would complete a placeholder.
     fn push_value(&mut self, value: &str) {
         if !self.ends_in_value {
             if self.text.ends_with('!') && value.starts_with(['`', '$']) {
@@ -105,35 +104,39 @@ impl MenuText {
         }
         self.text.push_str(value);
         self.ends_in_value = true;
-        // Only this value is searched, not all that was before it.
+        // Look only at this value, not at all the text before it, to take linear time. A value that
+        // consists of digits doesn't change whether `text` ends in a number.
         let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
         if !before_digits.is_empty() {
             self.ends_in_number = before_digits.ends_with('$');
         }
     }
 
+    /// Appends a character, and updates `ends_in_number`.
     fn push(&mut self, character: char) {
         let continues_number = self.ends_in_number && character.is_ascii_digit();
         self.ends_in_number = character == '$' || continues_number;
         self.text.push(character);
     }
 
-    /// Returns the separator that must precede a character of the prompt, so that it completes no
-    /// mark: `` !` ``, `$1` or `$ARGUMENTS`. `following` is the text from the character on.
+    /// Returns the separator to insert before a character of the prompt, so that it doesn't complete a
+    /// placeholder: `` !` ``, `$1` or `$ARGUMENTS`. `remaining` is the text that starts with the
+    /// character.
     ///
-    /// opencode replaces a value such as `$1` by any words, or by nothing. So the value may end in
-    /// `!` later, and a digit after it would make another mark, `$10`.
-    fn separator_before(&self, character: char, following: &str) -> Option<char> {
-        let follows_number_value = self.ends_in_value && self.ends_in_number;
+    /// If the message ends in a value such as `$1`, what the user typed will replace it and may end
+    /// in `!`. And a digit after it would make another placeholder, e.g. `$10`.
+    fn separator_before(&self, character: char, remaining: &str) -> Option<char> {
+        let follows_placeholder = self.ends_in_value && self.ends_in_number;
         match character {
-            '`' if self.text.ends_with('!') || follows_number_value => Some(' '),
-            '0'..='9' if self.text.ends_with('$') || follows_number_value => Some(WORD_JOINER),
-            'A' if self.text.ends_with('$') && may_begin_arguments(following) => Some(WORD_JOINER),
+            '`' if self.text.ends_with('!') || follows_placeholder => Some(' '),
+            '0'..='9' if self.text.ends_with('$') || follows_placeholder => Some(WORD_JOINER),
+            'A' if self.text.ends_with('$') && may_start_arguments(remaining) => Some(WORD_JOINER),
             _ => None,
         }
     }
 
-    /// Returns whether opencode would take an `@` after `text` for the beginning of a path.
+    /// Returns whether opencode would take an `@` after `text` for the start of a path. A value may be
+    /// replaced, so anything can be before the `@` then.
     fn may_precede_path(&self) -> bool {
         let ends_in_word = self
             .text
@@ -142,8 +145,9 @@ impl MenuText {
     }
 }
 
-/// Returns whether a text begins with `ARGUMENTS`, or is a part of it that a value may complete.
-fn may_begin_arguments(text: &str) -> bool {
+/// Returns whether a text starts with `ARGUMENTS`, or with a part of it that the next value might
+/// complete.
+fn may_start_arguments(text: &str) -> bool {
     text.starts_with(ARGUMENTS) || ARGUMENTS.starts_with(text)
 }
 
@@ -262,7 +266,7 @@ mod tests {
     #[track_caller]
     fn check(body: &str, want: &str) {
         assert_eq!(
-            message(body, NUMBERS, join_without_marks).replace(WORD_JOINER, "_"),
+            message(body, NUMBERS, join_escaped).replace(WORD_JOINER, "_"),
             want,
             "{body}"
         );
@@ -273,7 +277,7 @@ mod tests {
         // Searched again for each, this would take minutes.
         let (text, value) = ("0", "1".repeat(100));
         let mut pieces = (0..40_000).flat_map(|_| [Piece::Value(&value), Piece::Text(text)]);
-        assert_eq!(join_without_marks(&mut pieces).len(), 40_000 * 101);
+        assert_eq!(join_escaped(&mut pieces).len(), 40_000 * 101);
     }
 
     #[test]
@@ -287,10 +291,7 @@ mod tests {
             input: "",
             is_strict: false,
         };
-        let text = prompt
-            .expand_with(call, join_without_marks)
-            .unwrap()
-            .into_text();
+        let text = prompt.expand_with(call, join_escaped).unwrap().into_text();
         assert_eq!(
             text.replace(WORD_JOINER, "_"),
             "Say ! `id` $_1 @_/etc/passwd",
@@ -334,10 +335,7 @@ mod tests {
                 input: "",
                 is_strict: false,
             };
-            let text = prompt
-                .expand_with(call, join_without_marks)
-                .unwrap()
-                .into_text();
+            let text = prompt.expand_with(call, join_escaped).unwrap().into_text();
             assert_eq!(text.replace(WORD_JOINER, "_"), want, "{body}");
         };
         check(
@@ -371,7 +369,7 @@ mod tests {
             ).prop_map(|pieces| pieces.concat()),
             typed in prop::sample::select(&["", "one", "one two", "one two three four", "7 8 9"][..]),
         ) {
-            let done = opencode(&message(&body, NUMBERS, join_without_marks), typed);
+            let done = opencode(&message(&body, NUMBERS, join_escaped), typed);
             prop_assert_eq!(&done.commands, &[""; 0]);
             prop_assert_eq!(&done.paths, &[""; 0]);
             // Each value is filled in at its own place, and nothing but the separators is added.

@@ -1,6 +1,6 @@
 //! The list of agents with what is registered.
 
-use crate::agents::{Registration, RegistrationStatus, SERVER, Scope};
+use crate::agents::{Registration, RegistrationStatus, SERVER_NAME, Scope};
 use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
 use crate::prompt::Position;
 use crate::wording::{in_backticks, without_password};
@@ -133,8 +133,8 @@ fn place(file: &Path, position: Option<Position>) -> String {
 /// ``registered as `mine` for this project, disabled``.
 fn state_of(server: &Registration) -> String {
     let mut state = if !server.is_prompt_expander() {
-        format!("another server is registered as `{SERVER}`")
-    } else if server.name == SERVER {
+        format!("another server is registered as `{SERVER_NAME}`")
+    } else if server.name == SERVER_NAME {
         "registered".to_owned()
     } else {
         format!("registered as {}", in_backticks(&server.name))

@@ -199,7 +199,7 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
-        let fitting = limit.beginning_within(rest, max);
+        let fitting = limit.prefix_within(rest, max);
         if fitting.len() == rest.len() {
             parts.push(rest);
             return parts;
