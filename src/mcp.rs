@@ -1,4 +1,4 @@
-//! Types of the MCP schema, spelled as the schema spells them. They have no behavior. The results
+//! Types of the MCP schema, spelled as the schema spells them. The results
 //! that have no optional members are written without a type.
 //!
 //! When a type is written, the order of its fields is the order on the wire, and an optional field
@@ -165,7 +165,25 @@ pub(crate) struct PromptArgument {
 pub(crate) struct GetPromptParams<'l> {
     pub(crate) name: &'l str,
     /// A value that is `null` counts as missing.
-    pub(crate) arguments: Option<BTreeMap<String, Option<String>>>,
+    pub(crate) arguments: Option<BTreeMap<String, Option<ArgumentText>>>,
+}
+
+/// The value of an argument. The schema says that it is a string. Some clients send a number or a
+/// boolean, which counts as its JSON text: `3` as `"3"`.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(crate) struct ArgumentText(pub(crate) String);
+
+impl TryFrom<Value> for ArgumentText {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<ArgumentText, &'static str> {
+        match value {
+            Value::String(text) => Ok(ArgumentText(text)),
+            Value::Number(_) | Value::Bool(_) => Ok(ArgumentText(value.to_string())),
+            _ => Err("must be a string"),
+        }
+    }
 }
 
 /// Result of `resources/list`.

@@ -8,7 +8,7 @@ use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
 use crate::library::{BoundCall, Found, View, has_tag, join_unchanged};
-use crate::mcp;
+use crate::mcp::{self, ArgumentText};
 use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
     Piece, Prompt, Revision, Role, Summary,
@@ -139,8 +139,8 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let mut values = BTreeMap::new();
     for (name, value) in params.arguments.unwrap_or_default() {
-        if let Some(value) = value {
-            values.insert(name, value);
+        if let Some(ArgumentText(text)) = value {
+            values.insert(name, text);
         }
     }
     let found = find(&context.view(), params.name)?;

@@ -93,6 +93,16 @@ fn a_prompt_is_one_message_of_the_user_with_a_description() {
 }
 
 #[test]
+fn a_number_or_a_boolean_is_the_text_of_its_argument() {
+    let mut client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n{{a}} {{b}}");
+    let answer = get(&mut client, "p", json!({"a": 1.5, "b": true}));
+    assert_eq!(
+        answer["result"]["messages"][0]["content"]["text"],
+        "1.5 true"
+    );
+}
+
+#[test]
 fn input_may_be_missing_or_empty() {
     let mut client = Client::new()
         .prompt("p.md", "[{{input}}]")
@@ -144,7 +154,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
              [level=…] [tone=…]`",
         ),
         (
-            json!({"name": "compare", "arguments": {"options": 3}}),
+            json!({"name": "compare", "arguments": {"options": [3]}}),
             "`arguments.options` must be a string",
         ),
         (

@@ -8,6 +8,7 @@ use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
 use crate::library::{Found, View};
+use crate::mcp::ArgumentText;
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip_colon};
 use crate::wording::quoted;
 use serde::Deserialize;
@@ -57,8 +58,8 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     })
 }
 
-/// Returns the values that a model gives by name, in the member `arguments`. A number or a boolean
-/// is its JSON text; a value that is null counts as missing.
+/// Returns the values that a model gives by name, in the member `arguments`. A value
+/// that is null counts as missing.
 ///
 /// # Errors
 /// `arguments` is no object; a value is an array or an object.
@@ -74,17 +75,15 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
         }
     };
     for (name, value) in members {
-        let text = match value {
-            Value::Null => continue,
-            Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
-            Value::Array(_) | Value::Object(_) => {
-                return Err(Failure::for_model(format!(
-                    "{} in `arguments` must be a string; call expand_prompt again with one.",
-                    quoted(name)
-                )));
-            }
-        };
+        if value.is_null() {
+            continue;
+        }
+        let ArgumentText(text) = ArgumentText::try_from(value.clone()).map_err(|error| {
+            Failure::for_model(format!(
+                "{} in `arguments` {error}; call expand_prompt again with one.",
+                quoted(name)
+            ))
+        })?;
         values.insert(name.clone(), text);
     }
     Ok(values)
