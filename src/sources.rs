@@ -18,7 +18,7 @@ mod trust;
 #[cfg(feature = "openapi")]
 pub use openapi::OpenApiOptions;
 #[cfg(feature = "openapi")]
-pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
+pub(crate) use openapi::{HeaderValue, SecretHeader, check_header_name, normalize_base_url};
 #[cfg(feature = "store")]
 pub(crate) use postgres::push::{FolderTexts, StoredTexts, read_local_text};
 #[cfg(feature = "store")]

@@ -3,7 +3,9 @@
 use super::unrepeated::Unrepeated;
 use super::user_folders::absolute;
 use crate::library::Library;
-use crate::sources::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
+use crate::sources::{
+    HeaderValue, OpenApiOptions, SecretHeader, check_header_name, normalize_base_url,
+};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +57,7 @@ impl OpenApiArgs {
 
 /// Parses the address of a service, as `--openapi-base` takes it.
 pub(super) fn base(url: &str) -> Result<String, String> {
-    check_base(url)?;
+    normalize_base_url(url)?;
     Ok(url.to_owned())
 }
 

@@ -2,7 +2,7 @@
 
 use super::source_options::{TeamKeys, absolute};
 use super::user_folders;
-use crate::sources::{HeaderValue, SecretHeader, Team, check_base};
+use crate::sources::{HeaderValue, SecretHeader, Team, normalize_base_url};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub(super) fn open(keys: TeamKeys, folder: &Path) -> Result<Option<Arc<Team>>, S
     let Some(url) = &keys.url else {
         return Ok(None);
     };
-    let url = check_base(url.trim()).map_err(|problem| format!("`team` is not used: {problem}"))?;
+    let url = normalize_base_url(url.trim())
+        .map_err(|problem| format!("`team` is not used: {problem}"))?;
     let mut headers = Vec::new();
     if let Some(value) = token(&keys, folder)? {
         headers.push(SecretHeader {

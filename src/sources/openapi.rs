@@ -1,17 +1,17 @@
-//! Prompts that a service renders: operations of an OpenAPI document, which the user named.
+//! Prompts that a service renders. They are operations of an OpenAPI document.
 //!
-//! | | |
+//! | step | files |
 //! |---|---|
-//! | the text of a document becomes a value | `openapi/syntax.rs` |
-//! | the value becomes operations and prompts | `openapi/{document,inputs,schema}.rs` |
-//! | what is known of an operation | `openapi/operation.rs` |
-//! | an operation and the values of a call become a request | `openapi/request.rs` |
-//! | which addresses may be called | `openapi/address.rs` |
-//! | a request is sent | `openapi/send.rs`, `openapi/secrets.rs` |
-//! | the reply becomes messages | `openapi/reply.rs` |
+//! | parse the text of a document into a JSON value | `openapi/syntax.rs` |
+//! | read the operations and their prompts | `openapi/{document,inputs,schema}.rs` |
+//! | represent an operation | `openapi/operation.rs` |
+//! | build the request for a call | `openapi/request.rs` |
+//! | decide which addresses may be called | `openapi/address.rs` |
+//! | send the request | `openapi/send.rs`, `openapi/secrets.rs` |
+//! | read the messages in the response | `openapi/response.rs` |
 //!
-//! The service is called for an expansion only. Everything else that is shown of a prompt comes
-//! from the document.
+//! The service is called only to expand a prompt. All other information about a prompt comes from
+//! the document.
 
 mod address;
 mod document;
@@ -32,7 +32,7 @@ use crate::prompt::{
     Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, decode_utf8_owned,
 };
 use address::BaseUrl;
-pub(crate) use address::check_base;
+pub(crate) use address::normalize_base_url;
 use document::{Document, DocumentPrompt};
 pub use operation::OpenApiOptions;
 pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
@@ -47,21 +47,21 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use syntax::MAX_DOCUMENT;
 
-/// A document that the user named.
+/// The source of the prompts in an OpenAPI document.
 #[derive(Debug)]
 struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<OpenApiOptions>,
-    /// What the document held when it was last read.
+    /// The contents of the document when it was last read.
     content: Cache<Arc<DocumentContent>>,
 }
 
-/// What the document held when it was read.
+/// The contents of a document.
 #[derive(Debug, Default)]
 struct DocumentContent {
     prompts: BTreeMap<Name, Arc<ServicePrompt>>,
-    /// What is wrong in the document.
+    /// The errors and warnings about the document.
     problems: Vec<Diagnostic>,
 }
 
@@ -71,13 +71,13 @@ struct ServicePrompt {
     /// The path of the document.
     document: PathBuf,
     options: Arc<OpenApiOptions>,
-    /// What the document says of the prompt and its operation.
+    /// The prompt and its operation, as the document describes them.
     described: DocumentPrompt,
     info: Info,
 }
 
 impl OpenApi {
-    /// Creates the source of a document, which is not read yet.
+    /// Creates a source for the document at `path`, without reading it.
     fn new(path: PathBuf, options: Arc<OpenApiOptions>) -> OpenApi {
         let about = About {
             calls_services: true,
@@ -91,14 +91,15 @@ impl OpenApi {
         }
     }
 
-    /// Returns what the document holds. It is read again only if it has changed.
+    /// Returns the contents of the document. It is read again only after a change.
     fn content(&self) -> Arc<DocumentContent> {
         self.content
             .get("", |trace| Arc::new(self.read_content(trace)))
     }
 
-    /// Reads the document. `trace` gets its state from before that.
+    /// Reads the document, and records in `trace` the file that the result depends on.
     fn read_content(&self, trace: &mut Trace) -> DocumentContent {
+        // Record the file before it is read, so that no change is missed.
         let modified = trace.record(&self.path).and_then(|stamp| stamp.modified);
         let document = match self.read_document() {
             Ok(document) => document,
@@ -108,9 +109,9 @@ impl OpenApi {
             },
         };
         let mut problems = document.problems;
-        // All operations have the same base address.
+        // All operations have the same base address, so it's enough to check it once.
         if let Some(first) = document.prompts.values().next()
-            && let Err(error) = BaseUrl::of_operation(&first.operation, &self.options)
+            && let Err(error) = BaseUrl::for_operation(&first.operation, &self.options)
         {
             problems.push(error);
         }
@@ -125,23 +126,19 @@ impl OpenApi {
         content
     }
 
-    /// Reads and parses the document.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not an OpenAPI document.
     fn read_document(&self) -> Result<Document, Diagnostic> {
         let bytes = read(&self.path, MAX_DOCUMENT)?;
         document::parse(&decode_utf8_owned(bytes)?, &self.options)
     }
 
-    /// Returns a prompt of the document, which was last changed at the time `modified`.
+    /// Creates a prompt. `modified` is when the document was last changed.
     fn service_prompt(
         &self,
         described: DocumentPrompt,
         modified: Option<SystemTime>,
     ) -> ServicePrompt {
         let info = Info {
-            // There is no file of its own that could be edited.
+            // Without a revision, because the prompt cannot be edited.
             revision: None,
             ..Info::new(described.text.as_bytes(), modified, Ok(&described.prompt))
         };
@@ -153,15 +150,15 @@ impl OpenApi {
         }
     }
 
-    /// Returns a prompt of the document as one that was found.
-    fn found(&self, prompt: &Arc<ServicePrompt>) -> Found {
+    /// Wraps a prompt as the result of a search.
+    fn to_found(&self, prompt: &Arc<ServicePrompt>) -> Found {
         let name = prompt.described.prompt.name.clone();
         Found::new(name, &self.about, Arc::clone(prompt))
     }
 }
 
 impl Library {
-    /// Adds the prompts that services render, which these OpenAPI documents describe.
+    /// Adds the prompts that these OpenAPI documents describe, and that services render.
     #[must_use]
     pub fn with_openapi(self, documents: Vec<PathBuf>, options: OpenApiOptions) -> Library {
         let options = Arc::new(options);
@@ -181,14 +178,14 @@ impl Source for OpenApi {
     fn find(&self, name: &Name) -> Option<Found> {
         let content = self.content();
         let prompt = content.prompts.get(name)?;
-        Some(self.found(prompt))
+        Some(self.to_found(prompt))
     }
 
     fn list(&self) -> Listing {
         let content = self.content();
         let prompts = content.prompts.values();
         Listing {
-            found: prompts.map(|prompt| self.found(prompt)).collect(),
+            found: prompts.map(|prompt| self.to_found(prompt)).collect(),
             problems: content.problems.clone(),
             ..Listing::default()
         }
@@ -200,13 +197,13 @@ impl Source for OpenApi {
         problems
     }
 
-    /// Calls the service, and returns what it answers: a hint with the status, or an error; `None`
-    /// if the document has no prompts.
+    /// Calls the service, and returns a hint with the status of its response, or an error if it
+    /// cannot be reached. Returns `None` if the document has no prompts.
     fn probe(&self) -> Option<Diagnostic> {
         let content = self.content();
-        // All operations have the same service.
+        // All operations are of the same service.
         let first = content.prompts.values().next()?;
-        let finding = match first.service().and_then(|service| service.reach()) {
+        let finding = match first.service().and_then(|service| service.fetch_status()) {
             Ok(status) => {
                 let message = format!("the service answers with the status {status}");
                 Diagnostic::new(Kind::Hint, message, "")
@@ -222,12 +219,12 @@ impl Source for OpenApi {
 }
 
 impl ServicePrompt {
-    /// Prepares to call the service that renders the prompt.
+    /// Returns the service that renders the prompt, without calling it.
     fn service(&self) -> Result<Service<'_>, Diagnostic> {
         Service::new(&self.described.operation, &self.options)
     }
 
-    /// Returns the request that a call sends, without secret headers.
+    /// Builds the request for a call, without the secret headers.
     fn build_request(&self, binding: &Binding<'_>) -> Result<ServiceRequest, Diagnostic> {
         if let Some(error) = &binding.error {
             return Err(error.clone());
@@ -235,11 +232,11 @@ impl ServicePrompt {
         build_request(&self.described.operation, &binding.arguments, &self.options)
     }
 
-    /// Returns the request that a call sends, with descriptions in place of the secrets.
-    fn shown_request(&self, binding: &Binding<'_>) -> Result<ServiceRequest, Diagnostic> {
+    /// Builds the request for a call, with descriptions in place of the secret headers.
+    fn build_redacted_request(&self, binding: &Binding<'_>) -> Result<ServiceRequest, Diagnostic> {
         let mut request = self.build_request(binding)?;
         for header in &self.options.headers {
-            let value = header.shown_value();
+            let value = header.redacted_value();
             request.headers.insert(header.name.clone(), value);
         }
         Ok(request)
@@ -267,12 +264,12 @@ impl Handle for Arc<ServicePrompt> {
         Ok(Arc::clone(&self.described.prompt))
     }
 
-    /// Calls the service. `join` gets each text as a value, because it is no text of the prompt.
+    /// Calls the service.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let request = self.build_request(&bound.binding)?;
         let mut reply = self.service()?.send(&request)?;
         for message in &mut reply.messages {
-            // The text of a service counts as a value, not as text of the prompt.
+            // Pass the text as a value, because it is not part of the prompt file.
             let text = std::mem::take(&mut message.text);
             message.text = join(&mut [Piece::Value(&text)].into_iter());
         }
@@ -280,6 +277,6 @@ impl Handle for Arc<ServicePrompt> {
     }
 
     fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        Some(self.shown_request(&bound.binding))
+        Some(self.build_redacted_request(&bound.binding))
     }
 }

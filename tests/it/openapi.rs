@@ -329,7 +329,7 @@ fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
         error["message"]
             .as_str()
             .unwrap()
-            .contains("is not what `severity` takes; give an integer"),
+            .contains("is not a valid value of `severity`; give an integer"),
         "{error}"
     );
     let error = get(json!({"service": "sales", "symptom": "x"}));
@@ -460,7 +460,7 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     );
     let service = echo();
     let mut client = with_document(&document, &["--openapi-base", &base(&service)]);
-    let want = r#"`[a,b]` is not what `q` takes; give JSON, such as `["a", "b"]`, which is written in single quotes in a chat"#;
+    let want = r#"`[a,b]` is not a valid value of `q`; give JSON, such as `["a", "b"]`, which is written in single quotes in a chat"#;
     let typed = r#"q=["a","b"]"#;
     let error = client.expand("j", typed).error();
     assert!(error.contains(want), "{error}");

@@ -1,5 +1,5 @@
-//! Which addresses a service may have, so that a document or a name server cannot make this program
-//! call a host that only this machine can reach.
+//! Restricts the addresses that a service may have, so that neither a document nor a name server can
+//! make this program call a host in a private network.
 
 use super::operation::{OpenApiOptions, Operation};
 use crate::prompt::{Diagnostic, Kind};
@@ -8,39 +8,36 @@ use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr};
 use ureq::http::Uri;
 
-/// The networks that are not [public](is_public).
+/// The networks that are not [public](is_public), separated by spaces.
 const SPECIAL_NETWORKS: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 \
     172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 \
     198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
     ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
 
-/// The base address of a service: the scheme, the host, the port and the beginning of the path.
+/// The base address of a service: the scheme, the host, the port, and a prefix of the path.
 #[derive(Debug)]
 pub(super) struct BaseUrl {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub(super) url: String,
-    is_encrypted: bool,
-    /// Whether the name of its host means this machine, such as `localhost`.
-    is_on_this_machine: bool,
+    is_https: bool,
+    /// Whether the host is this machine, e.g. `localhost`.
+    is_local: bool,
 }
 
-/// The addresses that the host of a service may have.
+/// The IP addresses that the host of a service may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AllowedAddresses {
-    /// Those that everybody can reach.
     Public,
-    /// Those of this machine.
-    ThisMachine,
-    /// All.
+    Loopback,
     All,
 }
 
 impl BaseUrl {
-    /// Parses the base address of a service: `https://prompts.example.com/v1`.
+    /// Parses a base address such as `https://prompts.example.com/v1`.
     ///
     /// # Errors
-    /// The reason, as a clause that follows "the address". It does not repeat the text, which may
-    /// have a password.
+    /// Returns the reason why the address is invalid, as a clause that follows "the address". It
+    /// doesn't quote the address, which may contain a password.
     fn parse(text: &str) -> Result<BaseUrl, &'static str> {
         const NOT_ABSOLUTE: &str =
             "must be a whole address, such as `https://prompts.example.com/v1`";
@@ -57,34 +54,36 @@ impl BaseUrl {
         let path = uri.path().trim_end_matches('/');
         let base = BaseUrl {
             url: format!("{scheme}://{authority_text}{path}"),
-            is_encrypted: scheme == "https",
-            is_on_this_machine: names_this_machine(&authority.host().to_ascii_lowercase()),
+            is_https: scheme == "https",
+            is_local: is_local_host(&authority.host().to_ascii_lowercase()),
         };
-        let may_be_plain = scheme == "http" && base.is_on_this_machine;
-        if !base.is_encrypted && !may_be_plain {
+        let is_local_http = scheme == "http" && base.is_local;
+        if !base.is_https && !is_local_http {
             return Err("must begin with https://, or with http:// on this machine");
         }
         Ok(base)
     }
 
-    /// Returns the base address of the service that has an operation.
+    /// Returns the base address of an operation's service.
     ///
     /// # Errors
-    /// The address is invalid; or the document names an address that only the user may name.
-    pub(super) fn of_operation(
+    /// The address is invalid, or it comes from the document although the user must set it: because
+    /// it is on this machine, or because secret headers are sent to it.
+    pub(super) fn for_operation(
         operation: &Operation,
         options: &OpenApiOptions,
     ) -> Result<BaseUrl, Diagnostic> {
         let base = BaseUrl::parse(&operation.base).map_err(base_error)?;
         if options.base.is_some() {
-            return Ok(base);
+            return Ok(base); // the user has set it
         }
+        // Otherwise, each document could have the secrets of the others sent to it.
         if options.are_shared && !options.headers.is_empty() {
             return Err(base_error(
                 "is not given, and headers need it if there are several documents",
             ));
         }
-        if base.is_on_this_machine && !options.allow_private {
+        if base.is_local && !options.allow_private {
             return Err(base_error(
                 "is on this machine, and only the user may name it",
             ));
@@ -92,20 +91,20 @@ impl BaseUrl {
         Ok(base)
     }
 
-    /// Returns which IP addresses the host may have.
+    /// Returns the IP addresses that the host may have.
     pub(super) fn allowed_addresses(&self, options: &OpenApiOptions) -> AllowedAddresses {
-        if options.allow_private && self.is_encrypted {
+        if options.allow_private && self.is_https {
             AllowedAddresses::All
-        } else if self.is_on_this_machine {
-            AllowedAddresses::ThisMachine
+        } else if self.is_local {
+            AllowedAddresses::Loopback
         } else {
             AllowedAddresses::Public
         }
     }
 }
 
-/// Returns the error for an address that cannot be called, for a reason such as "must begin with
-/// https://".
+/// Returns the error for an address that cannot be called. `reason` is a clause such as "must begin
+/// with https://".
 fn base_error(reason: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::Service,
@@ -114,27 +113,26 @@ fn base_error(reason: &str) -> Diagnostic {
     )
 }
 
-/// Returns the address of a service that the user names, without a slash at its end.
+/// Checks a base address that the user has set, and returns it without a trailing slash.
 ///
 /// # Errors
-/// The reason, without the text, which may have a password.
-pub(crate) fn check_base(text: &str) -> Result<String, String> {
+/// Returns the reason why the address is invalid. It doesn't quote the address, which may contain a
+/// password.
+pub(crate) fn normalize_base_url(text: &str) -> Result<String, String> {
     let base = BaseUrl::parse(text).map_err(|reason| format!("it {reason}"))?;
     Ok(base.url)
 }
 
 impl AllowedAddresses {
-    /// Checks an IP address that the name of a host was resolved to.
+    /// Checks an IP address that `host` was resolved to.
     ///
     /// # Errors
-    /// The address is not allowed. The error is a clause about the service.
+    /// Returns the reason why the address is not allowed, as a clause about the service.
     pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), String> {
         let (is_allowed, required) = match self {
             AllowedAddresses::All => return Ok(()),
             AllowedAddresses::Public => (is_public(address), "public"),
-            AllowedAddresses::ThisMachine => {
-                (address.to_canonical().is_loopback(), "of this machine")
-            }
+            AllowedAddresses::Loopback => (address.to_canonical().is_loopback(), "of this machine"),
         };
         if is_allowed {
             return Ok(());
@@ -146,8 +144,8 @@ impl AllowedAddresses {
     }
 }
 
-/// Returns whether a host, as an address has it, means this machine: `localhost`, `[::1]`.
-fn names_this_machine(host: &str) -> bool {
+/// Returns whether a host of a URL is this machine, e.g. `localhost` or `[::1]`.
+fn is_local_host(host: &str) -> bool {
     if host == "localhost" || host.ends_with(".localhost") {
         return true;
     }
@@ -157,13 +155,13 @@ fn names_this_machine(host: &str) -> bool {
         .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Returns whether everybody can reach an address, as IANA's registries of special-purpose
-/// addresses say.
+/// Returns whether an address is globally reachable, according to IANA's registries of
+/// special-purpose addresses.
 ///
-/// An address that contains an IPv4 address is as public as that. The addresses of 6to4 are not
-/// public, because its relays no longer exist.
+/// For an IPv6 address that embeds an IPv4 address, the IPv4 address decides. 6to4 addresses are not
+/// public, because the relays no longer exist.
 fn is_public(address: IpAddr) -> bool {
-    let address = without_translation(address);
+    let address = extract_embedded_ipv4(address);
     for network_text in SPECIAL_NETWORKS.split(' ') {
         let Ok(network) = network_text.parse::<IpNet>() else {
             return false;
@@ -175,9 +173,9 @@ fn is_public(address: IpAddr) -> bool {
     true
 }
 
-/// Returns the IPv4 address that an IPv6 address contains, mapped (`::ffff:10.0.0.1`) or translated
-/// by NAT64 (`64:ff9b::10.0.0.1`); any other address as it is.
-fn without_translation(address: IpAddr) -> IpAddr {
+/// Extracts the IPv4 address from an IPv4-mapped (`::ffff:10.0.0.1`) or NAT64 (`64:ff9b::10.0.0.1`)
+/// address. Returns any other address unchanged.
+fn extract_embedded_ipv4(address: IpAddr) -> IpAddr {
     let address = address.to_canonical();
     if let IpAddr::V6(v6) = address
         && let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = v6.segments()
@@ -232,14 +230,14 @@ mod tests {
             ("10.0.0.1", false),
             ("1.1.1.1", false),
         ] {
-            let checked = AllowedAddresses::ThisMachine.check("localhost", text.parse().unwrap());
+            let checked = AllowedAddresses::Loopback.check("localhost", text.parse().unwrap());
             assert_eq!(checked.is_ok(), is_allowed, "{text}");
         }
     }
 
     #[test]
-    fn a_base_address_is_encrypted_or_on_this_machine() {
-        use AllowedAddresses::{Public, ThisMachine};
+    fn a_base_address_is_https_or_on_this_machine() {
+        use AllowedAddresses::{Loopback, Public};
         for (text, url, allowed) in [
             (
                 "https://Prompts.Example.com/v1/",
@@ -252,15 +250,11 @@ mod tests {
                 "https://example.com:8443",
                 Public,
             ),
-            (
-                "http://localhost:8080/",
-                "http://localhost:8080",
-                ThisMachine,
-            ),
-            ("http://a.localhost", "http://a.localhost", ThisMachine),
-            ("http://127.9.9.9/a", "http://127.9.9.9/a", ThisMachine),
-            ("http://[::1]:1", "http://[::1]:1", ThisMachine),
-            ("https://localhost", "https://localhost", ThisMachine),
+            ("http://localhost:8080/", "http://localhost:8080", Loopback),
+            ("http://a.localhost", "http://a.localhost", Loopback),
+            ("http://127.9.9.9/a", "http://127.9.9.9/a", Loopback),
+            ("http://[::1]:1", "http://[::1]:1", Loopback),
+            ("https://localhost", "https://localhost", Loopback),
             ("https://10.0.0.1", "https://10.0.0.1", Public),
         ] {
             let base = BaseUrl::parse(text).unwrap();
@@ -302,9 +296,9 @@ mod tests {
             base: url.to_owned(),
             path: "/p".to_owned(),
             parameters: Vec::new(),
-            has_object: false,
+            has_object_body: false,
         };
-        BaseUrl::of_operation(&operation, options)
+        BaseUrl::for_operation(&operation, options)
     }
 
     #[test]
@@ -352,7 +346,7 @@ mod tests {
         for (text, allowed) in [
             ("https://desk.internal", AllowedAddresses::All),
             ("https://localhost", AllowedAddresses::All),
-            ("http://localhost", AllowedAddresses::ThisMachine),
+            ("http://localhost", AllowedAddresses::Loopback),
         ] {
             let base = BaseUrl::parse(text).unwrap();
             assert_eq!(base.allowed_addresses(&private_allowed()), allowed);

@@ -1,28 +1,27 @@
-//! From the text of an OpenAPI document (3.0, 3.1 or 3.2; YAML or JSON) to the operations that
-//! render prompts.
+//! Finds the operations in an OpenAPI document (3.0, 3.1 or 3.2; YAML or JSON) that render prompts.
 //!
-//! Pure. The document is an untyped value, of which a dozen keys are read. An operation renders a
-//! prompt if it has one of three extensions ([`prompt_extension`]), or if the user names its
-//! `operationId`.
+//! An operation renders a prompt if it has one of three extensions ([`prompt_extension`]), or if
+//! the user lists its `operationId`. The document is parsed into an untyped value, because only a
+//! dozen keys are read.
 
 use super::inputs::{OperationInputs, first_paragraph};
-use super::operation::{OpenApiOptions, Operation, fill};
+use super::operation::{OpenApiOptions, Operation, fill_template};
 use super::schema::{MergedValue, plain_text};
-use super::syntax::{CORRECT, parse_value};
+use super::syntax::{CORRECT_DOCUMENT, parse_value};
 use crate::prompt::{Diagnostic, Name, Prompt};
 use crate::wording::quoted;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The methods of operations that can be prompts. Their keys in a path are the same in lowercase.
+/// The HTTP methods that can render prompts. A path item has them as lowercase keys.
 const METHODS: [&str; 5] = ["GET", "PUT", "POST", "DELETE", "PATCH"];
 
 /// The prompts of a document.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) prompts: BTreeMap<Name, DocumentPrompt>,
-    /// What is wrong with operations.
+    /// The errors and warnings about its operations.
     pub(super) problems: Vec<Diagnostic>,
 }
 
@@ -31,7 +30,7 @@ pub(super) struct Document {
 pub(super) struct DocumentPrompt {
     pub(super) operation: Operation,
     pub(super) prompt: Arc<Prompt>,
-    /// Its method and address, and the operation in the document as JSON.
+    /// The text to show as the prompt's source: the method, the address, and the operation as JSON.
     pub(super) text: String,
 }
 
@@ -40,22 +39,22 @@ struct DescribedOperation<'d> {
     /// In uppercase.
     method: &'static str,
     path: &'d str,
-    /// The operation itself.
+    /// The operation object.
     value: &'d Value,
-    /// What it says of its prompt; null if only the user says that it renders one.
+    /// The value of its [`prompt_extension`]. Null if it has none, but the user lists the operation.
     extension: &'d Value,
 }
 
-/// Reads the text of a document.
+/// Parses a document. An invalid operation is not an error, but one of [`Document::problems`].
 ///
 /// # Errors
-/// It is not an OpenAPI document that can be read.
+/// The text is not an OpenAPI document of version 3.
 pub(super) fn parse(text: &str, options: &OpenApiOptions) -> Result<Document, Diagnostic> {
     let root = parse_value(text)?;
     check_version(&root)?;
     let base = match &options.base {
         Some(base) => base.clone(),
-        None => first_server(&root).unwrap_or_default(),
+        None => first_server_url(&root).unwrap_or_default(),
     };
     let mut reader = DocumentReader {
         root: &root,
@@ -68,7 +67,7 @@ pub(super) fn parse(text: &str, options: &OpenApiOptions) -> Result<Document, Di
     Ok(reader.document)
 }
 
-/// Checks that the version of OpenAPI is 3.
+/// Fails if the version of OpenAPI is not 3.x.
 fn check_version(root: &Value) -> Result<(), Diagnostic> {
     let version = plain_text(&root["openapi"]).unwrap_or_default();
     if version.starts_with("3.") {
@@ -81,11 +80,12 @@ fn check_version(root: &Value) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns the address of the first server of the document, with the defaults of its variables.
-fn first_server(root: &Value) -> Option<String> {
+/// Returns the URL of the first server, with the defaults of its variables filled in. Returns `None`
+/// if a default is missing.
+fn first_server_url(root: &Value) -> Option<String> {
     let server = &root["servers"][0];
     let template = server["url"].as_str()?;
-    fill(template, |name| {
+    fill_template(template, |name| {
         plain_text(&server["variables"][name]["default"]).ok_or(())
     })
     .ok()
@@ -93,23 +93,23 @@ fn first_server(root: &Value) -> Option<String> {
 
 /// Collects the prompts of a document.
 struct DocumentReader<'d> {
-    /// The whole document, which a `$ref` refers to.
+    /// The whole document, in which every `$ref` is looked up.
     root: &'d Value,
-    /// The address of the service, as the user or the document writes it.
+    /// The base address of the service, not validated yet.
     base: String,
-    /// The `operationId`s that the user named, without those that an operation has had.
+    /// The `operationId`s listed by the user that no operation has had so far.
     unmatched_ids: BTreeSet<&'d String>,
     document: Document,
 }
 
 impl DocumentReader<'_> {
-    /// Adds the prompts of all paths.
+    /// Adds the prompts of all path items.
     fn read_paths(&mut self) {
         let root = self.root;
         for (path, item) in root["paths"].as_object().into_iter().flatten() {
             match MergedValue::resolve(root, item) {
                 Ok(path_item) => self.read_operations(path, &path_item),
-                // Only a warning: the operations may not be prompts.
+                // Only a warning, because the path item may have no prompts at all.
                 Err(reason) => {
                     let path = quoted(path);
                     self.warn(format!("the operations of {path} are not read: {reason}"));
@@ -118,13 +118,14 @@ impl DocumentReader<'_> {
         }
     }
 
-    /// Adds a prompt for each operation of a path that renders one, or that the user named.
+    /// Adds a prompt for each operation of a path item that has an extension or is listed by the
+    /// user.
     fn read_operations(&mut self, path: &str, path_item: &MergedValue<'_>) {
         for method in METHODS {
             let operation = path_item.get(&method.to_ascii_lowercase());
-            let is_named_by_user = self.take_named(operation);
+            let is_listed_by_user = self.match_listed_id(operation);
             let extension = prompt_extension(operation);
-            if extension.is_none() && !is_named_by_user {
+            if extension.is_none() && !is_listed_by_user {
                 continue;
             }
             let described = DescribedOperation {
@@ -134,26 +135,26 @@ impl DocumentReader<'_> {
                 extension: extension.unwrap_or(&Value::Null),
             };
             if let Err(reason) = self.add_prompt(&described, path_item) {
-                let message = format!("{} is no prompt: {reason}", described.shown());
-                let error = Diagnostic::error(None, message, CORRECT);
+                let message = format!("{} is not a prompt: {reason}", described.label());
+                let error = Diagnostic::error(None, message, CORRECT_DOCUMENT);
                 self.document.problems.push(error);
             }
         }
     }
 
-    /// Returns whether the user named this operation by its `operationId`, and marks that id as
-    /// matched.
-    fn take_named(&mut self, operation: &Value) -> bool {
+    /// Returns whether the user lists the `operationId` of this operation, and removes it from the
+    /// unmatched ids.
+    fn match_listed_id(&mut self, operation: &Value) -> bool {
         match plain_text(&operation["operationId"]) {
             Some(id) => self.unmatched_ids.remove(&id),
             None => false,
         }
     }
 
-    /// Adds a prompt for an operation.
+    /// Adds the prompt of an operation.
     ///
     /// # Errors
-    /// Why the operation cannot be a prompt, as a clause.
+    /// Returns the reason why the operation cannot be a prompt, as a clause.
     fn add_prompt(
         &mut self,
         described: &DescribedOperation<'_>,
@@ -168,20 +169,19 @@ impl DocumentReader<'_> {
             return Err(format!("{first} has the same name, and comes first"));
         }
         for warning in &inputs.warnings {
-            self.warn(format!("{}: {warning}", described.shown()));
+            self.warn(format!("{}: {warning}", described.label()));
         }
-        let prompt = described.prompt(&name, inputs, &self.base);
+        let prompt = described.to_prompt(&name, inputs, &self.base);
         self.document.prompts.insert(name, prompt);
         Ok(())
     }
 
-    /// Adds a warning about the document.
     fn warn(&mut self, message: String) {
-        let warning = Diagnostic::warning(None, message, CORRECT);
+        let warning = Diagnostic::warning(None, message, CORRECT_DOCUMENT);
         self.document.problems.push(warning);
     }
 
-    /// Reports each `operationId` that the user named and that no operation in the document has.
+    /// Adds an error for each `operationId` that the user lists but no operation has.
     fn report_unmatched_ids(&mut self) {
         for id in &self.unmatched_ids {
             let id = quoted(id);
@@ -194,11 +194,13 @@ impl DocumentReader<'_> {
     }
 }
 
-/// Returns what an operation says of its prompt; `None` if nothing says that it renders one.
+/// Returns the first extension that marks an operation as a prompt, if there is one:
 ///
-/// That is `x-mcp-prompt`, which is this program's own; Zuplo's `x-zuplo-route.mcp` if its type is
-/// `prompt`; or the older `x-zuplo-mcp-prompt` of Zuplo. One that is `false`, or has `enabled:
-/// false`, does not count.
+/// 1. `x-mcp-prompt`, which this program defines
+/// 2. Zuplo's `x-zuplo-route.mcp` with `type: prompt`
+/// 3. Zuplo's older `x-zuplo-mcp-prompt`
+///
+/// An extension that is `false` or has `enabled: false` is ignored.
 fn prompt_extension(operation: &Value) -> Option<&Value> {
     let mut extensions = Vec::new();
     extensions.extend(operation.get("x-mcp-prompt"));
@@ -213,12 +215,12 @@ fn prompt_extension(operation: &Value) -> Option<&Value> {
 }
 
 impl DescribedOperation<'_> {
-    /// Returns the operation for a message: `GET /triage/{service}` in backticks.
-    fn shown(&self) -> String {
+    /// Returns the method and path for messages, e.g. `` `GET /triage/{service}` ``.
+    fn label(&self) -> String {
         quoted(&format!("{} {}", self.method, self.path))
     }
 
-    /// Checks that the path can be a part of an address as it is.
+    /// Fails if the path cannot be appended to the base address without encoding.
     fn check_path(&self) -> Result<(), String> {
         let is_valid = self.path.starts_with('/') && self.path.chars().all(is_path_character);
         if is_valid {
@@ -231,8 +233,8 @@ impl DescribedOperation<'_> {
         )
     }
 
-    /// Returns the name of the prompt: the one in the extension, or else the `operationId` with `-`
-    /// for slashes and spaces.
+    /// Returns the `name` in the extension, or else the `operationId` with slashes and spaces
+    /// replaced by `-`.
     fn prompt_name(&self) -> Result<Name, String> {
         let text = if let Some(name) = plain_text(&self.extension["name"]) {
             name
@@ -247,8 +249,8 @@ impl DescribedOperation<'_> {
         })
     }
 
-    /// Returns the prompt, whose service is at the address `base`.
-    fn prompt(&self, name: &Name, inputs: OperationInputs, base: &str) -> DocumentPrompt {
+    /// Converts the operation into a prompt. `base` is the base address of the service.
+    fn to_prompt(&self, name: &Name, inputs: OperationInputs, base: &str) -> DocumentPrompt {
         let description = [
             &self.extension["description"],
             &self.value["summary"],
@@ -258,7 +260,7 @@ impl DescribedOperation<'_> {
         .find_map(first_paragraph);
         let title = plain_text(&self.extension["title"]);
         let prompt = Prompt::for_service(name.clone(), title, description, inputs.arguments);
-        // One with a password is refused when it is called.
+        // Don't show a password. (A call with such an address fails.)
         let shown_base = if base.contains('@') { "" } else { base };
         DocumentPrompt {
             text: format!(
@@ -274,19 +276,18 @@ impl DescribedOperation<'_> {
                 base: base.to_owned(),
                 path: self.path.to_owned(),
                 parameters: inputs.parameters,
-                has_object: inputs.has_object,
+                has_object_body: inputs.has_object_body,
             },
         }
     }
 }
 
-/// Returns whether a path of a document may have a character: one of RFC 3986, or of a placeholder
-/// such as `{service}`.
+/// Returns whether a character is allowed in a path (RFC 3986), or in a placeholder such as
+/// `{service}`.
 fn is_path_character(character: char) -> bool {
     character.is_ascii_graphic() && !"?#\"<>\\^`|".contains(character)
 }
 
-/// Returns whether the name of a prompt has `-` instead of a character of its `operationId`.
 fn is_replaced_in_id(character: char) -> bool {
     character == '/' || character.is_whitespace()
 }
@@ -353,7 +354,7 @@ paths: {{/p: {{get: {{operationId: p, x-mcp-prompt: {{}}}}}}}}
     }
 
     #[test]
-    fn what_is_wrong_in_a_document_is_told_with_its_operation_and_leaves_the_rest() {
+    fn an_invalid_operation_is_reported_and_does_not_affect_the_others() {
         let document = parse_all(&with_paths(
             "  /one: {get: {operationId: same, x-mcp-prompt: {}}}
   /two: {get: {operationId: same, x-mcp-prompt: {}}}
@@ -378,18 +379,18 @@ components:
         ));
         assert_eq!(names(&document), ["same", "seven"]);
         let unsupported =
-            "is no prompt: its parameter `p` has `content` or a `style` that is not supported";
+            "is not a prompt: its parameter `p` has `content` or a `style` that is not supported";
         let starts = [
-            "Error `GET /two` is no prompt: `GET /one` has the same name, and comes first",
-            "Error `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension",
-            "Error `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
-            "Error `GET /five` is no prompt: `$ref: other.yaml#/x` is not in the document, and no other is read",
-            "Error `GET /six` is no prompt: a part of it has more than 100 `$ref` and `allOf`, or contains itself",
+            "Error `GET /two` is not a prompt: `GET /one` has the same name, and comes first",
+            "Error `POST /three` is not a prompt: it has neither an `operationId` nor a name in its extension",
+            "Error `GET /four/{x}` is not a prompt: its path has `{x}`, which no parameter declares",
+            "Error `GET /five` is not a prompt: `$ref: other.yaml#/x` is not in the document, and no other is read",
+            "Error `GET /six` is not a prompt: a part of it has more than 100 `$ref` and `allOf`, or contains itself",
             "Warning `GET /seven`: the parameter `a` is left out: another one has its name, or no argument can have it",
-            "Error `POST /eight` is no prompt: its body is not `application/json`, which alone can be sent",
-            "Error `GET /ten` is no prompt: `../ten` cannot be the name of a prompt: ",
+            "Error `POST /eight` is not a prompt: its body is not `application/json`, which alone can be sent",
+            "Error `GET /ten` is not a prompt: `../ten` cannot be the name of a prompt: ",
             "Warning the operations of `/eleven` are not read: `$ref: paths.yaml` is not in the document, and no other is read",
-            "Error `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a character that must be percent-encoded",
+            "Error `GET /thirteen?a=1` is not a prompt: its path does not begin with `/`, or has a query or a character that must be percent-encoded",
             &format!("Error `GET /fourteen` {unsupported}"),
             &format!("Error `GET /fifteen` {unsupported}"),
         ];
@@ -401,7 +402,7 @@ components:
     }
 
     #[test]
-    fn a_default_that_no_call_could_have_is_a_warning_and_is_not_used() {
+    fn an_invalid_default_is_ignored_with_a_warning() {
         let document = parse_all(&with_paths(
             "  /d:
     get:
@@ -489,11 +490,11 @@ components:
         );
         let types = document.prompts.first_key_value().unwrap().1;
         assert_eq!(types.prompt.title.as_deref(), Some("All types"));
-        assert!(types.operation.has_object);
+        assert!(types.operation.has_object_body);
     }
 
     #[test]
-    fn an_operation_that_the_user_names_needs_no_extension() {
+    fn a_listed_operation_needs_no_extension() {
         let paths =
             "  /health: {get: {operationId: health}}\n  /other: {get: {operationId: other}}\n";
         let options = OpenApiOptions {

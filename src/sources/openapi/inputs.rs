@@ -1,6 +1,6 @@
-//! The arguments of an operation's prompt, and where their values go in a request.
+//! Reads the parameters and the body of an operation, which become the arguments of its prompt.
 
-use super::operation::{Parameter, ParameterLocation, ValueType, fill};
+use super::operation::{Parameter, ParameterLocation, ValueType, placeholder_names};
 use super::request::to_json;
 use super::schema::{MergedValue, elements, plain_text};
 use crate::prompt::{Argument, MAX_ARGUMENTS};
@@ -8,61 +8,60 @@ use crate::wording::{in_backticks, quoted};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// The arguments of an operation, and where their values go: first the parameters in the path, then
-/// those in the query, then the properties of the body.
+/// The arguments of an operation's prompt, and the parts of the request that they are for.
+///
+/// The parameters in the path come first, then those in the query, then the properties of the body.
 #[derive(Default)]
 pub(super) struct OperationInputs {
     pub(super) arguments: Vec<Argument>,
-    /// One for each argument, in the same order.
+    /// Has the parameter of each argument, in the same order.
     pub(super) parameters: Vec<Parameter>,
-    /// Whether the body is an object in JSON.
-    pub(super) has_object: bool,
+    /// See [`Operation::has_object_body`](super::operation::Operation::has_object_body).
+    pub(super) has_object_body: bool,
     pub(super) warnings: Vec<String>,
 }
 
-/// A parameter or a property, as the document describes it.
+/// A parameter, or a property of the body, as the document describes it.
 struct DescribedInput<'d, 's> {
     location: ParameterLocation,
     name: &'s str,
-    /// Null if only the schema may have one.
+    /// Null if there is none outside the schema.
     description: &'d Value,
     is_required: bool,
-    /// The schema of its values.
     schema: &'s MergedValue<'d>,
 }
 
-/// The parameters of an operation and of its path, except headers and cookies, which no prompt
-/// needs.
+/// The parameters of an operation and of its path item. Headers and cookies are ignored.
 #[derive(Default)]
 struct DeclaredParameters<'d> {
     in_path: HashMap<String, MergedValue<'d>>,
     in_query: Vec<QueryParameter<'d>>,
 }
 
-/// A parameter in the query, as the document describes it.
 struct QueryParameter<'d> {
     name: String,
+    /// The parameter object.
     value: MergedValue<'d>,
 }
 
 impl<'d> DeclaredParameters<'d> {
-    /// Reads the parameters of an operation and of its path. Those of the operation take
-    /// precedence.
+    /// Reads the parameters of an operation and of its path item. If both have a parameter with the
+    /// same name and location, the operation wins.
     fn read(
         root: &'d Value,
         path_item: &MergedValue<'d>,
         operation: &'d Value,
     ) -> Result<DeclaredParameters<'d>, String> {
         let mut declared = DeclaredParameters::default();
-        let mut known = HashSet::new();
+        let mut seen = HashSet::new();
         let own_parameters = elements(&operation["parameters"]);
-        let path_parameters = elements(path_item.get("parameters"));
-        for parameter in own_parameters.chain(path_parameters) {
+        let shared_parameters = elements(path_item.get("parameters"));
+        for parameter in own_parameters.chain(shared_parameters) {
             let value = MergedValue::resolve(root, parameter)?;
             let location = value.get("in").as_str().unwrap_or_default();
             let name =
                 plain_text(value.get("name")).ok_or("one of its parameters has no `name`")?;
-            let is_new = known.insert((location, name.clone()));
+            let is_new = seen.insert((location, name.clone()));
             if !is_new {
                 continue;
             }
@@ -77,11 +76,12 @@ impl<'d> DeclaredParameters<'d> {
 }
 
 impl OperationInputs {
-    /// Reads the parameters and the body of an operation in the document `root`. `path_item` is
-    /// what the document declares for all methods of the path.
+    /// Reads the parameters and the body of an operation.
+    ///
+    /// `root` is the whole document, and `path_item` contains the operation.
     ///
     /// # Errors
-    /// Why the operation cannot be a prompt, as a clause.
+    /// Returns the reason why the operation cannot be a prompt, as a clause.
     pub(super) fn read<'d>(
         root: &'d Value,
         path: &str,
@@ -112,14 +112,14 @@ impl OperationInputs {
         Ok(inputs)
     }
 
-    /// Adds the parameters for the placeholders of a path, in their order.
+    /// Adds the parameters in the path, in the order of their placeholders.
     fn add_path_parameters(
         &mut self,
         root: &Value,
         path: &str,
         mut declared: HashMap<String, MergedValue<'_>>,
     ) -> Result<(), String> {
-        fill(path, |name| {
+        for name in placeholder_names(path) {
             let Some(value) = declared.remove(name) else {
                 let placeholder = quoted(&format!("{{{name}}}"));
                 return Err(format!(
@@ -127,12 +127,11 @@ impl OperationInputs {
                 ));
             };
             self.add_parameter(root, ParameterLocation::Path, name, &value)?;
-            Ok(String::new())
-        })?;
+        }
         Ok(())
     }
 
-    /// Adds a parameter in the path or in the query.
+    /// Adds a parameter in the path or the query. `value` is the parameter object.
     fn add_parameter<'d>(
         &mut self,
         root: &'d Value,
@@ -141,12 +140,12 @@ impl OperationInputs {
         value: &MergedValue<'d>,
     ) -> Result<(), String> {
         let is_in_path = location == ParameterLocation::Path;
-        let usual_style = if is_in_path { "simple" } else { "form" };
-        let has_usual_style = match plain_text(value.get("style")) {
-            Some(style) => style == usual_style,
+        let default_style = if is_in_path { "simple" } else { "form" };
+        let has_default_style = match plain_text(value.get("style")) {
+            Some(style) => style == default_style,
             None => true,
         };
-        if !has_usual_style || !value.get("content").is_null() {
+        if !has_default_style || !value.get("content").is_null() {
             let name = in_backticks(name);
             return Err(format!(
                 "its parameter {name} has `content` or a `style` that is not supported"
@@ -161,7 +160,8 @@ impl OperationInputs {
         })
     }
 
-    /// Adds the properties of the body; or the body itself, if it is not an object with properties.
+    /// Adds an argument for each property of the body, or a single one for the whole body if it
+    /// isn't an object.
     fn add_body(&mut self, root: &Value, body: &Value) -> Result<(), String> {
         let body = MergedValue::resolve(root, body)?;
         let Some(media_type) = json_media_type(body.get("content"))? else {
@@ -178,7 +178,7 @@ impl OperationInputs {
                 schema: &schema,
             });
         }
-        self.has_object = true;
+        self.has_object_body = true;
         for property in properties {
             let property_schema = MergedValue::resolve(root, property.schema)?;
             if property_schema.get("readOnly") == true {
@@ -195,7 +195,7 @@ impl OperationInputs {
         Ok(())
     }
 
-    /// Adds an argument of the prompt, and the parameter that its value is for.
+    /// Adds an argument and its parameter. Skips it with a warning if its name can't be used.
     ///
     /// # Errors
     /// There are too many arguments.
@@ -213,7 +213,7 @@ impl OperationInputs {
             ));
             return Ok(());
         }
-        let mut argument = input.argument();
+        let mut argument = input.to_argument();
         if let Err(warning) = input.set_default(&mut argument) {
             self.warnings.push(warning);
         }
@@ -226,17 +226,17 @@ impl OperationInputs {
         Ok(())
     }
 
-    /// Returns whether an argument can have a name, and none has it.
+    /// Returns whether `name` is valid for an argument and not taken yet.
     fn can_add_argument(&self, name: &str) -> bool {
         let is_valid = !name.trim().is_empty() && !name.chars().any(char::is_control);
         is_valid && self.arguments.iter().all(|argument| argument.name != name)
     }
 }
 
-/// Returns what the `content` of a body has for `application/json`; `None` if there is no body.
+/// Returns the `application/json` entry in the `content` of a body, or `None` if `content` is empty.
 ///
 /// # Errors
-/// The body has another format, which cannot be sent.
+/// `content` has only other formats.
 fn json_media_type(content: &Value) -> Result<Option<&Value>, String> {
     let Some(media_types) = content.as_object() else {
         return Ok(None);
@@ -245,6 +245,7 @@ fn json_media_type(content: &Value) -> Result<Option<&Value>, String> {
         return Ok(None);
     }
     for (name, media_type) in media_types {
+        // Ignore parameters such as `; charset=utf-8`.
         if name.split(';').next() == Some("application/json") {
             return Ok(Some(media_type));
         }
@@ -253,7 +254,6 @@ fn json_media_type(content: &Value) -> Result<Option<&Value>, String> {
 }
 
 impl DescribedInput<'_, '_> {
-    /// Returns what the text of a value is converted to.
     fn value_type(&self) -> ValueType {
         if self.location == ParameterLocation::WholeBody {
             return ValueType::Json;
@@ -261,19 +261,19 @@ impl DescribedInput<'_, '_> {
         self.schema.value_type()
     }
 
-    /// Returns a value that the document names, a choice or a default, as a person would write it
-    /// in a call: a JSON value as JSON, and everything else as plain text.
-    fn call_text(&self, value: &Value) -> Option<String> {
+    /// Converts a choice or a default from the document into the text that a user would enter for
+    /// it: JSON if the argument is JSON, and plain text otherwise. Returns `None` for null.
+    fn to_argument_text(&self, value: &Value) -> Option<String> {
         if self.value_type() == ValueType::Json && !value.is_null() {
             return Some(value.to_string());
         }
         plain_text(value)
     }
 
-    /// Returns the argument, without its default.
-    fn argument(&self) -> Argument {
+    /// Creates the argument, without its default.
+    fn to_argument(&self) -> Argument {
         let choices: Vec<String> = elements(self.schema.get("enum"))
-            .filter_map(|choice| self.call_text(choice))
+            .filter_map(|choice| self.to_argument_text(choice))
             .collect();
         let description = first_paragraph(self.description)
             .or_else(|| first_paragraph(self.schema.get("description")));
@@ -288,12 +288,12 @@ impl DescribedInput<'_, '_> {
         }
     }
 
-    /// Gives the argument the default of the schema, if there is one.
+    /// Sets the default of the argument, if the schema has one.
     ///
     /// # Errors
-    /// A warning: a call could not have the default as a value, so it is not used.
+    /// Returns a warning if the default is not a valid value. The argument is then unchanged.
     fn set_default(&self, argument: &mut Argument) -> Result<(), String> {
-        let Some(default) = self.call_text(self.schema.get("default")) else {
+        let Some(default) = self.to_argument_text(self.schema.get("default")) else {
             return Ok(());
         };
         if to_json(self.value_type(), &default).is_err() || !argument.allows(&default) {
@@ -310,7 +310,7 @@ impl DescribedInput<'_, '_> {
     }
 }
 
-/// Returns the text up to the first empty line, in one line.
+/// Returns the text up to the first blank line, with its lines joined into one.
 pub(super) fn first_paragraph(value: &Value) -> Option<String> {
     let text = plain_text(value)?;
     let lines: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! An operation of an OpenAPI document, as far as a call needs it, and the options of the calls.
+//! The parts of an OpenAPI operation that a call needs, and the options for calls.
 
 use std::path::PathBuf;
 use ureq::http::HeaderName;
@@ -8,44 +8,42 @@ use ureq::http::HeaderName;
 pub(crate) struct Operation {
     /// In uppercase.
     pub(crate) method: &'static str,
-    /// The address that the path follows: that of the [options](OpenApiOptions::base), else
-    /// `servers[0].url` of the document with the defaults of its variables. As written; empty if
-    /// there is none.
+    /// The base address, not validated yet: the one in the [options](OpenApiOptions::base), or else
+    /// `servers[0].url` with the defaults of its variables. Empty if there is none.
     pub(crate) base: String,
-    /// The template of the path: `/triage/{service}`. It begins with `/`.
+    /// The path template, such as `/triage/{service}`. Starts with `/`.
     pub(crate) path: String,
-    /// One for each argument of the prompt, in the same order.
+    /// Has the parameter of each argument of the prompt, in the same order.
     pub(crate) parameters: Vec<Parameter>,
-    /// Whether the body is an object in JSON. It is sent even if it is `{}`.
-    pub(crate) has_object: bool,
+    /// Whether the body is a JSON object. It is sent even if it has no properties.
+    pub(crate) has_object_body: bool,
 }
 
-/// Where the value of an argument goes in a request.
+/// The part of a request that an argument is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
-    /// The name of the prompt's argument, which is that of the parameter or the property.
+    /// The name of the parameter or property, which is also the name of the argument.
     pub(crate) name: String,
     pub(crate) location: ParameterLocation,
     pub(crate) value_type: ValueType,
 }
 
-/// The part of a request that a parameter belongs to.
+/// Where a parameter is in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterLocation {
-    /// `{name}` in the path. The elements of a list in JSON are joined with commas.
+    /// `{name}` in the path. The elements of a JSON array are joined with commas.
     Path,
-    /// `?name=value`. A list in JSON becomes `name=a&name=b`.
+    /// `?name=value`. A JSON array becomes `name=a&name=b`.
     Query,
-    /// `?name=value`. A list in JSON becomes `name=a,b`.
+    /// `?name=value`. A JSON array becomes `name=a,b`.
     JoinedQuery,
-    /// A property of the JSON object that is the body.
+    /// A property of the body, which is a JSON object.
     Body,
-    /// The body itself, as JSON, if it is not an object with properties. No other parameter is for
-    /// the body then.
+    /// The whole body, as JSON. There is no other parameter for the body then.
     WholeBody,
 }
 
-/// The JSON type that the text of a value is converted to.
+/// The JSON type that the text of an argument is converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueType {
     Text,
@@ -53,24 +51,21 @@ pub(crate) enum ValueType {
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A text that is JSON: a list, an object, or one of several types. In an address, a list is
-    /// divided, and a string has no quotes.
+    /// The text is itself JSON: an array, an object, or a value of one of several types. In an
+    /// address, an array is split into its elements, and strings are written without quotes.
     Json,
 }
 
-/// Returns a template such as `/triage/{service}` in which each `{name}` is replaced with the text
-/// that `text_for` returns for the name.
-///
-/// # Errors
-/// The first error of `text_for`.
-pub(super) fn fill<E>(
+/// Replaces each placeholder of a template such as `/triage/{service}` with the text that `text_for`
+/// returns for its name.
+pub(super) fn fill_template<E>(
     template: &str,
     mut text_for: impl FnMut(&str) -> Result<String, E>,
 ) -> Result<String, E> {
     let mut filled = String::new();
     let mut rest = template;
-    while let Some((before, placeholder)) = rest.split_once('{')
-        && let Some((name, after)) = placeholder.split_once('}')
+    while let Some((before, after_brace)) = rest.split_once('{')
+        && let Some((name, after)) = after_brace.split_once('}')
     {
         filled += before;
         filled += &text_for(name)?;
@@ -80,62 +75,75 @@ pub(super) fn fill<E>(
     Ok(filled)
 }
 
-/// How documents are read, and how their services are called.
+/// Returns the names of the placeholders in a template, in order.
+pub(super) fn placeholder_names(template: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = template;
+    while let Some((_, after_brace)) = rest.split_once('{')
+        && let Some((name, after)) = after_brace.split_once('}')
+    {
+        names.push(name);
+        rest = after;
+    }
+    names
+}
+
+/// Options for reading documents and calling their services.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenApiOptions {
-    /// The `operationId`s of operations that render prompts although no extension says so
+    /// The `operationId`s of operations that render prompts even without an extension
     /// (`--openapi-operation`).
     pub operations: Vec<String>,
-    /// The address that replaces that of each document (`--openapi-base`).
+    /// Overrides the base address in each document (`--openapi-base`).
     pub base: Option<String>,
     /// Sent with each request (`--openapi-header`).
     pub(crate) headers: Vec<SecretHeader>,
     /// Whether addresses of private networks may be called (`--openapi-allow-private`).
     pub(crate) allow_private: bool,
-    /// Whether several documents have these options.
+    /// Whether these options are for more than one document.
     pub(crate) are_shared: bool,
 }
 
-/// The headers that this program sets: they say where a message ends, to whom it goes, and what may
-/// answer it.
-const RESERVED: &str = "accept accept-encoding connection content-encoding content-length \
+/// The headers that only this program sets, separated by spaces. They control the framing, the
+/// routing and the content negotiation of a request.
+const RESERVED_HEADERS: &str = "accept accept-encoding connection content-encoding content-length \
                         content-type expect host te trailer transfer-encoding upgrade";
 
-/// A header whose value is a secret, which is read at each call and never shown.
+/// A header with a secret value. The value is read for each call, and never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SecretHeader {
-    /// One that [`check_header_name`] accepts.
+    /// A name that [`check_header_name`] accepts.
     pub(crate) name: String,
-    /// The word before the secret, which is not secret itself: `Bearer`.
+    /// The word before the secret, e.g. `Bearer`. It is not secret.
     pub(crate) scheme: Option<String>,
     pub(crate) value: HeaderValue,
 }
 
-/// Where the value of a header is.
+/// Where the value of a secret header is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeaderValue {
-    /// In this file, without the line ending at the end. An absolute path.
+    /// In a file, given by its absolute path. A line ending at its end is ignored.
     File(PathBuf),
-    /// In this environment variable.
+    /// In an environment variable.
     Variable(String),
 }
 
-/// Checks that a header of this name can be sent with each request.
+/// Checks that requests can have a secret header with this name.
 ///
 /// # Errors
-/// The reason, as a clause that follows the name.
+/// Returns the reason why not, as a clause that follows the name.
 pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
     let Ok(name) = HeaderName::try_from(name) else {
         return Err("cannot be the name of a header");
     };
-    if RESERVED.split(' ').any(|reserved| name == reserved) {
+    if RESERVED_HEADERS.split(' ').any(|reserved| name == reserved) {
         return Err("is a header that this program sets; leave it out");
     }
     Ok(())
 }
 
 impl HeaderValue {
-    /// Describes the value without showing it: `the value of $DESK_TOKEN`.
+    /// Describes the value without showing it, e.g. `the value of $DESK_TOKEN`.
     pub(super) fn description(&self) -> String {
         match self {
             HeaderValue::File(path) => format!("the content of {}", path.display()),
@@ -145,8 +153,7 @@ impl HeaderValue {
 }
 
 impl SecretHeader {
-    /// Returns the whole value of the header for a secret, with the scheme if there is one: `Bearer
-    /// …`.
+    /// Returns the value to send: the scheme, if there is one, and the secret.
     pub(super) fn with_scheme(&self, secret: &str) -> String {
         match &self.scheme {
             Some(scheme) => format!("{scheme} {secret}"),
@@ -154,8 +161,8 @@ impl SecretHeader {
         }
     }
 
-    /// Returns the value of the header for a person, without the secret.
-    pub(super) fn shown_value(&self) -> String {
+    /// Returns the value to show, with a description in place of the secret.
+    pub(super) fn redacted_value(&self) -> String {
         self.with_scheme(&format!("(secret: {})", self.value.description()))
     }
 }

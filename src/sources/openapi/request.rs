@@ -1,7 +1,9 @@
-//! From an operation and the values of a call to the request.
+//! Builds the request for a call of an operation.
 
 use super::address::BaseUrl;
-use super::operation::{OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill};
+use super::operation::{
+    OpenApiOptions, Operation, Parameter, ParameterLocation, ValueType, fill_template,
+};
 use crate::library::ServiceRequest;
 use crate::prompt::{BoundArgument, Diagnostic, Kind};
 use crate::wording::{format_size, in_backticks, quoted};
@@ -9,48 +11,48 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The longest address, in bytes: most servers refuse longer ones.
+/// The maximum length of an address, in bytes. Most servers reject longer ones.
 const MAX_ADDRESS: usize = 16 * 1024;
 
-/// What is encoded in a value: all but what RFC 3986 calls unreserved.
-const VALUE: AsciiSet = NON_ALPHANUMERIC
+/// The characters to percent-encode in a value: all except those that RFC 3986 calls unreserved.
+const ENCODED_CHARACTERS: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A parameter with the value that a call has for it.
+/// A parameter and its value in a call.
 struct ParameterValue<'a> {
     parameter: &'a Parameter,
     bound: &'a BoundArgument<'a>,
 }
 
-/// Returns the request for the values of a call, one for each parameter, in their order; without
-/// secret headers. A blank value is left out of the query and the body.
+/// Builds the request for a call, without the secret headers. `values` has a value for each
+/// parameter, in order. Blank values are left out of the query and the body.
 ///
 /// # Errors
-/// A value is not what its parameter takes, or there is no usable address.
+/// A value has the wrong type, or the address of the service is invalid.
 pub(super) fn build_request(
     operation: &Operation,
     values: &[BoundArgument<'_>],
     options: &OpenApiOptions,
 ) -> Result<ServiceRequest, Diagnostic> {
-    let base = BaseUrl::of_operation(operation, options)?;
+    let base = BaseUrl::for_operation(operation, options)?;
     let values = pair_with_parameters(operation, values);
-    let path = path(operation, &values)?;
-    let query = query(&values)?;
+    let path = build_path(operation, &values)?;
+    let query = build_query(&values)?;
     let url = format!("{}{path}{query}", base.url);
     check_length(&url)?;
-    let body = body(operation, &values)?;
+    let body = build_body(operation, &values)?;
     Ok(ServiceRequest {
         method: operation.method.to_owned(),
         url,
-        headers: headers(body.as_deref()),
+        headers: build_headers(body.as_deref()),
         body,
     })
 }
 
-/// Pairs the parameters of an operation with their values, which are in the same order.
+/// Pairs each parameter of an operation with its value.
 fn pair_with_parameters<'a>(
     operation: &'a Operation,
     values: &'a [BoundArgument<'a>],
@@ -61,20 +63,20 @@ fn pair_with_parameters<'a>(
         .collect()
 }
 
-/// Returns the path with its values. A value never changes which segments there are.
-fn path(operation: &Operation, values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
-    // The parameters in the path come in the order of their placeholders.
+/// Fills in the path template. A value cannot add or remove a segment of the path.
+fn build_path(operation: &Operation, values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
+    // These parameters are in the order of their placeholders, so their names aren't needed.
     let mut path_values = values
         .iter()
         .filter(|value| value.parameter.location == ParameterLocation::Path);
-    fill(&operation.path, |_| match path_values.next() {
+    fill_template(&operation.path, |_| match path_values.next() {
         Some(value) => value.path_text(),
         None => Ok(String::new()),
     })
 }
 
-/// Returns the query with its `?`, or an empty text if no value belongs into it.
-fn query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
+/// Builds the query, including the `?`. Returns an empty string if there are no query parameters.
+fn build_query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
     let mut query = String::new();
     for value in values.iter().filter(|value| !value.is_blank()) {
         for text in value.query_texts()? {
@@ -87,7 +89,6 @@ fn query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
     Ok(query)
 }
 
-/// Checks the length of the address of a request.
 fn check_length(url: &str) -> Result<(), Diagnostic> {
     if url.len() <= MAX_ADDRESS {
         return Ok(());
@@ -100,31 +101,31 @@ fn check_length(url: &str) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns the body in JSON: an object of all parameters in the body, or the one value that is the
-/// whole body; `None` if the operation has no body.
-fn body(
+/// Builds the body, which is JSON: either the value of the `WholeBody` parameter, or an object with
+/// all `Body` parameters. Returns `None` if the request has no body.
+fn build_body(
     operation: &Operation,
     values: &[ParameterValue<'_>],
 ) -> Result<Option<String>, Diagnostic> {
     let mut members = Vec::new();
     for value in values.iter().filter(|value| !value.is_blank()) {
         match value.parameter.location {
-            ParameterLocation::WholeBody => return Ok(Some(value.json()?)),
+            ParameterLocation::WholeBody => return Ok(Some(value.to_json()?)),
             ParameterLocation::Body => {
                 let name = json_string(&value.parameter.name);
-                members.push(format!("{name}:{}", value.json()?));
+                members.push(format!("{name}:{}", value.to_json()?));
             }
             _ => {}
         }
     }
-    if !operation.has_object {
+    if !operation.has_object_body {
         return Ok(None);
     }
     Ok(Some(format!("{{{}}}", members.join(","))))
 }
 
-/// Returns the headers of a request with this body, without the secret ones.
-fn headers(body: Option<&str>) -> BTreeMap<String, String> {
+/// Returns the headers of a request, without the secret ones.
+fn build_headers(body: Option<&str>) -> BTreeMap<String, String> {
     let mut headers = BTreeMap::new();
     headers.insert(
         "Accept".to_owned(),
@@ -137,15 +138,14 @@ fn headers(body: Option<&str>) -> BTreeMap<String, String> {
 }
 
 impl ParameterValue<'_> {
-    /// Returns whether the value is left out of the query and the body.
     fn is_blank(&self) -> bool {
         self.bound.value.trim().is_empty()
     }
 
-    /// Returns the value as a part of a path, percent-encoded.
+    /// Returns the value, percent-encoded for the path.
     ///
     /// # Errors
-    /// The value would change which segments the path has.
+    /// The value is empty, or a server could interpret it as `.` or `..` segments.
     fn path_text(&self) -> Result<String, Diagnostic> {
         let text = self.encoded_texts()?.join(",");
         // Some servers decode `%2F` before they split a path.
@@ -159,8 +159,8 @@ impl ParameterValue<'_> {
         Ok(text)
     }
 
-    /// Returns the percent-encoded texts that follow `name=` in the query, one for each `name=`;
-    /// none if the parameter is not in the query.
+    /// Returns the values of the parameter in the query, percent-encoded. There are several if the
+    /// query repeats the parameter, and none if it is not a query parameter.
     fn query_texts(&self) -> Result<Vec<String>, Diagnostic> {
         match self.parameter.location {
             ParameterLocation::Query => self.encoded_texts(),
@@ -175,15 +175,13 @@ impl ParameterValue<'_> {
         }
     }
 
-    /// Returns the value as texts for an address, percent-encoded: the elements of a list, or one
-    /// text for any other value.
-    ///
-    /// When texts are joined, the comma between them is not encoded, unlike a comma within one.
+    /// Returns the elements of a JSON array, or a single element for any other value. They are
+    /// percent-encoded one by one, so that they can be joined with commas.
     fn encoded_texts(&self) -> Result<Vec<String>, Diagnostic> {
         if self.parameter.value_type == ValueType::Text {
             return Ok(vec![encode(&self.bound.value)]);
         }
-        let json = self.json()?;
+        let json = self.to_json()?;
         let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
             return Ok(vec![encode_json(&json)]);
         };
@@ -191,51 +189,52 @@ impl ParameterValue<'_> {
         Ok(texts.collect())
     }
 
-    /// Returns the value as JSON. A number stays as it is written, however many digits it has.
-    fn json(&self) -> Result<String, Diagnostic> {
+    /// Returns the value as JSON. The digits of a number are kept as they are.
+    fn to_json(&self) -> Result<String, Diagnostic> {
         to_json(self.parameter.value_type, &self.bound.value)
             .map_err(|expected| self.type_error(expected))
     }
 
-    /// Returns the error for a value that is not what its parameter takes.
+    /// Returns the error for a value of the wrong type. `expected` describes valid values.
     fn type_error(&self, expected: &str) -> Diagnostic {
         let value = quoted(&self.bound.value);
         let name = in_backticks(self.bound.name);
         Diagnostic::new(
             Kind::BadValue,
-            format!("{value} is not what {name} takes"),
+            format!("{value} is not a valid value of {name}"),
             format!("give {expected}"),
         )
     }
 }
 
-/// Returns the text of a value as JSON.
+/// Converts the text of a value to JSON.
 ///
 /// # Errors
-/// A description of the values that have this type: "an integer, such as `3`".
+/// The text is not of this type. Returns a description of valid values, such as "an integer, such
+/// as `3`".
 pub(super) fn to_json(value_type: ValueType, text: &str) -> Result<String, &'static str> {
     if value_type == ValueType::Text {
         return Ok(json_string(text));
     }
     let text = text.trim();
-    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-    let is_of_type = match value_type {
-        ValueType::Integer => is_number && !text.contains(['.', 'e', 'E']),
-        ValueType::Number => is_number,
+    let looks_like_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let looks_valid = match value_type {
+        ValueType::Integer => looks_like_number && !text.contains(['.', 'e', 'E']),
+        ValueType::Number => looks_like_number,
         ValueType::Boolean => text == "true" || text == "false",
         ValueType::Json | ValueType::Text => true,
     };
-    // It must be JSON as well: `02` and `1,2` are not.
+    // It must also be valid JSON, which `02` and `1,2` are not.
     match serde_json::from_str::<&RawValue>(text) {
-        Ok(json) if is_of_type => Ok(json.get().to_owned()),
-        _ => Err(expected_value(value_type)),
+        Ok(json) if looks_valid => Ok(json.get().to_owned()),
+        _ => Err(describe_valid_values(value_type)),
     }
 }
 
-/// Describes the values of a type, with an example.
-fn expected_value(value_type: ValueType) -> &'static str {
+/// Describes the valid values of a type.
+fn describe_valid_values(value_type: ValueType) -> &'static str {
     match value_type {
-        ValueType::Text => "a text",
+        ValueType::Text => "a string",
         ValueType::Integer => "an integer, such as `3`",
         ValueType::Number => "a number, such as `0.5`",
         ValueType::Boolean => "`true` or `false`",
@@ -245,12 +244,12 @@ fn expected_value(value_type: ValueType) -> &'static str {
     }
 }
 
-/// Returns a text as a string of JSON, in quotes.
+/// Returns the text as a JSON string, in quotes.
 fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Returns a value of JSON, percent-encoded. A string loses its quotes and escapes.
+/// Percent-encodes a JSON value. Strings are written without quotes and escapes.
 fn encode_json(json: &str) -> String {
     match serde_json::from_str::<String>(json) {
         Ok(text) => encode(&text),
@@ -258,9 +257,9 @@ fn encode_json(json: &str) -> String {
     }
 }
 
-/// Returns a text, percent-encoded for any part of an address.
+/// Percent-encodes a text. The result can be used in any part of an address.
 fn encode(text: &str) -> String {
-    utf8_percent_encode(text, &VALUE).to_string()
+    utf8_percent_encode(text, &ENCODED_CHARACTERS).to_string()
 }
 
 #[cfg(test)]
@@ -288,7 +287,7 @@ mod tests {
             base: "https://example.com/v1/".to_owned(),
             path: path.to_owned(),
             parameters,
-            has_object,
+            has_object_body: has_object,
         }
     }
 
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(blank.body.as_deref(), Some("{}"));
 
         let without_object = Operation {
-            has_object: false,
+            has_object_body: false,
             ..operation
         };
         let without_body = request(&without_object, &["billing", "", "", ""]).unwrap();
@@ -462,7 +461,10 @@ mod tests {
                     let error = sent_part(location, value_type, value).unwrap_err();
                     assert_eq!(error.kind, Kind::BadValue, "{value}: {error}");
                     let message = error.message;
-                    assert!(message.ends_with("is not what `a` takes"), "{message}");
+                    assert!(
+                        message.ends_with("is not a valid value of `a`"),
+                        "{message}"
+                    );
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! From the reply of a service to messages.
+//! Reads the messages in the reply of a service.
 
 use crate::prompt::{Diagnostic, Kind, MAX_MESSAGES, Message, Messages, Role};
 use crate::wording::{printable, quoted, shortened, thousands};
@@ -6,31 +6,32 @@ use serde::Deserialize;
 use serde_json::Value;
 use ureq::http::StatusCode;
 
-/// How much of what a service says about an error is shown, in characters.
-const MAX_REASON: usize = 200;
+/// The maximum number of characters to quote from a service's error message.
+const MAX_REASON_CHARS: usize = 200;
 
+/// The fix for a reply that is not a prompt.
 const ASK_FOR_A_PROMPT: &str =
     "ask those who operate the service to answer with JSON that has `messages`, or with text";
 
-/// What a server replies to a request.
+/// The HTTP response of a server.
 #[derive(Default)]
 pub(in crate::sources) struct ServiceReply {
     pub(in crate::sources) status: StatusCode,
-    /// The header `Content-Type`; empty if there is none.
+    /// The header `Content-Type`, or an empty string.
     pub(in crate::sources) content_type: String,
-    /// The header `ETag`; empty if there is none.
+    /// The header `ETag`, or an empty string.
     pub(in crate::sources) tag: String,
     pub(in crate::sources) body: Vec<u8>,
 }
 
-/// How the body of a reply is written, as its header says.
+/// The format of a reply's body, according to its `Content-Type`.
 enum BodyFormat {
     Json,
     Text,
     Other,
 }
 
-/// A reply in JSON that is a prompt.
+/// A JSON reply: a text, or an object with messages.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JsonPrompt {
@@ -38,14 +39,12 @@ enum JsonPrompt {
     Object { messages: Vec<JsonMessage> },
 }
 
-/// A message in a reply.
 #[derive(Deserialize)]
 struct JsonMessage {
     role: JsonRole,
     content: JsonContent,
 }
 
-/// Who speaks in a message, as services name it.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum JsonRole {
@@ -54,17 +53,17 @@ enum JsonRole {
     System,
 }
 
-/// The text of a message, in one of three forms.
+/// The text of a message, in one of the three forms that services use.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JsonContent {
     Text(String),
     Block(TextBlock),
-    /// As in the APIs of models.
+    /// As in the APIs of language models.
     OneBlock([TextBlock; 1]),
 }
 
-/// A content block of the protocol, of the type `text`.
+/// A content block of MCP with `"type": "text"`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum TextBlock {
@@ -72,19 +71,16 @@ enum TextBlock {
 }
 
 impl ServiceReply {
-    /// Returns the messages of a reply: those of a JSON object, or one with a text. `conceal`
-    /// removes what is secret from a text of the service.
+    /// Returns the messages in the reply. `mask` masks the secrets in a text of the service, before
+    /// an error quotes it.
     ///
     /// # Errors
-    /// The service refuses the call, or its reply is not a prompt.
-    pub(super) fn messages(
-        &self,
-        conceal: impl Fn(&str) -> String,
-    ) -> Result<Messages, Diagnostic> {
+    /// The status is not 200, or the body is not a prompt.
+    pub(super) fn messages(&self, mask: impl Fn(&str) -> String) -> Result<Messages, Diagnostic> {
         if self.status != StatusCode::OK {
-            return Err(self.refusal(conceal));
+            return Err(self.status_error(mask));
         }
-        match self.read_messages(conceal) {
+        match self.parse_body(mask) {
             Ok(messages) => Ok(Messages {
                 messages,
                 attachments: Vec::new(),
@@ -100,35 +96,34 @@ impl ServiceReply {
         }
     }
 
-    /// Reads the messages in the body.
+    /// Parses the messages in the body.
     ///
     /// # Errors
-    /// What the body is instead: "a text that is not UTF-8".
-    fn read_messages(&self, conceal: impl Fn(&str) -> String) -> Result<Vec<Message>, String> {
+    /// Returns what the body is instead, such as "a text that is not UTF-8".
+    fn parse_body(&self, mask: impl Fn(&str) -> String) -> Result<Vec<Message>, String> {
         let Ok(text) = str::from_utf8(&self.body) else {
             return Err("a text that is not UTF-8".to_owned());
         };
-        let messages = match self.body_format() {
+        let json_messages = match self.body_format() {
             BodyFormat::Text => vec![user_message(text.to_owned())],
             BodyFormat::Json => parse_json_messages(text)?,
             BodyFormat::Other => {
-                let content_type = quoted(&conceal(&self.content_type));
+                let content_type = quoted(&mask(&self.content_type));
                 return Err(format!("content of the type {content_type}"));
             }
         };
-        let messages = prompt_messages(messages);
+        let messages = to_prompt_messages(json_messages);
         match messages.len() {
             0 => Err("an answer without text".to_owned()),
             1..=MAX_MESSAGES => Ok(messages),
-            number => Err(format!(
+            count => Err(format!(
                 "{} messages, the limit is {}",
-                thousands(number),
+                thousands(count),
                 thousands(MAX_MESSAGES)
             )),
         }
     }
 
-    /// Returns the format that the header `Content-Type` names.
     fn body_format(&self) -> BodyFormat {
         let content_type = self.content_type.to_ascii_lowercase();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -141,22 +136,22 @@ impl ServiceReply {
         }
     }
 
-    /// Returns the diagnostic for a status other than 200, with the reason that the service gave.
-    /// `conceal` masks secrets in that reason.
-    fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
+    /// Returns the error for a status other than 200. It quotes the service's own error message,
+    /// with its secrets masked by `mask`.
+    fn status_error(&self, mask: impl Fn(&str) -> String) -> Diagnostic {
         let mut message = status_clause(self.status);
-        let reason = conceal(self.reason().unwrap_or_default().trim());
+        let reason = mask(self.error_message().unwrap_or_default().trim());
         let words: Vec<&str> = reason.split_whitespace().collect();
         if !words.is_empty() {
             message += ": ";
-            message += &printable(&shortened(&words.join(" "), MAX_REASON));
+            message += &printable(&shortened(&words.join(" "), MAX_REASON_CHARS));
         }
         Diagnostic::new(Kind::Service, message, fix_for(self.status))
     }
 
-    /// Returns the text in which a service says why it refuses a call. Of the usual keys the first
-    /// one counts; RFC 9457 has `detail` and `title`.
-    fn reason(&self) -> Option<String> {
+    /// Returns the error message in a JSON body. It is looked for under several common keys; RFC
+    /// 9457 defines `detail` and `title`.
+    fn error_message(&self) -> Option<String> {
         let BodyFormat::Json = self.body_format() else {
             return None;
         };
@@ -174,7 +169,7 @@ impl ServiceReply {
     }
 }
 
-/// Returns what to do about a status other than 200.
+/// Returns the fix for a status other than 200.
 fn fix_for(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200..300 => ASK_FOR_A_PROMPT,
@@ -191,7 +186,7 @@ fn fix_for(status: StatusCode) -> &'static str {
     }
 }
 
-/// Returns what the service did, as a clause: `answered 404 Not Found`.
+/// Returns a clause such as `answered 404 Not Found`.
 fn status_clause(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(name) => format!("answered {} {name}", status.as_u16()),
@@ -199,7 +194,6 @@ fn status_clause(status: StatusCode) -> String {
     }
 }
 
-/// Returns a message of the user with this text.
 fn user_message(text: String) -> JsonMessage {
     JsonMessage {
         role: JsonRole::User,
@@ -207,7 +201,7 @@ fn user_message(text: String) -> JsonMessage {
     }
 }
 
-/// Parses the messages in JSON, or the text of one message.
+/// Parses a JSON body. A JSON string is a single message of the user.
 fn parse_json_messages(json: &str) -> Result<Vec<JsonMessage>, String> {
     match serde_json::from_str(json) {
         Ok(JsonPrompt::Text(text)) => Ok(vec![user_message(text)]),
@@ -219,7 +213,6 @@ fn parse_json_messages(json: &str) -> Result<Vec<JsonMessage>, String> {
 }
 
 impl JsonContent {
-    /// Returns the text of a message.
     fn into_text(self) -> String {
         match self {
             JsonContent::Text(text)
@@ -229,9 +222,11 @@ impl JsonContent {
     }
 }
 
-/// Returns the messages for a model, without blank ones. Texts of the system become the beginning of
-/// the first message of the user: `system: Be short.` and `user: Ask.` → `user: Be short.\n\nAsk.`
-fn prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
+/// Converts messages of a service, and skips blank ones.
+///
+/// A prompt has no system messages, so their texts are prepended to the first user message. E.g.,
+/// `system: Be short.` and `user: Ask.` become `user: Be short.\n\nAsk.`
+fn to_prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut system_texts = Vec::new();
     for message in json_messages {
@@ -252,14 +247,13 @@ fn prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
         }
     }
     if !system_texts.is_empty() {
-        prepend_to_user(&mut messages, &system_texts.join("\n\n"));
+        prepend_to_first_user_message(&mut messages, &system_texts.join("\n\n"));
     }
     messages
 }
 
-/// Puts a text before the first message of the user. If there is no such message, the text becomes
-/// the first message.
-fn prepend_to_user(messages: &mut Vec<Message>, text: &str) {
+/// Prepends a text to the first user message. If there is none, inserts a user message at the start.
+fn prepend_to_first_user_message(messages: &mut Vec<Message>, text: &str) {
     for message in messages.iter_mut() {
         if message.role == Role::User {
             message.text = format!("{text}\n\n{}", message.text);

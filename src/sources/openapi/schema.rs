@@ -1,4 +1,4 @@
-//! Parts of an OpenAPI document: parameters, bodies and schemas, with what they refer to.
+//! Resolves parts of an OpenAPI document, such as parameters and schemas, with their references.
 
 use super::operation::ValueType;
 use crate::wording::in_backticks;
@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How many values may be merged into one.
+/// The maximum number of values that are merged. Also detects cycles of references.
 const MAX_VALUES: usize = 100;
 
 /// A property of an object schema.
@@ -15,20 +15,21 @@ pub(super) struct Property<'d> {
     pub(super) schema: &'d Value,
 }
 
-/// A value of the document, and those that belong to it: by `$ref`, by `allOf`, and by an `anyOf`
-/// or `oneOf` that has one alternative besides null. Where several of them have a key, the first
-/// counts.
+/// A value of the document, merged with the values that it refers to: by `$ref`, by `allOf`, and by
+/// an `anyOf` or `oneOf` with a single alternative besides null.
+///
+/// If several of these values have a key, the first one wins.
 #[derive(Debug, Default)]
 pub(super) struct MergedValue<'d> {
     values: Vec<&'d Value>,
 }
 
 impl<'d> MergedValue<'d> {
-    /// Merges a value of the document `root` with those that belong to it. For example, if `#/a` is
+    /// Merges a value of the document `root` with the values that it refers to. E.g., if `#/a` is
     /// `{"type": "integer"}`, then `{"$ref": "#/a", "minimum": 1}` has that type and that minimum.
     ///
     /// # Errors
-    /// A `$ref` leads to nothing in the document, or there are too many values.
+    /// A `$ref` doesn't exist in the document, or there are more than [`MAX_VALUES`] values.
     pub(super) fn resolve(root: &'d Value, value: &'d Value) -> Result<MergedValue<'d>, String> {
         let mut values = Vec::new();
         let mut stack = vec![value];
@@ -39,7 +40,7 @@ impl<'d> MergedValue<'d> {
                 ));
             }
             values.push(value);
-            // What is pushed last comes next: first `$ref`, then `allOf` in its order.
+            // Push in reverse order of precedence: `$ref` must be popped first, then `allOf`.
             stack.extend(only_alternative(&value["anyOf"]));
             stack.extend(only_alternative(&value["oneOf"]));
             stack.extend(elements(&value["allOf"]).rev());
@@ -50,12 +51,12 @@ impl<'d> MergedValue<'d> {
         Ok(MergedValue { values })
     }
 
-    /// Returns the first value of a key, or null if there is none.
+    /// Returns the first value for `key`, or null if there is none.
     pub(super) fn get(&self, key: &str) -> &'d Value {
         self.get_all(key).next().unwrap_or(&Value::Null)
     }
 
-    /// Returns the values that the merged schemas have for a key, except for null.
+    /// Returns all values for `key`, except null.
     fn get_all(&self, key: &str) -> impl Iterator<Item = &'d Value> {
         self.values
             .iter()
@@ -63,7 +64,8 @@ impl<'d> MergedValue<'d> {
             .filter(|value| !value.is_null())
     }
 
-    /// Returns the properties of an object, each once, in their order.
+    /// Returns the properties of an object schema. If a property is defined twice, the first
+    /// definition wins.
     pub(super) fn properties(&self) -> Vec<Property<'d>> {
         let mut names = BTreeSet::new();
         let mut properties = Vec::new();
@@ -77,26 +79,25 @@ impl<'d> MergedValue<'d> {
         properties
     }
 
-    /// Returns whether an object must have a property.
     pub(super) fn requires(&self, property: &str) -> bool {
         self.get_all("required")
             .flat_map(elements)
             .any(|name| name == property)
     }
 
-    /// Returns what the text of a value with this schema is converted to.
+    /// Returns the type of an argument with this schema.
     pub(super) fn value_type(&self) -> ValueType {
         match self.type_names().as_slice() {
             ["integer"] => ValueType::Integer,
             ["number"] => ValueType::Number,
             ["boolean"] => ValueType::Boolean,
             ["string"] => ValueType::Text,
-            [] if !self.has_inner_schemas() => ValueType::Text,
+            [] if !self.has_subschemas() => ValueType::Text,
             _ => ValueType::Json,
         }
     }
 
-    /// Returns the names in `type` but null: one text, or a list of texts.
+    /// Returns the types in `type`, which is a string or an array, except `null`.
     fn type_names(&self) -> Vec<&'d str> {
         let type_value = self.get("type");
         let mut names: Vec<&str> = elements(type_value).filter_map(Value::as_str).collect();
@@ -105,20 +106,20 @@ impl<'d> MergedValue<'d> {
         names
     }
 
-    /// Returns whether other schemas say what a value consists of, or which types it may have.
-    fn has_inner_schemas(&self) -> bool {
+    /// Returns whether the schema contains other schemas, which means that its values may be JSON.
+    fn has_subschemas(&self) -> bool {
         ["oneOf", "anyOf", "properties", "items"]
             .iter()
             .any(|key| !self.get(key).is_null())
     }
 }
 
-/// Returns the elements of a list; none of any other value.
+/// Returns the elements of an array. Any other value has none.
 pub(super) fn elements(list: &Value) -> impl DoubleEndedIterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// Returns the only schema in an `anyOf` or `oneOf` list that is not null, if there is exactly one.
+/// Returns the alternative of an `anyOf` or `oneOf` that isn't null, if there is exactly one.
 fn only_alternative(alternatives: &Value) -> Option<&Value> {
     let mut others = elements(alternatives).filter(|schema| schema["type"] != "null");
     let first = others.next()?;
@@ -128,7 +129,7 @@ fn only_alternative(alternatives: &Value) -> Option<&Value> {
     Some(first)
 }
 
-/// Returns what a `$ref` refers to: a JSON Pointer (RFC 6901) into this document.
+/// Looks up a `$ref`, which is `#` and a percent-encoded JSON Pointer (RFC 6901).
 fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, String> {
     if let Some(encoded_pointer) = reference.strip_prefix('#') {
         let pointer = percent_decode_str(encoded_pointer).decode_utf8_lossy();
@@ -142,8 +143,8 @@ fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, S
     ))
 }
 
-/// Returns a value as plain text: a string without quotes, anything else as JSON; `None` for null
-/// and blank strings.
+/// Converts a value to plain text: strings without quotes, and anything else as JSON. Returns `None`
+/// for null and for blank strings.
 pub(super) fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,

@@ -1,4 +1,4 @@
-//! The values of secret headers: they are read for each request, and are in no message.
+//! Reads the values of secret headers for each request, and masks them in messages.
 
 use super::operation::{HeaderValue, SecretHeader};
 use crate::library::read;
@@ -7,25 +7,25 @@ use crate::wording::{in_backticks, printable};
 use std::env;
 use ureq::http;
 
-/// The longest value of a secret header, in bytes.
+/// The maximum length of a secret, in bytes.
 const MAX_SECRET: usize = 16 * 1024;
 
-/// Why a text cannot be the value of a header.
-const UNUSABLE: &str = "it is empty, or has a line break or another control character";
+/// The reason why a text cannot be the value of a header.
+const INVALID_VALUE: &str = "it is empty, or has a line break or another control character";
 
-/// A secret header, as it is sent.
+/// A secret header, ready to be sent.
 pub(in crate::sources) struct Secret {
     pub(super) name: String,
-    /// The whole value: `Bearer …`.
+    /// The whole value, including a scheme such as `Bearer`.
     pub(super) value: http::HeaderValue,
-    /// The value without the word before it.
+    /// The value without the scheme.
     pub(in crate::sources) text: String,
 }
 
 /// Reads the values of secret headers.
 ///
 /// # Errors
-/// A value cannot be read, or cannot be the value of a header.
+/// A value cannot be read, or is not valid for a header.
 pub(in crate::sources) fn read_secrets(
     headers: &[SecretHeader],
 ) -> Result<Vec<Secret>, Diagnostic> {
@@ -37,18 +37,18 @@ pub(in crate::sources) fn read_secrets(
     Ok(secrets)
 }
 
-/// Reads the value of one header.
+/// Reads the value of a secret header.
 ///
 /// # Errors
-/// The reason why it cannot be sent, without the value.
+/// Returns the reason why it cannot be sent. It doesn't quote the value.
 fn read_secret(header: &SecretHeader) -> Result<Secret, String> {
     let content = read_content(&header.value)?;
     let text = content.trim();
     if text.is_empty() {
-        return Err(UNUSABLE.to_owned());
+        return Err(INVALID_VALUE.to_owned());
     }
     let Ok(mut value) = http::HeaderValue::try_from(header.with_scheme(text)) else {
-        return Err(UNUSABLE.to_owned());
+        return Err(INVALID_VALUE.to_owned());
     };
     value.set_sensitive(true);
     Ok(Secret {
@@ -58,7 +58,7 @@ fn read_secret(header: &SecretHeader) -> Result<Secret, String> {
     })
 }
 
-/// Returns the content of a file or an environment variable.
+/// Reads the file or environment variable.
 fn read_content(value: &HeaderValue) -> Result<String, String> {
     match value {
         HeaderValue::Variable(name) => env::var(name).map_err(|error| error.to_string()),
@@ -69,7 +69,8 @@ fn read_content(value: &HeaderValue) -> Result<String, String> {
     }
 }
 
-/// Returns the error for a secret header that cannot be sent, as a clause about the server.
+/// Returns the error for a secret header that cannot be sent. Its message is a clause about the
+/// server.
 fn secret_error(header: &SecretHeader, reason: &str) -> Diagnostic {
     let value = header.value.description();
     let name = in_backticks(&header.name);
@@ -81,15 +82,16 @@ fn secret_error(header: &SecretHeader, reason: &str) -> Diagnostic {
     )
 }
 
-/// Masks the secrets that were sent to a service in a text that the service returned. The last word
-/// of a header is masked by itself, too, because it is the secret of `Bearer TOKEN`.
-pub(super) fn conceal(text: &str, secrets: &[Secret]) -> String {
-    let mut concealed = text.to_owned();
+/// Masks the secrets in a text that a service returned.
+pub(super) fn mask_secrets(text: &str, secrets: &[Secret]) -> String {
+    let mut masked = text.to_owned();
     for secret in secrets {
+        masked = masked.replace(&secret.text, "…");
+        // If a file contains `Bearer TOKEN`, mask the token on its own, too.
         let last_word = secret.text.rsplit(' ').next().unwrap_or_default();
-        concealed = concealed.replace(&secret.text, "…").replace(last_word, "…");
+        masked = masked.replace(last_word, "…");
     }
-    concealed
+    masked
 }
 
 #[cfg(test)]
@@ -107,8 +109,8 @@ mod tests {
         };
         for (content, reason) in [
             (None, "there is no such file"),
-            (Some(&b""[..]), UNUSABLE),
-            (Some(b"s3cret\r\nX-Evil: 1"), UNUSABLE),
+            (Some(&b""[..]), INVALID_VALUE),
+            (Some(b"s3cret\r\nX-Evil: 1"), INVALID_VALUE),
             (Some(b"s3cret\xff"), "it is not UTF-8"),
         ] {
             if let Some(content) = content {

@@ -1,10 +1,10 @@
-//! Sends a request to a service, and reads its reply: to addresses that were checked after the name
-//! was resolved, without a proxy, and with limits of time and size.
+//! Sends a request to a service, and reads its reply, within limits of time and size. The IP address
+//! of the service is checked after name resolution, and no proxy is used.
 
 use super::address::{AllowedAddresses, BaseUrl};
 use super::operation::{OpenApiOptions, Operation};
 use super::response::ServiceReply;
-use super::secrets::{Secret, conceal, read_secrets};
+use super::secrets::{Secret, mask_secrets, read_secrets};
 use crate::library::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Messages};
 use crate::wording::{format_size, in_backticks, printable, shortened};
@@ -20,32 +20,32 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, AsSendBody, Body};
 
-/// How long it may take to connect to a server.
-const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+/// The time to connect to a server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How much the reply of a service may take: 1 MiB.
+/// The limits for the reply of a service.
 const SERVICE_LIMITS: ReplyLimits = ReplyLimits {
-    time: Duration::from_secs(10),
-    body: 1024 * 1024,
+    timeout: Duration::from_secs(10),
+    body_bytes: 1024 * 1024,
 };
 
-/// All certificates of the system, on Debian and others. Their folder, where each is in a file of
-/// its own, takes 3 ms longer to read.
-const BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// A single file with all certificates of the system, on Debian and other distributions. Reading it
+/// is 3 ms faster than reading the folder with a file for each certificate.
+const CERTIFICATE_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// How much of an error of the system is shown, in characters.
-const MAX_REASON: usize = 200;
+/// The maximum number of characters to quote from an error of the HTTP client.
+const MAX_ERROR_CHARS: usize = 200;
 
-/// How much the reply to a request may take.
+/// Limits for the reply to a request.
 #[derive(Clone, Copy)]
 pub(in crate::sources) struct ReplyLimits {
-    /// From the request to the end of the reply.
-    pub(in crate::sources) time: Duration,
-    /// The longest body, in bytes.
-    pub(in crate::sources) body: u64,
+    /// The time from the start of the request to the end of the reply.
+    pub(in crate::sources) timeout: Duration,
+    /// The maximum size of the body.
+    pub(in crate::sources) body_bytes: u64,
 }
 
-/// The service that has an operation.
+/// The service of an operation.
 pub(super) struct Service<'o> {
     operation: &'o Operation,
     options: &'o OpenApiOptions,
@@ -55,10 +55,10 @@ pub(super) struct Service<'o> {
 }
 
 impl<'o> Service<'o> {
-    /// Prepares to call the service of an operation. Nothing is sent yet.
+    /// Creates the service of an operation, without calling it.
     ///
     /// # Errors
-    /// Its address is refused.
+    /// The address of the service is invalid or not allowed.
     pub(super) fn new(
         operation: &'o Operation,
         options: &'o OpenApiOptions,
@@ -66,21 +66,19 @@ impl<'o> Service<'o> {
         Service::with_resolver(operation, options, DefaultResolver::default())
     }
 
-    /// Prepares to call the service of an operation. This resolver resolves the name of its host.
-    ///
-    /// # Errors
-    /// The address of the service is refused.
+    /// Like [`Service::new`], but resolves the host with `resolver`.
     fn with_resolver(
         operation: &'o Operation,
         options: &'o OpenApiOptions,
         resolver: impl Resolver,
     ) -> Result<Service<'o>, Diagnostic> {
-        let base = BaseUrl::of_operation(operation, options)?;
+        let base = BaseUrl::for_operation(operation, options)?;
         let resolver = CheckedResolver {
             resolver,
             allowed: base.allowed_addresses(options),
         };
-        let config = client_config(0, RootCerts::PlatformVerifier);
+        let no_idle_connections = 0;
+        let config = client_config(no_idle_connections, RootCerts::PlatformVerifier);
         Ok(Service {
             operation,
             options,
@@ -90,35 +88,36 @@ impl<'o> Service<'o> {
         })
     }
 
-    /// Sends a request for a prompt, and returns the messages of the reply.
+    /// Sends a request for a prompt, and returns the messages in the reply.
     ///
     /// # Errors
-    /// A header cannot be read, the service cannot be reached, or its reply is no prompt.
+    /// A secret header cannot be read, the service cannot be reached, or its reply is not a prompt.
     pub(super) fn send(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
-        self.messages(request)
+        self.send_and_parse(request)
             .map_err(|error| self.with_operation(error))
     }
 
-    /// Sends a request for a prompt, and returns the messages of the reply. The errors are clauses
-    /// about the service, such as `did not answer in time`.
-    fn messages(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
+    /// See [`Service::send`]. The errors are clauses about the service, such as `did not answer in
+    /// time`.
+    fn send_and_parse(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
-        let reply = self.reply(request, &secrets)?;
-        reply.messages(|text| conceal(text, &secrets))
+        let reply = self.request(request, &secrets)?;
+        reply.messages(|text| mask_secrets(text, &secrets))
     }
 
-    /// Tries to reach the service with a `GET` of its base address, and returns the status of the
-    /// reply: any will do.
+    /// Checks that the service is reachable: sends a `GET` request to its base address, and returns
+    /// the status of the reply, which may be an error such as 404.
     ///
     /// # Errors
-    /// A header cannot be read, or the service cannot be reached.
-    pub(super) fn reach(&self) -> Result<u16, Diagnostic> {
-        self.status().map_err(|error| self.with_operation(error))
+    /// A secret header cannot be read, or the service cannot be reached.
+    pub(super) fn fetch_status(&self) -> Result<u16, Diagnostic> {
+        self.get_base_url()
+            .map_err(|error| self.with_operation(error))
     }
 
-    /// Requests the base address of the service, and returns the status of the reply. The errors
-    /// are clauses about the service, such as `did not answer in time`.
-    fn status(&self) -> Result<u16, Diagnostic> {
+    /// See [`Service::fetch_status`]. The errors are clauses about the service, such as `did not
+    /// answer in time`.
+    fn get_base_url(&self) -> Result<u16, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let request = ServiceRequest {
             method: "GET".to_owned(),
@@ -126,12 +125,12 @@ impl<'o> Service<'o> {
             headers: BTreeMap::new(),
             body: None,
         };
-        let reply = self.reply(&request, &secrets)?;
+        let reply = self.request(&request, &secrets)?;
         Ok(reply.status.as_u16())
     }
 
-    /// Sends a request, and returns the reply. A redirect is a reply.
-    fn reply(
+    /// Sends a request, and returns the reply. Redirects are not followed.
+    fn request(
         &self,
         request: &ServiceRequest,
         secrets: &[Secret],
@@ -140,7 +139,7 @@ impl<'o> Service<'o> {
             .map_err(|error| exchange_error(error, &self.base.url, self.limits))
     }
 
-    /// Begins the message of an error with the operation: `the service for GET /brief did not …`.
+    /// Prepends the operation to a message: `the service for GET /brief did not answer in time`.
     fn with_operation(&self, error: Diagnostic) -> Diagnostic {
         let method = self.operation.method;
         let path = printable(&self.operation.path);
@@ -151,13 +150,13 @@ impl<'o> Service<'o> {
     }
 }
 
-/// Returns the certificates in [`BUNDLE`] for an address with TLS; those of the system if there is
-/// no such file, or if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set.
+/// Returns the certificates in [`CERTIFICATE_BUNDLE`]. Falls back to the platform's verifier if that
+/// file doesn't exist, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, or if `url` doesn't use TLS.
 pub(in crate::sources) fn bundled_certificates(url: &str) -> RootCerts {
     if !url.starts_with("https:") || is_set("SSL_CERT_FILE") || is_set("SSL_CERT_DIR") {
         return RootCerts::PlatformVerifier;
     }
-    let Ok(pem) = fs::read(BUNDLE) else {
+    let Ok(pem) = fs::read(CERTIFICATE_BUNDLE) else {
         return RootCerts::PlatformVerifier;
     };
     let mut certificates = Vec::new();
@@ -169,14 +168,12 @@ pub(in crate::sources) fn bundled_certificates(url: &str) -> RootCerts {
     certificates.into()
 }
 
-/// Returns whether an environment variable is set.
 fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some()
 }
 
-/// Returns the configuration of an HTTP client for servers that the user has named: without a
-/// proxy, without redirects, and with up to `idle_connections` connections that are kept open for
-/// reuse.
+/// Returns the configuration of an HTTP client that uses no proxy and follows no redirects. It keeps
+/// up to `idle_connections` connections open for reuse.
 pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCerts) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(roots)
@@ -186,7 +183,7 @@ pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCert
         .max_redirects(0)
         .max_redirects_will_error(false)
         .max_idle_connections(idle_connections)
-        .timeout_connect(Some(CONNECT_WITHIN))
+        .timeout_connect(Some(CONNECT_TIMEOUT))
         .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
         .accept_encoding("identity")
         .proxy(None)
@@ -197,7 +194,8 @@ pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCert
 /// Sends a request with secret headers, and returns the reply.
 ///
 /// # Errors
-/// There is no whole reply within the limits, or [`CheckedResolver`] refuses the address.
+/// The server cannot be reached, the reply exceeds the limits, or [`CheckedResolver`] rejects the
+/// address.
 pub(in crate::sources) fn exchange(
     agent: &Agent,
     request: &ServiceRequest,
@@ -214,45 +212,45 @@ pub(in crate::sources) fn exchange(
         builder = builder.header(&secret.name, &secret.value);
     }
     let mut response = if let Some(body) = &request.body {
-        run(agent, builder.body(body.as_str())?, limits)?
+        send(agent, builder.body(body.as_str())?, limits)?
     } else if matches!(&*request.method, "POST" | "PUT" | "PATCH") {
-        // Without a text, ureq would send an empty body in chunks, which many services refuse.
-        run(agent, builder.body("")?, limits)?
+        // With `()`, ureq would send an empty chunked body, which many services reject.
+        send(agent, builder.body("")?, limits)?
     } else {
-        run(agent, builder.body(())?, limits)?
+        send(agent, builder.body(())?, limits)?
     };
-    let body = response.body_mut().with_config().limit(limits.body);
+    let body = response.body_mut().with_config().limit(limits.body_bytes);
     Ok(ServiceReply {
         body: body.read_to_vec()?,
         status: response.status(),
-        content_type: header_text(&response, CONTENT_TYPE),
-        tag: header_text(&response, ETAG),
+        content_type: header_or_empty(&response, CONTENT_TYPE),
+        tag: header_or_empty(&response, ETAG),
     })
 }
 
-/// Sends a request, and returns the response, whose body is not read yet.
-fn run(
+/// Sends a request, and returns the response without reading its body.
+fn send(
     agent: &Agent,
     request: Request<impl AsSendBody>,
     limits: ReplyLimits,
 ) -> Result<Response<Body>, ureq::Error> {
     let request = agent
         .configure_request(request)
-        .timeout_global(Some(limits.time))
+        .timeout_global(Some(limits.timeout))
         .build();
     agent.run(request)
 }
 
-/// Returns the value of a header; empty if there is none, or it is not ASCII.
-fn header_text(response: &Response<Body>, name: HeaderName) -> String {
+/// Returns the value of a header, or an empty string if it is missing or not ASCII.
+fn header_or_empty(response: &Response<Body>, name: HeaderName) -> String {
     let Some(value) = response.headers().get(name) else {
         return String::new();
     };
     value.to_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the diagnostic for an [`exchange`] with the server at an address that failed, as a
-/// clause about the server.
+/// Converts the error of an [`exchange`] with the server at `url`. The message is a clause about the
+/// server.
 pub(in crate::sources) fn exchange_error(
     error: ureq::Error,
     url: &str,
@@ -263,20 +261,20 @@ pub(in crate::sources) fn exchange_error(
         ureq::Error::BodyExceedsLimit(_) => (
             format!(
                 "answered with more than {}",
-                format_size(limits.body as usize)
+                format_size(limits.body_bytes as usize)
             ),
             "ask those who operate it to correct that",
         ),
-        // The address of a service is not allowed: only `CheckedResolver` says that.
+        // Only `CheckedResolver` returns this error.
         ureq::Error::Other(reason) => (
             format!("is not called: {reason}"),
             "correct the address of the service, or if a private one is meant, write \
              `allow-private = true` into config.toml for its document",
         ),
         error => {
-            // An error of TLS may name many hosts.
+            // Shorten it, because a TLS error may list many hosts.
             let error_text = error.to_string();
-            let reason = printable(&shortened(&error_text, MAX_REASON));
+            let reason = printable(&shortened(&error_text, MAX_ERROR_CHARS));
             (
                 format!("at {} cannot be reached: {reason}", in_backticks(url)),
                 "check that it is running, its address and its certificate, and that the network \
@@ -287,7 +285,7 @@ pub(in crate::sources) fn exchange_error(
     Diagnostic::new(Kind::Service, message, fix)
 }
 
-/// Resolves the names of hosts, and refuses a name that has an address which is not allowed.
+/// A resolver that rejects hosts with an address that isn't allowed.
 #[derive(Debug)]
 struct CheckedResolver<R> {
     resolver: R,
@@ -295,9 +293,8 @@ struct CheckedResolver<R> {
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
-    /// Resolves the name of a host, and refuses it if one of its addresses is not allowed. The
-    /// connection is made to the addresses that are returned here, so that a name server cannot
-    /// give another address after the check.
+    /// Resolves the host, and checks all of its addresses. The client connects to the returned
+    /// addresses, so a name server cannot switch to another address after the check.
     fn resolve(
         &self,
         uri: &Uri,
@@ -328,9 +325,10 @@ mod tests {
     use ureq::unversioned::resolver::ArrayVec;
 
     #[test]
-    fn the_certificates_of_the_system_come_from_one_file_unless_the_user_names_others() {
-        let is_bundle_used =
-            fs::exists(BUNDLE).unwrap() && !is_set("SSL_CERT_FILE") && !is_set("SSL_CERT_DIR");
+    fn certificates_come_from_the_bundle_unless_the_environment_sets_others() {
+        let is_bundle_used = fs::exists(CERTIFICATE_BUNDLE).unwrap()
+            && !is_set("SSL_CERT_FILE")
+            && !is_set("SSL_CERT_DIR");
         for (url, are_bundled) in [
             ("https://localhost", is_bundle_used),
             ("http://localhost", false),
@@ -342,22 +340,22 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_any_server_may_cause_names_no_service_and_no_option() {
+    fn errors_of_any_server_mention_neither_services_nor_options() {
         for error in [ureq::Error::BodyExceedsLimit(1), ureq::Error::HostNotFound] {
             let text = exchange_error(error, "https://prompts.example.com", SERVICE_LIMITS).text();
             assert!(!text.contains("service") && !text.contains("--"), "{text}");
         }
     }
 
-    /// A service on a port of this machine.
+    /// A service on a local port.
     struct TestService {
         port: u16,
-        /// The requests that it gets.
+        /// Receives each request.
         requests: Receiver<String>,
     }
 
     impl TestService {
-        /// Starts a service that handles one connection after the other.
+        /// Starts a service that handles one connection at a time.
         fn start(mut handle: impl FnMut(TcpStream) + Send + 'static) -> TestService {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -375,7 +373,7 @@ mod tests {
             TestService { port, requests }
         }
 
-        /// Starts a service that answers each request with this text.
+        /// Starts a service that sends `response` to each request.
         fn answering(response: &str) -> TestService {
             let response = response.to_owned();
             TestService::start(move |mut connection| {
@@ -395,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Reads a request, with its body if that has a length.
+    /// Reads a request, including the body if it has a `Content-Length`.
     fn read_request(connection: &mut TcpStream) -> Option<String> {
         let mut request = String::new();
         let mut byte = [0];
@@ -413,7 +411,7 @@ mod tests {
         Some(request + &String::from_utf8(body).unwrap())
     }
 
-    /// Returns a listener that nothing may connect to.
+    /// Returns a listener for [`assert_no_connection`].
     fn forbidden_listener() -> TcpListener {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -432,11 +430,11 @@ mod tests {
             base: base.to_owned(),
             path: "/p".to_owned(),
             parameters: Vec::new(),
-            has_object: true,
+            has_object_body: true,
         }
     }
 
-    /// Returns the options of a user who names the address of the service.
+    /// Returns options that set the base address.
     fn options(base: &str) -> OpenApiOptions {
         OpenApiOptions {
             base: Some(base.to_owned()),
@@ -444,30 +442,30 @@ mod tests {
         }
     }
 
-    /// Sends `{}` to `/p` of the service at an address, and returns the text of the reply.
+    /// Sends `{}` to `/p` of the service at `base`, and returns the text of the reply.
     fn call(base: &str) -> Result<String, String> {
-        call_with(DefaultResolver::default(), SERVICE_LIMITS.time, base)
+        call_with(DefaultResolver::default(), SERVICE_LIMITS.timeout, base)
     }
 
-    /// Does what [`call`] does with another resolver and another limit of time.
-    fn call_with(resolver: impl Resolver, time: Duration, base: &str) -> Result<String, String> {
+    /// Like [`call`], but with another resolver and another timeout.
+    fn call_with(resolver: impl Resolver, timeout: Duration, base: &str) -> Result<String, String> {
         let operation = operation("POST", base);
         let options = options(base);
         let request = build_request(&operation, &[], &options).unwrap();
         let mut service = Service::with_resolver(&operation, &options, resolver).unwrap();
-        service.limits.time = time;
+        service.limits.timeout = timeout;
         match service.send(&request) {
             Ok(messages) => Ok(messages.into_text()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// A table of names in place of DNS: each look-up takes the next of the addresses.
+    /// A resolver for tests: each lookup returns the next of these address lists.
     #[derive(Debug, Clone)]
-    struct Table(Arc<Mutex<VecDeque<Vec<SocketAddr>>>>);
+    struct ScriptedResolver(Arc<Mutex<VecDeque<Vec<SocketAddr>>>>);
 
-    impl Table {
-        fn new(look_ups: &[&[&str]], port: u16) -> Table {
+    impl ScriptedResolver {
+        fn new(look_ups: &[&[&str]], port: u16) -> ScriptedResolver {
             let mut table = VecDeque::new();
             for addresses in look_ups {
                 let with_port = addresses
@@ -475,11 +473,11 @@ mod tests {
                     .map(|address| SocketAddr::new(address.parse().unwrap(), port));
                 table.push_back(with_port.collect());
             }
-            Table(Arc::new(Mutex::new(table)))
+            ScriptedResolver(Arc::new(Mutex::new(table)))
         }
     }
 
-    impl Resolver for Table {
+    impl Resolver for ScriptedResolver {
         fn resolve(
             &self,
             _: &Uri,
@@ -528,7 +526,7 @@ mod tests {
         ] {
             let service = TestService::greeting();
             let operation = Operation {
-                has_object: false,
+                has_object_body: false,
                 ..operation(method, &service.url())
             };
             let options = options(&service.url());
@@ -551,8 +549,8 @@ mod tests {
             &["127.0.0.1", "1.1.1.1"],
             &["1.1.1.1", "127.0.0.1"],
         ] {
-            let table = Table::new(&[addresses], port);
-            let error = call_with(table, SERVICE_LIMITS.time, &base).unwrap_err();
+            let table = ScriptedResolver::new(&[addresses], port);
+            let error = call_with(table, SERVICE_LIMITS.timeout, &base).unwrap_err();
             let start = "the service for POST /p is not called: its host `prompts.example.com` \
                          has the address 127.0.0.1, which is not public";
             assert!(error.starts_with(start), "{error}");
@@ -615,8 +613,8 @@ mod tests {
     fn the_connection_is_made_to_the_address_that_was_checked() {
         let service = TestService::greeting();
         let base = "http://desk.localhost";
-        let time = SERVICE_LIMITS.time;
-        let table = Table::new(&[&["127.0.0.1"], &["10.0.0.1"]], service.port);
+        let time = SERVICE_LIMITS.timeout;
+        let table = ScriptedResolver::new(&[&["127.0.0.1"], &["10.0.0.1"]], service.port);
         let reply = call_with(table.clone(), time, base);
         assert_eq!(reply.as_deref(), Ok("Hello"));
         let request = service.requests.recv().unwrap();
@@ -658,7 +656,7 @@ mod tests {
     fn a_slow_reply_ends_after_the_time_limit() {
         for handle in [hang, drip_head, drip_body] {
             let service = TestService::start(handle);
-            let table = Table::new(&[&["127.0.0.1"]], service.port);
+            let table = ScriptedResolver::new(&[&["127.0.0.1"]], service.port);
             let time = Duration::from_millis(300);
             let error = call_with(table, time, "http://localhost").unwrap_err();
             let start = "the service for POST /p did not answer in time; try again later";

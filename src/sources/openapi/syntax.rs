@@ -1,29 +1,29 @@
-//! The text of a document, in JSON or YAML, becomes a value.
+//! Parses the text of a document, which is JSON or YAML.
 
 use crate::input::without_bom;
 use crate::prompt::{Diagnostic, Position, yaml};
 use crate::wording::format_size;
 use serde_json::Value;
 
-/// What to do about most errors in a document.
-pub(super) const CORRECT: &str = "correct the document";
+/// The fix for most errors in a document.
+pub(super) const CORRECT_DOCUMENT: &str = "correct the document";
 
-/// The largest document, in bytes: 16 MiB. Also its largest weight: the length of its text without
-/// punctuation and spaces, plus [`VALUE_WEIGHT`] for each value, with the aliases of YAML written
-/// out.
+/// The maximum size of a document, in bytes.
+///
+/// Also the maximum for its approximate size in memory: the length of all keys and scalars plus
+/// [`VALUE_OVERHEAD`] for each value, with YAML aliases expanded.
 pub(super) const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 
-/// What each value of a document counts in [`MAX_DOCUMENT`] besides its text, since it takes far
-/// more memory than a few bytes.
-const VALUE_WEIGHT: usize = 16;
+/// The bytes to add for each value when the size in memory is estimated.
+const VALUE_OVERHEAD: usize = 16;
 
-/// How deep a document may be nested; serde_json refuses more than 127 levels.
+/// The maximum nesting depth of YAML. (For JSON, serde_json has a limit of 127.)
 const MAX_NESTING: usize = 64;
 
-/// Parses the text of a document, which is JSON if it begins with `{`, and YAML otherwise.
+/// Parses the text of a document, as JSON if it starts with `{`, and as YAML otherwise.
 ///
 /// # Errors
-/// It is neither, or too large.
+/// The text is invalid or too large.
 pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
     let text = without_bom(text);
     if text.trim_start().starts_with('{') {
@@ -33,74 +33,78 @@ pub(super) fn parse_value(text: &str) -> Result<Value, Diagnostic> {
     }
 }
 
-/// Parses JSON. Its values are counted first, so that no memory is used for too many of them.
+/// Parses JSON. Estimates the number of values first, so that a huge document is rejected before it
+/// uses memory.
 fn parse_json(text: &str) -> Result<Value, Diagnostic> {
-    // Each value but the first follows one of these characters.
+    // Every value except the first follows one of these characters. Those within strings are
+    // counted, too, so this is an upper bound.
     let value_count = text.bytes().filter(|byte| b"[{,:".contains(byte)).count();
-    if value_count > MAX_DOCUMENT / VALUE_WEIGHT {
-        return Err(too_large());
+    if value_count > MAX_DOCUMENT / VALUE_OVERHEAD {
+        return Err(too_large_error());
     }
     serde_json::from_str(text).map_err(|error| {
         let position = Position {
             line: error.line().max(1),
             column: error.column().max(1),
         };
-        Diagnostic::error(Some(position), format!("it is not JSON: {error}"), CORRECT)
+        Diagnostic::error(
+            Some(position),
+            format!("it is not JSON: {error}"),
+            CORRECT_DOCUMENT,
+        )
     })
 }
 
-/// Parses YAML within the limits of a document.
 fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     let limits = yaml::NodeLimits {
         max_nesting: MAX_NESTING,
-        node_overhead: VALUE_WEIGHT,
+        node_overhead: VALUE_OVERHEAD,
     };
     let mut budget = MAX_DOCUMENT;
     match yaml::parse_within(text, 1, limits, &mut budget) {
-        Ok(node) => Ok(json_value(node)),
-        // YAML that is read as the lenient frontmatter of a prompt is only a warning there.
+        Ok(node) => Ok(to_json_value(node)),
+        // `yaml` reports this as a warning, because prompt files tolerate it. Here it is an error.
         Err(yaml::YamlError::Syntax(warning)) => Err(Diagnostic::error(
             warning.position,
             warning.message,
             warning.fix,
         )),
-        Err(yaml::YamlError::TooLarge(_)) => Err(too_large()),
+        Err(yaml::YamlError::TooLarge(_)) => Err(too_large_error()),
     }
 }
 
 /// Returns the error for a document whose values would need too much memory.
-fn too_large() -> Diagnostic {
+fn too_large_error() -> Diagnostic {
     let limit = format_size(MAX_DOCUMENT);
     let message = format!(
-        "the document is too large: with {VALUE_WEIGHT} bytes for each value, and the YAML aliases \
+        "the document is too large: with {VALUE_OVERHEAD} bytes for each value, and the YAML aliases \
          (`*name`) written out, the limit is {limit}"
     );
     let fix = "name a document with the operations that render prompts alone";
     Diagnostic::error(None, message, fix)
 }
 
-/// Returns a node of YAML as a value of JSON.
-fn json_value(node: yaml::Node) -> Value {
+fn to_json_value(node: yaml::Node) -> Value {
     match node.value {
         yaml::Value::Null(_) => Value::Null,
         yaml::Value::Scalar { text, is_quoted } => {
             if is_quoted {
                 Value::String(text)
             } else {
-                plain_scalar(text)
+                parse_plain_scalar(text)
             }
         }
-        yaml::Value::List(nodes) => Value::Array(nodes.into_iter().map(json_value).collect()),
+        yaml::Value::List(nodes) => Value::Array(nodes.into_iter().map(to_json_value).collect()),
         yaml::Value::Map(fields) => fields
             .into_iter()
-            .map(|field| (field.key, json_value(field.node)))
+            .map(|field| (field.key, to_json_value(field.node)))
             .collect(),
     }
 }
 
-/// Returns the value of a text without quotes: a boolean, a number or a text. A number that JSON
-/// would write in another way, such as `1.10`, stays a text.
-fn plain_scalar(text: String) -> Value {
+/// Converts a YAML scalar without quotes to a boolean, a number or a string. Numbers that would be
+/// printed differently, such as `1.10`, remain strings.
+fn parse_plain_scalar(text: String) -> Value {
     if let Ok(value) = serde_json::from_str::<Value>(&text)
         && (value.is_boolean() || value.is_number())
         && format!("{value}") == text
