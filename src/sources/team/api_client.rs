@@ -121,8 +121,8 @@ impl Server {
         timeout: Duration,
     ) -> Result<ServiceReply, Diagnostic> {
         let limits = ReplyLimits {
-            time: timeout,
-            body: MAX_REPLY,
+            timeout,
+            body_bytes: MAX_REPLY,
         };
         let secrets = read_secrets(&self.token)?;
         let agent = self
