@@ -307,7 +307,7 @@ mod tests {
                 &["4:6: `$1` stays as written: only names in braces are replaced"],
             ),
             (
-                claude::command,
+                claude::parse_command,
                 "---\nargument-hint: issue\n---\nStatus: !`git status` @src/main.rs and $2, ${CLAUDE_PLUGIN_ROOT}/x\n\
                  Fix ${CLAUDE_",
                 &[
@@ -318,18 +318,18 @@ mod tests {
                 ],
             ),
             (
-                claude::command,
+                claude::parse_command,
                 "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS",
                 &[],
             ),
             // `allowed-tools` is a key of skills, too, and says nothing of arguments.
             (
-                claude::command,
+                claude::parse_command,
                 "---\nallowed-tools: Bash\n---\nA kit for $5 and $9",
                 &[],
             ),
             (
-                claude::command,
+                claude::parse_command,
                 "Review PR $1. `$2`",
                 &["1:11: `$1` stays as written: Claude Code would replace it"],
             ),
@@ -339,7 +339,7 @@ mod tests {
                 &["1:8: `$1` stays as written: only names in braces are replaced"],
             ),
             (
-                claude::opencode,
+                claude::parse_opencode,
                 "!`git log` $ARGUMENTS",
                 &["1:1: `` !`git log` `` stays as written: opencode would run it"],
             ),

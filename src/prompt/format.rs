@@ -73,7 +73,7 @@ pub static FORMATS: &[Format] = &[
             (".md", markdown::parse),
             (".prompt.md", vscode::parse),
             (".toml", gemini::parse),
-            ("/SKILL.md", claude::skill),
+            ("/SKILL.md", claude::parse_skill),
             ("/system.md", fabric::parse),
         ],
         &[],
@@ -82,16 +82,16 @@ pub static FORMATS: &[Format] = &[
         "claude",
         "Claude Code",
         &[
-            (".md", claude::command),
-            (".prompt.md", claude::command),
-            ("/SKILL.md", claude::skill),
+            (".md", claude::parse_command),
+            (".prompt.md", claude::parse_command),
+            ("/SKILL.md", claude::parse_skill),
         ],
         &[".claude/commands"],
     ),
     recursive_format(
         "skills",
         "Agent Skills",
-        &[("/SKILL.md", claude::skill)],
+        &[("/SKILL.md", claude::parse_skill)],
         &[
             ".claude/skills",
             ".agents/skills",
@@ -121,7 +121,10 @@ pub static FORMATS: &[Format] = &[
     recursive_format(
         "opencode",
         "opencode",
-        &[(".md", claude::opencode), (".prompt.md", claude::opencode)],
+        &[
+            (".md", claude::parse_opencode),
+            (".prompt.md", claude::parse_opencode),
+        ],
         &[
             ".opencode/command",
             ".opencode/commands",
@@ -138,13 +141,16 @@ pub static FORMATS: &[Format] = &[
     recursive_format(
         "cursor",
         "Cursor",
-        &[(".md", claude::cursor), (".prompt.md", claude::cursor)],
+        &[
+            (".md", claude::parse_cursor),
+            (".prompt.md", claude::parse_cursor),
+        ],
         &[".cursor/commands"],
     ),
     recursive_format(
         "antigravity",
         "Antigravity",
-        &[(".md", claude::workflow)],
+        &[(".md", claude::parse_workflow)],
         &[
             ".agent/workflows",
             ".agents/workflows",
@@ -163,7 +169,7 @@ pub static FORMATS: &[Format] = &[
     recursive_format(
         "windsurf",
         "Windsurf",
-        &[(".md", claude::workflow)],
+        &[(".md", claude::parse_workflow)],
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
     ),
     Format {

@@ -1,8 +1,8 @@
-//! Commands and skills of Claude Code, and the simpler files that are like them: commands of
+//! Parses commands and skills of Claude Code, and the similar files of other programs: commands of
 //! opencode and Cursor, and workflows of Antigravity and Windsurf.
 //!
-//! For Claude Code, `$ARGUMENTS` is the whole text, and `$name` is a word of it if the frontmatter
-//! names it in `arguments`.
+//! In Claude Code's files, `$ARGUMENTS` is the whole text that follows the command, and `$name` is
+//! one word of it, if `name` is listed under `arguments` in the frontmatter.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -35,26 +35,26 @@ const OPENCODE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     ..PlaceholderSyntax::OWN
 };
 
-/// If YAML refuses the frontmatter, Claude Code puts quotes around each value that contains one of
-/// these characters, and reads it again.
+/// If the frontmatter isn't valid YAML, Claude Code quotes every value that contains one of these
+/// characters, and tries again.
 const CHARACTERS_THAT_CLAUDE_CODE_QUOTES: [char; 13] = [
     '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
 ];
 
-/// Reads a command of Claude Code.
+/// Parses a command of Claude Code.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
-pub(crate) fn command(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut prompt = read(name, text)?;
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
+pub(crate) fn parse_command(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let mut prompt = parse_claude(name, text)?;
     prompt
         .lenient_warnings
         .retain(|warning| !is_repaired_by_claude_code(warning, text));
     Ok(prompt)
 }
 
-/// Returns whether a warning is about a line of the file that Claude Code repairs. It reads
-/// `argument-hint: [file] [options]`, which is not YAML, as `argument-hint: "[file] [options]"`.
+/// Returns whether a warning is about a line that Claude Code itself repairs. For example, it reads
+/// the invalid `argument-hint: [file] [options]` as `argument-hint: "[file] [options]"`.
 fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
     let Some(position) = warning.position else {
         return false;
@@ -66,29 +66,30 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
     value.contains(CHARACTERS_THAT_CLAUDE_CODE_QUOTES)
 }
 
-/// Reads a command or a skill of Claude Code. If a placeholder is written with `$`, each argument
-/// gets one word of the text, as in that program.
-fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+/// Parses a command or skill of Claude Code. As in Claude Code, each argument receives one word of
+/// the text if the file contains placeholders such as `$name`.
+fn parse_claude(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
     prompt.one_word_per_argument = prompt.messages.iter().any(has_dollar_placeholder);
     prompt.foreign_syntax = &CLAUDE_CODE;
     Ok(prompt)
 }
 
-/// Returns whether a placeholder of a message is written as `$ARGUMENTS` or `$name`, not in braces.
+/// Returns whether a message has a placeholder such as `$ARGUMENTS` or `$name`, not just `{{name}}`.
 fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
     message
         .placeholders()
         .any(|placeholder| message.source_text(placeholder).starts_with('$'))
 }
 
-/// Reads a skill. Other programs read skills, too, and repair nothing, so all warnings stay.
+/// Parses a skill. Unlike [`parse_command`], it keeps the warnings about lines that Claude Code would
+/// repair, because skills are shared with programs that don't.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or says `engine: jinja`, or if
-/// the skill has no text.
-pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut prompt = read(name, text)?;
+/// Fails if the skill has no text, or if the frontmatter exceeds a [limit](crate::prompt::limits) or
+/// has `engine: jinja`.
+pub(crate) fn parse_skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let mut prompt = parse_claude(name, text)?;
     let has_text = prompt
         .messages
         .iter()
@@ -104,33 +105,33 @@ pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Reads a command of opencode.
+/// Parses a command of opencode.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
-pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
+pub(crate) fn parse_opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
     prompt.foreign_syntax = &OPENCODE;
     Ok(prompt)
 }
 
-/// Reads a command of Cursor.
+/// Parses a command of Cursor.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
-pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
+pub(crate) fn parse_cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt =
         markdown::read(Dialect::Cursor, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
     prompt.foreign_syntax = &CURSOR;
     Ok(prompt)
 }
 
-/// Reads a workflow of Antigravity or Windsurf. These programs replace nothing in it; what a user
-/// types after its name is not part of the text.
+/// Parses a workflow of Antigravity or Windsurf. These programs have no placeholders of their own, so
+/// this program's are used.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
-pub(crate) fn workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
+pub(crate) fn parse_workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt =
         markdown::read(Dialect::Other, text)?.into_prompt(name, &PlaceholderSyntax::OWN);
     prompt.foreign_syntax = &NONE;
@@ -143,7 +144,7 @@ mod tests {
     use crate::prompt::{Call, Parse};
     use std::collections::BTreeMap;
 
-    const COMMAND: Parse = super::command;
+    const COMMAND: Parse = super::parse_command;
 
     #[test]
     fn arguments_is_the_text_exactly_as_typed() {
@@ -188,9 +189,9 @@ mod tests {
         let file = "---\nFor tickets, or other lists of tasks.\n---\n\nDivide $ARGUMENTS.";
         for format in [
             COMMAND,
-            super::skill,
+            super::parse_skill,
             super::super::codex::parse,
-            super::opencode,
+            super::parse_opencode,
             super::super::vscode::parse,
         ] {
             let prompt = parsed(format, file);
@@ -236,7 +237,7 @@ mod tests {
             "---\nargument-hint: [file] [options]\n---\nDo $ARGUMENTS",
             &[],
         );
-        for format in [COMMAND, super::skill] {
+        for format in [COMMAND, super::parse_skill] {
             let file = "---\ndescription: \"a \"b\" c\"\n---\nText.";
             assert_eq!(
                 parsed(format, file).description.as_deref(),
@@ -246,7 +247,11 @@ mod tests {
                         `description: 'a \"b\" c'`";
             assert_eq!(shown(&parsed(format, file).warnings()[0]), want);
         }
-        warned(super::opencode, "---\ndescription: a: b\n---\nText.", &[]);
+        warned(
+            super::parse_opencode,
+            "---\ndescription: a: b\n---\nText.",
+            &[],
+        );
     }
 
     #[test]
@@ -367,7 +372,7 @@ mod tests {
     #[test]
     fn a_skill_begins_with_its_base_directory_which_is_never_searched_for_placeholders() {
         let skill = |file: &str| {
-            parsed(super::skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf")
+            parsed(super::parse_skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf")
         };
         let expanded =
             |file: &str, text: &str| skill(file).expand(Call::Text(text)).unwrap().into_text();
@@ -389,23 +394,23 @@ mod tests {
     #[test]
     fn a_skill_without_text_is_a_problem() {
         let want = "the skill has no text; write its instructions below the frontmatter";
-        refused(super::skill, "---\nname: pdf\n---\n\n", want);
-        refused(super::skill, "", want);
+        refused(super::parse_skill, "---\nname: pdf\n---\n\n", want);
+        refused(super::parse_skill, "", want);
     }
 
     #[test]
     fn what_is_typed_follows_the_text_of_a_workflow() {
         let file = "---\ndescription: How to deploy\nauto_execution_mode: 3\n---\n// turbo\n1. Run `make`, see @README.md.";
         check(
-            super::workflow,
+            super::parse_workflow,
             file,
             "staging",
             "// turbo\n1. Run `make`, see @README.md.\n\nstaging",
         );
         assert_eq!(
-            parsed(super::workflow, file).description.as_deref(),
+            parsed(super::parse_workflow, file).description.as_deref(),
             Some("How to deploy")
         );
-        warned(super::workflow, file, &[]);
+        warned(super::parse_workflow, file, &[]);
     }
 }

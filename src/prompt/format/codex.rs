@@ -1,10 +1,10 @@
-//! Prompts of Codex: Markdown in which `$1` to `$9` are words of the text and `$ARGUMENTS` is all
-//! of it, or `$NAME` is the value that is given as `NAME=…`. Prompt templates of pi are similar; in
-//! them, `$@` is all of the text, too.
+//! Parses Markdown prompts of Codex and prompt templates of pi.
 //!
-//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then refuses any
-//! other text. Here only the names that the `argument-hint` mentions are arguments; the others are
-//! text.
+//! In Codex, `$1` to `$9` are words of the text that follows the command, and `$ARGUMENTS` is all of
+//! it; or `$NAME` is the value that is passed as `NAME=…`. In pi, `$@` is the whole text, too.
+//!
+//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then rejects calls that
+//! don't set it. Here, only names that appear in the `argument-hint` are arguments.
 
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;
@@ -39,11 +39,12 @@ const PI_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::None,
 };
 
-/// Reads a prompt file of Codex. Its arguments are the names of its `argument-hint`, as in `$USER`;
-/// without such names, they are the words `$1` to `$9`.
+/// Parses a prompt of Codex. Its arguments are the names in `argument-hint` that the body uses as
+/// `$NAME`. If there are none, they are the words `$1` to `$9`.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`, or if
+/// there are too many arguments.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // Codex has no such key.
@@ -51,7 +52,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.declare_used(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
-        declare_words(&mut source, &SYNTAX)?;
+        declare_numbered_arguments(&mut source, &SYNTAX)?;
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.one_word_per_argument = !has_names;
@@ -59,23 +60,22 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Reads a prompt template of pi, in which `$1`, `$2` and so on are words of the call, and `$@` or
-/// `$ARGUMENTS` is its whole text.
+/// Parses a prompt template of pi. Its arguments are the words `$1` to `$9`.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits), or says `engine: jinja`.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
 pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // pi has no such key.
-    declare_words(&mut source, &PI_SYNTAX)?;
+    declare_numbered_arguments(&mut source, &PI_SYNTAX)?;
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.one_word_per_argument = true;
     prompt.foreign_syntax = &foreign_syntax::NONE;
     Ok(prompt)
 }
 
-/// Returns a required argument for each name in the `argument-hint`: `USER` and `ID` for
-/// `USER=<name> [ID]`. A name has no lower-case letters.
+/// Returns a required argument for each uppercase name in the `argument-hint`: `USER` and `ID` for
+/// `USER=<name> [ID]`.
 fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
     let Some(hint) = frontmatter
         .ignored_keys
@@ -85,8 +85,8 @@ fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
         return Vec::new();
     };
     let mut arguments = Vec::new();
-    for word in hint.value.split(|letter: char| !is_letter_of_word(letter)) {
-        if is_argument(word) {
+    for word in hint.value.split(|letter: char| !is_name_character(letter)) {
+        if is_argument_name(word) {
             arguments.push(Argument {
                 name: word.to_owned(),
                 required: true,
@@ -97,29 +97,29 @@ fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
     arguments
 }
 
-fn is_letter_of_word(letter: char) -> bool {
+fn is_name_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Returns whether a word is the name of an argument to Codex: it begins with an upper-case letter,
-/// has no lower-case ones, and is not `ARGUMENTS`, which stands for the whole text.
-fn is_argument(word: &str) -> bool {
+/// Returns whether Codex accepts a word as the name of an argument: it begins with an uppercase
+/// letter and contains no lowercase ones. `ARGUMENTS` is reserved for the whole text.
+fn is_argument_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
         && !word.contains(|letter: char| letter.is_ascii_lowercase())
         && word != "ARGUMENTS"
 }
 
-/// Declares the arguments `1` to `9`, up to the highest one in the body: `1` and `2` for
-/// `Translate $2`. Words count from the first, so the second word is for `$2` even without a `$1`.
+/// Declares the arguments `1` up to the highest number in the body: `1` and `2` for `Translate $2`.
+/// There are no gaps, so that `$2` is the second word even if the body doesn't use `$1`.
 ///
 /// # Errors
 /// Fails if the prompt would have too many arguments.
-fn declare_words(
+fn declare_numbered_arguments(
     source: &mut markdown::MarkdownSource,
     syntax: &PlaceholderSyntax,
 ) -> Result<(), Diagnostic> {
-    // This declares only the numbers that have a placeholder in the body.
-    source.declare_used(syntax, numbered_arguments(MAX_WORD))?;
+    // First declares only the numbers that the body uses, to find the highest one.
+    source.declare_used(syntax, numbered_arguments(MAX_WORD_NUMBER))?;
     let mut highest = 0;
     for name in source.frontmatter.argument_names() {
         if let Ok(number) = name.parse() {
@@ -130,10 +130,10 @@ fn declare_words(
     Ok(())
 }
 
-/// The number of the last word that has a placeholder, `$9`.
-const MAX_WORD: usize = 9;
+/// The highest number that a placeholder can have: `$9`.
+const MAX_WORD_NUMBER: usize = 9;
 
-/// Returns the arguments `1` to `count`.
+/// Creates optional arguments named `1` to `count`.
 fn numbered_arguments(count: usize) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for number in 1..=count {

@@ -1,9 +1,8 @@
-//! Patterns of fabric: a `system.md` without frontmatter. The input goes to `{{input}}`, else into
-//! the next line after the text.
+//! Parses patterns of fabric: a `system.md` without frontmatter. The input replaces `{{input}}`; if
+//! there is no such placeholder, it is appended on a new line.
 //!
-//! fabric treats every `{{name}}` as a variable and refuses to run without its value. Patterns
-//! about other templates are full of such texts; so here a variable without a value stays as
-//! written.
+//! fabric treats every `{{name}}` as a variable, and fails if it has no value. That breaks patterns
+//! that contain other template languages, so here a variable without a value is left as it is.
 
 use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
@@ -25,7 +24,7 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::None,
 };
 
-/// Reads a pattern of fabric.
+/// Parses a pattern of fabric.
 ///
 /// # Errors
 /// Fails if the pattern has too many variables.
@@ -39,14 +38,14 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns an argument for each `{{variable}}` outside of code, except for `{{input}}`. Its default
-/// is the variable as written, so that the text stays the same without a value.
+/// Returns an argument for each `{{variable}}` outside of code, except `{{input}}`. It defaults to
+/// its own placeholder, so that without a value the text is unchanged.
 fn variables_in(body: &str) -> Vec<Argument> {
     let code = Code::of(body);
     let mut variables = Vec::new();
     for (start, open) in body.match_indices("{{") {
         let rest = &body[start + open.len()..];
-        let name = name_at_start(rest);
+        let name = leading_name(rest);
         let is_closed = rest[name.len()..].starts_with("}}");
         if is_closed && !name.is_empty() && name != "input" && !code.contains(start) {
             variables.push(Argument {
@@ -59,9 +58,8 @@ fn variables_in(body: &str) -> Vec<Argument> {
     variables
 }
 
-/// Returns the name of a variable at the beginning of a text: `lang_1` of `lang_1}} …`. It is empty
-/// if the text begins with another character.
-fn name_at_start(text: &str) -> &str {
+/// Returns the variable name at the start of a text: `lang_1` for `lang_1}} …`. May be empty.
+fn leading_name(text: &str) -> &str {
     let end = text.find(|letter: char| {
         !(letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
     });

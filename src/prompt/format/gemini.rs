@@ -1,5 +1,5 @@
-//! Commands of Gemini CLI: a TOML file with a `prompt`, in which `{{args}}` is the input, and
-//! perhaps a `description`. Gemini CLI ignores all other keys.
+//! Parses commands of Gemini CLI: TOML files with a `prompt`, in which `{{args}}` is the input, and
+//! an optional `description`. Gemini CLI ignores all other keys.
 
 use super::frontmatter::Frontmatter;
 use super::markdown::MarkdownSource;
@@ -27,37 +27,37 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::None,
 };
 
-const WRITE_PROMPT: &str = "write `prompt = '''…'''` with the instructions";
+const PROMPT_FIX: &str = "write `prompt = '''…'''` with the instructions";
 
-/// Reads a command of Gemini CLI.
+/// Parses a command of Gemini CLI.
 ///
 /// # Errors
-/// Fails if the file is not TOML, or if its `prompt` is missing, empty or not a text.
+/// Fails if the file isn't valid TOML, or if its `prompt` is missing, empty or not a string.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let document = Document::parse(text).map_err(|error| invalid_toml(text, &error))?;
+    let document = Document::parse(text).map_err(|error| syntax_error(text, &error))?;
     let Some(item) = document.get("prompt") else {
         let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
-        return Err(Diagnostic::new(Kind::Hint, message, WRITE_PROMPT));
+        return Err(Diagnostic::new(Kind::Hint, message, PROMPT_FIX));
     };
-    let start = start_of(item, text);
+    let start = start_offset(item, text);
     let body = item.as_str().unwrap_or_default();
     if body.trim().is_empty() {
         return Err(Diagnostic::error(
             Some(Position::in_text(text, start, 1)),
-            "the `prompt` is empty, or not a text",
-            WRITE_PROMPT,
+            "the `prompt` is empty, or not a string",
+            PROMPT_FIX,
         ));
     }
     let mut source = MarkdownSource::new(Frontmatter::default(), body, 1);
     source.body_position = BodyPosition::in_value(text, start, &source.body);
-    add_other_keys(&mut source, &document, text);
+    read_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &GEMINI;
     Ok(prompt)
 }
 
-/// Returns the error about a file that is not TOML, with the message of the parser in one line.
-fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
+/// Converts an error of the TOML parser, and joins the lines of its message.
+fn syntax_error(text: &str, error: &TomlError) -> Diagnostic {
     let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
     let position = error.span().map(|span| {
         let before = truncate_at_boundary(text, span.start);
@@ -70,23 +70,24 @@ fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
     )
 }
 
-/// Returns the offset at which an item begins, at the boundary of a character.
-fn start_of(item: &Item, text: &str) -> usize {
+/// Returns the byte offset of an item in the file, rounded down to a character boundary.
+fn start_offset(item: &Item, text: &str) -> usize {
     match item.span() {
         Some(span) => truncate_at_boundary(text, span.start).len(),
         None => 0,
     }
 }
 
-/// Adds the description, and the keys that Gemini CLI ignores, in the order of the file. A
-/// description that is not a text gets a warning.
-fn add_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: &str) {
+/// Sets the description from the document, and records the keys that Gemini CLI ignores. Adds a
+/// warning if `description` isn't a string.
+fn read_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: &str) {
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
     items.retain(|(key, _)| *key != "prompt");
-    items.sort_by_key(|(_, item)| start_of(item, text));
+    // In the order of the file, which the position cursor requires.
+    items.sort_by_key(|(_, item)| start_offset(item, text));
     let mut positions = PositionCursor::starting_at(text, Position::START);
     for (key, item) in items {
-        let position = positions.advance_to(start_of(item, text));
+        let position = positions.advance_to(start_offset(item, text));
         if key != "description" {
             let value = match item.as_str() {
                 Some(value) => value.to_owned(),
@@ -105,7 +106,7 @@ fn add_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: 
         } else {
             source.warnings.push(Diagnostic::warning(
                 Some(position),
-                "`description` is not a text, and is ignored",
+                "`description` is not a string, and is ignored",
                 "write it in quotes",
             ));
         }
@@ -169,7 +170,7 @@ mod tests {
         warned(
             GEMINI,
             "description = 1\nprompt = 'x'",
-            &["1:15: `description` is not a text, and is ignored; write it in quotes"],
+            &["1:15: `description` is not a string, and is ignored; write it in quotes"],
         );
     }
 
@@ -188,12 +189,12 @@ mod tests {
         refused(
             GEMINI,
             "a = 1\nprompt = ['x']",
-            "2:10: the `prompt` is empty, or not a text; write `prompt = '''…'''` with the instructions",
+            "2:10: the `prompt` is empty, or not a string; write `prompt = '''…'''` with the instructions",
         );
         refused(
             GEMINI,
             "prompt = ' '",
-            "1:10: the `prompt` is empty, or not a text; write `prompt = '''…'''` with the instructions",
+            "1:10: the `prompt` is empty, or not a string; write `prompt = '''…'''` with the instructions",
         );
         assert!(
             GEMINI(

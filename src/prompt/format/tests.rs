@@ -423,9 +423,9 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         "{{a",
     ] {
         for parse in [
-            claude::command,
+            claude::parse_command,
             codex::parse,
-            claude::opencode,
+            claude::parse_opencode,
             vscode::parse,
             fabric::parse,
         ] {
@@ -494,7 +494,7 @@ fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
         "",
         "d",
     );
-    for format in [claude::opencode, claude::cursor] {
+    for format in [claude::parse_opencode, claude::parse_cursor] {
         testing::check(
             format,
             "---\nagent: build\n---\nReview $ARGUMENTS.",
@@ -504,7 +504,7 @@ fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
         testing::check(format, "Review.", "a b", "Review.\n\na b");
     }
     testing::check(
-        claude::opencode,
+        claude::parse_opencode,
         "Create $1 in $2, $ARGUMENTS {{input}}",
         "x",
         "Create $1 in $2, x x",
@@ -512,6 +512,12 @@ fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
 }
 
 /// All warnings about files, each with its position.
+#[test]
+fn of_repeated_keys_the_last_one_is_used_whatever_comes_before_them() {
+    let file = "---\ntitle: T\ntags: [a]\ntags: [b]\n---\nB";
+    assert_eq!(parse(file).tags, ["b"]);
+}
+
 #[test]
 fn what_is_probably_a_mistake_gets_a_warning() {
     let text = |read: &str| {

@@ -1,6 +1,8 @@
-//! Prompt files of VS Code: Markdown in which `${input:name:hint}` asks for a value. VS Code leaves
-//! that to the model. Here it is an optional argument, which stays as written without a value;
-//! `${input:name|default}` has a default. `${file}`, `${selection}` and the like always stay.
+//! Parses prompt files of VS Code: Markdown in which `${input:name:hint}` asks for a value.
+//!
+//! VS Code leaves the asking to the model. Here, it is an optional argument. Without a value, the
+//! placeholder is replaced by the default in `${input:name|default}`, or else left as it is.
+//! `${file}`, `${selection}` and the like are always left as they are.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -27,10 +29,10 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     ..PlaceholderSyntax::OWN
 };
 
-/// Reads a prompt file of VS Code.
+/// Parses a prompt file of VS Code.
 ///
 /// # Errors
-/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or says `engine: jinja`, or if
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`, or if
 /// the body has too many inputs.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
@@ -41,14 +43,14 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns an argument for each `${input:…}` of a body: `lang` for `Say it in ${input:lang:German?}`.
+/// Returns an argument for each `${input:…}`: `lang` for `Say it in ${input:lang:German?}`.
 fn arguments_in(body: &str) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for after_open in body.split(OPEN).skip(1) {
         let Some((input, _)) = after_open.split_once('}') else {
             continue;
         };
-        let argument = argument(input);
+        let argument = parse_input(input);
         if !argument.name.is_empty() {
             arguments.push(argument);
         }
@@ -56,29 +58,29 @@ fn arguments_in(body: &str) -> Vec<Argument> {
     arguments
 }
 
-/// Returns the argument that is written as `name`, `name:hint` or `name|default`.
+/// Parses what follows `${input:`, i.e. `name`, `name:hint` or `name|default`. The hint becomes the
+/// description.
 ///
-/// The hint is its description. Without a default, the placeholder itself, such as
-/// `${input:name:hint}`, is the default, so that it stays in the text.
-fn argument(input: &str) -> Argument {
+/// Without a default, the argument defaults to its own placeholder, so that it is left in the text.
+fn parse_input(input: &str) -> Argument {
     let name_end = input.find(HINT_SEPARATORS).unwrap_or(input.len());
     let (name, after_name) = input.split_at(name_end);
-    let default = match text_after(after_name, '|') {
+    let default = match non_empty_after(after_name, '|') {
         Some(default) => default,
         None => format!("{OPEN}{input}}}"),
     };
     Argument {
         name: name.to_owned(),
-        description: text_after(after_name, ':'),
+        description: non_empty_after(after_name, ':'),
         default: Some(default),
         ..Argument::default()
     }
 }
 
-/// Returns what follows the mark at the beginning of a text, without spaces: `hint` for `: hint`
-/// and the mark `:`. `None` if the text begins with something else, or nothing follows.
-fn text_after(text: &str, mark: char) -> Option<String> {
-    let after = text.strip_prefix(mark)?.trim();
+/// Returns the trimmed text after `separator`: `hint` for `: hint` and `:`. Returns `None` if the
+/// text doesn't begin with the separator, or if nothing follows it.
+fn non_empty_after(text: &str, separator: char) -> Option<String> {
+    let after = text.strip_prefix(separator)?.trim();
     (!after.is_empty()).then(|| after.to_owned())
 }
 
