@@ -56,7 +56,7 @@ pub use format::markdown::with_only_include_key;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{FORMATS, FileSuffix, Format, Parse};
-pub use golden::{Case, CaseFailure, CaseOutcome, TEST_SUFFIX, Tests, draft_tests};
+pub use golden::{Case, CaseFailure, CaseOutcome, TEST_SUFFIX, Tests, TextMismatch, draft_tests};
 pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
 pub use include::{IncludeReader, Included, IncludedFile, is_partial};

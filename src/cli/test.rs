@@ -8,7 +8,7 @@ use crate::agents::Agent;
 use crate::library::{
     LoadedTests, TestFile, View, is_test_file, replace_if_unchanged, unified_diff,
 };
-use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name};
+use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name, TextMismatch};
 use crate::wording::{count, in_backticks, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
@@ -251,9 +251,9 @@ pub(super) fn run(file: &TestFile, mode: Mode) -> Result<Vec<CaseResult>, Diagno
         let mut passed = CaseStatus::Passed;
         if let Some(expansion) = outcome.expansion {
             failures.extend(limit_failures(case, &expansion));
-            let is_new = case.takes_text() && !case.has_text(&expansion);
+            let is_new = case.can_update_text() && !case.text_matches(&expansion);
             if is_new && mode == Mode::Update {
-                failures.retain(|failure| failure.texts.is_none());
+                failures.retain(|failure| failure.mismatch.is_none());
                 new_texts.insert(index, expansion);
                 passed = CaseStatus::Updated;
             }
@@ -290,7 +290,7 @@ fn write_texts(
             "edit it yourself",
         ));
     }
-    let text = loaded.tests.with_texts(texts);
+    let text = loaded.tests.with_updated_texts(texts);
     if text.len() > MAX_FILE {
         return Err(write_error(
             file,
@@ -333,7 +333,7 @@ fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
             failures.push(CaseFailure {
                 check: "client",
                 message,
-                texts: None,
+                mismatch: None,
             });
         }
     }
@@ -359,7 +359,7 @@ fn limit_message(agent: &str, expansion: &str) -> Option<String> {
 
 impl From<CaseFailure> for ShownFailure {
     fn from(failure: CaseFailure) -> ShownFailure {
-        let diff = failure.texts.map(|[expected, actual]| {
+        let diff = failure.mismatch.map(|TextMismatch { expected, actual }| {
             let expected = with_line_end(expected);
             let actual = with_line_end(actual);
             unified_diff(("expected", &expected), ("expansion", &actual))

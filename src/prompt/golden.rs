@@ -1,5 +1,5 @@
-//! The tests of a prompt: cases in a file `NAME.test.txt`, each with an input and what the
-//! expansion must be.
+//! Tests of a prompt: a file `NAME.test.txt` with cases, each with an input and the expected
+//! expansion.
 //!
 //! ```text
 //! === two options
@@ -12,10 +12,9 @@
 //! it needs a value for `options`
 //! ```
 //!
-//! A case begins with `===` and its title. The lines up to the first block say how the prompt is
-//! called, and are called its head; a block begins with `---` and its kind. A line of a block that
-//! begins with `===` or `---` and then has a space or ends is written with a backslash before it.
-//! Neither line endings nor empty lines at the end of a text make a difference.
+//! A case begins with a header `=== TITLE`. The lines below it are its setup, e.g. the input. Blocks
+//! follow, each with a header `--- KIND`. A line of a block that would be read as a header is escaped
+//! with a backslash. Line endings and trailing blank lines are ignored in comparisons.
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
@@ -27,10 +26,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The end of the name of a test file, after the name of its prompt.
+/// The suffix of a test file. It follows the name of the prompt.
 pub const TEST_SUFFIX: &str = ".test.txt";
 
-/// The blocks that the fix for an unknown block lists.
+/// The block headers that the fix for an unknown block suggests.
 const BLOCKS: [&str; 5] = [
     "--- text",
     "--- contains",
@@ -39,74 +38,85 @@ const BLOCKS: [&str; 5] = [
     "--- characters: 18000",
 ];
 
-/// The tests of a prompt.
+/// A parsed test file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tests {
-    /// The whole file.
+    /// The contents of the file.
     text: String,
-    /// At least one, in their order.
+    /// The cases in the order of the file; never empty.
     pub cases: Vec<Case>,
 }
 
-/// A call of a prompt, and what its expansion must be. Without any expectation, the call only has
-/// to succeed.
+/// A call of a prompt, and what is expected of its expansion. If nothing is expected, the call only
+/// has to succeed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Case {
-    /// The words for people that say what is tested.
+    /// The description after `===`.
     pub title: String,
-    /// The line that begins it, from 1.
+    /// The line number of the header.
     pub line: usize,
-    /// The agents that must get all of the expansion in one result of the tool.
+    /// The agents for which the expansion must fit into a single tool result.
     pub clients: Vec<String>,
     input: Option<String>,
     values: BTreeMap<String, String>,
-    text: Option<ExpectedText>,
+    expected_text: Option<ExpectedText>,
     contains: Vec<String>,
     lacks: Vec<String>,
-    /// Texts that the error must contain.
-    error: Option<Vec<String>>,
+    /// If set, the call must fail, and the error must contain each of these texts.
+    expected_error: Option<Vec<String>>,
     max_characters: Option<usize>,
-    /// The byte after the lines that say how the prompt is called.
-    head_end: usize,
+    /// The offset after the last line of the setup, where a first block can be inserted.
+    setup_end: usize,
     has_blocks: bool,
 }
 
-/// The text of a block `text`.
+/// The contents of a block `--- text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ExpectedText {
     text: String,
-    /// Its bytes in the file, up to the last line that is not empty.
+    /// The byte range of its lines in the file, without trailing blank lines.
     range: Range<usize>,
 }
 
 /// The result of running a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseOutcome {
-    /// The expansion, if there is one.
+    /// The expansion, or `None` if the call failed.
     pub expansion: Option<String>,
-    /// Why the case failed; empty if it passed.
+    /// The reasons why the case failed; empty if it passed.
     pub failures: Vec<CaseFailure>,
 }
 
 /// An expectation that was not met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseFailure {
-    /// The kind of the block; `expansion` if there is no expansion.
+    /// The kind of the block, or `expansion` if the call failed unexpectedly.
     pub check: &'static str,
-    /// What is different: one line, lowercase, without a final stop.
+    /// One line, in lowercase and without a period.
     pub message: String,
-    /// The expected text and the expansion, if the block is `text`.
-    pub texts: Option<[String; 2]>,
+    /// The two texts that differ, if the block is `--- text`.
+    pub mismatch: Option<TextMismatch>,
+}
+
+/// An expected text, and the expansion that differs from it. Both are normalized: they have `\n` line
+/// endings and no trailing blank lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextMismatch {
+    /// The text of the block.
+    pub expected: String,
+    /// The expansion.
+    pub actual: String,
 }
 
 impl Tests {
     /// Parses a test file.
     ///
     /// # Errors
-    /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
+    /// Fails if the file isn't UTF-8, is longer than [`MAX_FILE`](super::limits::MAX_FILE), has no
+    /// case, or contains an invalid line.
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
         let text = decode_utf8(bytes)?;
-        let mut parser = Parser::default();
+        let mut parser = TestFileParser::default();
         let mut line_end = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             line_end += line.len();
@@ -114,7 +124,7 @@ impl Tests {
             if index == 0 {
                 line_text = line_text.trim_start_matches('\u{feff}');
             }
-            parser.add(TestLine {
+            parser.add_line(TestLine {
                 text: line_text,
                 position: Position::at_line(index + 1),
                 end: line_end,
@@ -134,38 +144,40 @@ impl Tests {
         })
     }
 
-    /// Returns the whole file with other texts for these cases, by their index.
+    /// Returns the contents of the file with new expected texts. The keys of `texts` are indices into
+    /// [`cases`](Tests::cases).
     ///
-    /// A text replaces that of the block `text`, or gets a new block after the head of a case
-    /// without blocks. Everything else stays as it is, byte for byte.
-    pub fn with_texts(&self, texts: &BTreeMap<usize, String>) -> String {
+    /// The text replaces the contents of the block `--- text`; if there is none, the block is added
+    /// below the setup. A text that already matches is not rewritten. The rest of the file is kept
+    /// byte for byte.
+    pub fn with_updated_texts(&self, texts: &BTreeMap<usize, String>) -> String {
         let newline = self.newline();
         let mut file = String::with_capacity(self.text.len());
-        let mut copy_start = 0; // what precedes this byte of the old file is in the new one
+        let mut copied_end = 0; // the offset up to which the old file has been copied or replaced
         for (index, case) in self.cases.iter().enumerate() {
             let Some(text) = texts.get(&index) else {
                 continue;
             };
-            if case.has_text(text) {
+            if case.text_matches(text) {
                 continue;
             }
             let old_range = case.text_range();
-            file += &self.text[copy_start..old_range.start];
-            copy_start = old_range.end;
+            file += &self.text[copied_end..old_range.start];
+            copied_end = old_range.end;
             if !file.ends_with('\n') {
                 file += newline;
             }
-            if case.text.is_none() {
+            if case.expected_text.is_none() {
                 file.extend(["--- text", newline]);
             }
-            for line in comparable(text).split_terminator('\n') {
-                file.extend([&*escaped(line), newline]);
+            for line in normalize(text).split_terminator('\n') {
+                file.extend([&*escape_line(line), newline]);
             }
         }
-        file + &self.text[copy_start..]
+        file + &self.text[copied_end..]
     }
 
-    /// Returns the line ending of the file.
+    /// Returns the line ending of the first line.
     fn newline(&self) -> &'static str {
         match self.text.split_inclusive('\n').next() {
             Some(first) if first.ends_with("\r\n") => "\r\n",
@@ -175,8 +187,8 @@ impl Tests {
 }
 
 impl Case {
-    /// Expands the call of the case with `expand`, and compares the text form of the result,
-    /// attachments included, with what the case says.
+    /// Calls `expand` with the call of the case, and checks the resulting text, including
+    /// attachments, against what the case expects.
     pub fn run(
         &self,
         prompt: &Prompt,
@@ -186,21 +198,22 @@ impl Case {
             Ok(messages) => {
                 let expansion = messages.into_text();
                 CaseOutcome {
-                    failures: self.compare(&expansion),
+                    failures: self.check_expansion(&expansion),
                     expansion: Some(expansion),
                 }
             }
             Err(error) => {
                 let error = format!("{} cannot be expanded: {error}", in_backticks(&prompt.name));
                 CaseOutcome {
-                    failures: self.compare_error(&error),
+                    failures: self.check_error(&error),
                     expansion: None,
                 }
             }
         }
     }
 
-    /// Returns the call of the case: its input as in a chat or, with `arg NAME: …`, values by name.
+    /// Returns the call of the case: the input as typed in a chat, or named values if the setup has
+    /// any `arg NAME: …`.
     fn call(&self) -> Call<'_> {
         let input = self.input.as_deref().unwrap_or_default();
         if self.values.is_empty() {
@@ -213,61 +226,60 @@ impl Case {
         }
     }
 
-    /// Returns whether an expansion may replace the expected text, or become the first: there is a
-    /// block `text`, or no block at all.
-    pub fn takes_text(&self) -> bool {
-        self.text.is_some() || !self.has_blocks
+    /// Returns whether an update may write the expected text of this case. That is the case if it
+    /// already has one, or if it has no blocks at all.
+    pub fn can_update_text(&self) -> bool {
+        self.expected_text.is_some() || !self.has_blocks
     }
 
-    /// Returns whether an expansion is the expected text.
-    pub fn has_text(&self, expansion: &str) -> bool {
-        match &self.text {
-            Some(expected) => comparable(&expected.text) == comparable(expansion),
+    /// Returns whether there is an expected text, and the expansion is equal to it.
+    pub fn text_matches(&self, expansion: &str) -> bool {
+        match &self.expected_text {
+            Some(expected) => normalize(&expected.text) == normalize(expansion),
             None => false,
         }
     }
 
-    /// Returns the bytes of the file that hold the lines of the expected text. Without a block
-    /// `text`, the range is empty, at the place for such a block.
+    /// Returns the byte range of the expected text in the file. If there is none, the range is empty
+    /// and lies where it should be inserted.
     fn text_range(&self) -> Range<usize> {
-        match &self.text {
+        match &self.expected_text {
             Some(expected) => expected.range.clone(),
-            None => self.head_end..self.head_end,
+            None => self.setup_end..self.setup_end,
         }
     }
 
-    /// Returns a failure for each expectation that an expansion does not meet.
-    fn compare(&self, expansion: &str) -> Vec<CaseFailure> {
-        if self.error.is_some() {
+    /// Returns a failure for each expectation that the expansion doesn't meet.
+    fn check_expansion(&self, expansion: &str) -> Vec<CaseFailure> {
+        if self.expected_error.is_some() {
             let first = quoted(expansion.lines().next().unwrap_or_default());
             let message = format!("the prompt is expanded; the text begins with {first}");
             return vec![CaseFailure::new("error", message)];
         }
         let mut failures = Vec::new();
-        failures.extend(self.compare_text(expansion));
-        failures.extend(self.missing_lines(expansion));
-        failures.extend(self.unwanted_lines(expansion));
-        failures.extend(self.compare_length(expansion));
+        failures.extend(self.check_text(expansion));
+        failures.extend(self.check_contains(expansion));
+        failures.extend(self.check_lacks(expansion));
+        failures.extend(self.check_length(expansion));
         failures
     }
 
-    /// Returns a failure if an expansion is not the expected text. Without a block `text`, any
-    /// expansion is right.
-    fn compare_text(&self, expansion: &str) -> Option<CaseFailure> {
-        let expected_text = comparable(&self.text.as_ref()?.text);
-        let expansion = comparable(expansion);
-        if expected_text == expansion {
+    /// Checks the block `--- text`, if there is one.
+    fn check_text(&self, expansion: &str) -> Option<CaseFailure> {
+        let expected = normalize(&self.expected_text.as_ref()?.text);
+        let actual = normalize(expansion);
+        if expected == actual {
             return None;
         }
         let message = "the expansion differs from the expected text".to_owned();
         Some(CaseFailure {
-            texts: Some([expected_text, expansion]),
+            mismatch: Some(TextMismatch { expected, actual }),
             ..CaseFailure::new("text", message)
         })
     }
 
-    /// Returns a failure for each text that must be in the expansion, and is not.
-    fn missing_lines(&self, expansion: &str) -> Vec<CaseFailure> {
+    /// Returns a failure for each line of `--- contains` that the expansion doesn't contain.
+    fn check_contains(&self, expansion: &str) -> Vec<CaseFailure> {
         let mut failures = Vec::new();
         for text in &self.contains {
             if !expansion.contains(text) {
@@ -278,9 +290,9 @@ impl Case {
         failures
     }
 
-    /// Returns a failure for each text that must not be in the expansion, with the first line that
-    /// has it.
-    fn unwanted_lines(&self, expansion: &str) -> Vec<CaseFailure> {
+    /// Returns a failure for each line of `--- lacks` that the expansion contains. The failure quotes
+    /// the first line that contains it.
+    fn check_lacks(&self, expansion: &str) -> Vec<CaseFailure> {
         let mut failures = Vec::new();
         for text in &self.lacks {
             let mut lines = expansion.lines().enumerate();
@@ -294,8 +306,8 @@ impl Case {
         failures
     }
 
-    /// Returns a failure if an expansion is longer than `--- characters: LIMIT` allows.
-    fn compare_length(&self, expansion: &str) -> Option<CaseFailure> {
+    /// Checks the limit of `--- characters: LIMIT`, if there is one.
+    fn check_length(&self, expansion: &str) -> Option<CaseFailure> {
         let limit = self.max_characters?;
         let length = expansion.chars().count();
         if length <= limit {
@@ -309,10 +321,10 @@ impl Case {
         Some(CaseFailure::new("characters", message))
     }
 
-    /// Returns a failure for each expected part that is not in the error, or for the error itself
-    /// if none was expected.
-    fn compare_error(&self, error: &str) -> Vec<CaseFailure> {
-        let Some(expected) = &self.error else {
+    /// Returns a failure for each line of `--- error` that the error doesn't contain. If no error was
+    /// expected, the error itself is the failure.
+    fn check_error(&self, error: &str) -> Vec<CaseFailure> {
+        let Some(expected) = &self.expected_error else {
             return vec![CaseFailure::new("expansion", error.to_owned())];
         };
         let mut failures = Vec::new();
@@ -327,55 +339,53 @@ impl Case {
 }
 
 impl CaseFailure {
-    /// Creates a failure without texts.
     fn new(check: &'static str, message: String) -> CaseFailure {
         CaseFailure {
             check,
             message,
-            texts: None,
+            mismatch: None,
         }
     }
 }
 
-/// Returns what follows a mark at the beginning of a line: `two options` in `=== two options`, and
-/// an empty text in `===`. `None` if the line is not a header, as `====` is not.
-fn header<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
-    let after_mark = line.strip_prefix(mark)?;
-    if !after_mark.is_empty() && !after_mark.starts_with([' ', '\t']) {
+/// Returns the text of a header that begins with `prefix`: `two options` for `=== two options`. It is
+/// empty for `===` alone. Returns `None` if the line isn't a header, e.g. `====`.
+fn parse_header<'l>(line: &'l str, prefix: &str) -> Option<&'l str> {
+    let text = line.strip_prefix(prefix)?;
+    if !text.is_empty() && !text.starts_with([' ', '\t']) {
         return None;
     }
-    Some(after_mark.trim())
+    Some(text.trim())
 }
 
-/// Returns a line of a text as it is written in a block: `\--- x` for `--- x`, which would begin a
-/// block.
-fn escaped(line: &str) -> Cow<'_, str> {
-    let is_header = header(line, "===").is_some() || header(line, "---").is_some();
-    if is_header || is_escaped(line) {
+/// Adds a backslash to a line that would otherwise be read as a header or as an escaped line: the
+/// line `--- x` is written as `\--- x`.
+fn escape_line(line: &str) -> Cow<'_, str> {
+    let is_header = parse_header(line, "===").is_some() || parse_header(line, "---").is_some();
+    if is_header || is_escaped_line(line) {
         format!("\\{line}").into()
     } else {
         line.into()
     }
 }
 
-/// Returns the line of a text that a line of a block stands for: `--- x` for `\--- x`. Of several
-/// backslashes, the first is dropped.
-fn unescaped(line: &str) -> &str {
+/// Reverses [`escape_line`]: `\--- x` becomes `--- x`, and `\\--- x` becomes `\--- x`.
+fn unescape_line(line: &str) -> &str {
     match line.strip_prefix('\\') {
-        Some(unescaped) if is_escaped(line) => unescaped,
+        Some(unescaped) if is_escaped_line(line) => unescaped,
         _ => line,
     }
 }
 
-/// Returns whether a line is a mark after one backslash or more: `\===`, `\\--- x`.
-fn is_escaped(line: &str) -> bool {
+/// Returns whether a line has one or more backslashes before `===` or `---`, e.g. `\===`, `\\--- x`.
+fn is_escaped_line(line: &str) -> bool {
     let after_backslashes = line.trim_start_matches('\\');
-    let has_mark = after_backslashes.starts_with("===") || after_backslashes.starts_with("---");
-    line.starts_with('\\') && has_mark
+    let has_prefix = after_backslashes.starts_with("===") || after_backslashes.starts_with("---");
+    line.starts_with('\\') && has_prefix
 }
 
-/// Returns a text as it is compared: with `\n` as line ending, and no empty lines at its end.
-fn comparable(text: &str) -> String {
+/// Converts line endings to `\n` and drops trailing blank lines, which are ignored in comparisons.
+fn normalize(text: &str) -> String {
     let lines: Vec<&str> = text
         .split('\n')
         .map(|line| line.trim_end_matches('\r'))
@@ -385,15 +395,15 @@ fn comparable(text: &str) -> String {
 
 /// A line of a test file.
 struct TestLine<'t> {
-    /// Without its line ending.
+    /// The line without its line ending.
     text: &'t str,
     position: Position,
-    /// The byte of the file after its line ending.
+    /// The byte offset of the next line.
     end: usize,
 }
 
 impl TestLine<'_> {
-    /// Creates an error at the beginning of the line.
+    /// Creates an error at this line.
     fn error(&self, message: &str, fix: &str) -> Diagnostic {
         Diagnostic::error(Some(self.position), message, fix)
     }
@@ -403,16 +413,16 @@ impl TestLine<'_> {
     }
 }
 
-/// A part of a case that begins with `---`.
+/// A block of a case: a header `--- KIND`, and the lines below it.
 struct TestBlock<'t> {
     kind: BlockKind,
     position: Position,
     lines: Vec<&'t str>,
-    /// Its bytes in the file, up to the last line that is not empty.
+    /// The byte range of the lines in the file, without trailing blank lines.
     range: Range<usize>,
 }
 
-/// What the lines of a block say about an expansion.
+/// What a block expects of an expansion.
 enum BlockKind {
     Text,
     Contains,
@@ -422,8 +432,8 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    /// Parses what follows the `---`: `text`, or `characters: 18,000`, in which commas and `_` may
-    /// separate digits. `None` if there is no such kind, or the number is none.
+    /// Parses the text of a block header, e.g. `text` or `characters: 18,000`. Digits may be grouped
+    /// with commas or `_`. Returns `None` if the kind is unknown or the number is invalid.
     fn parse(kind: &str) -> Option<BlockKind> {
         match kind {
             "text" => Some(BlockKind::Text),
@@ -431,44 +441,45 @@ impl BlockKind {
             "lacks" => Some(BlockKind::Lacks),
             "error" => Some(BlockKind::Error),
             _ => {
-                let limit = kind.strip_prefix("characters")?.trim_start();
-                let limit = limit.strip_prefix(':')?.trim().replace([',', '_'], "");
-                Some(BlockKind::MaxCharacters(limit.parse().ok()?))
+                let after_name = kind.strip_prefix("characters")?.trim_start();
+                let grouped_digits = after_name.strip_prefix(':')?.trim();
+                let digits = grouped_digits.replace([',', '_'], "");
+                Some(BlockKind::MaxCharacters(digits.parse().ok()?))
             }
         }
     }
 }
 
 impl TestBlock<'_> {
-    /// Returns its lines that are not empty.
-    fn texts(&self) -> Vec<String> {
-        let mut texts = Vec::new();
+    fn non_blank_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         for line in &self.lines {
             if !line.trim().is_empty() {
-                texts.push((*line).to_owned());
+                lines.push((*line).to_owned());
             }
         }
-        texts
+        lines
     }
 }
 
-/// Reads the lines of a test file one after the other.
+/// Parses a test file line by line.
 #[derive(Default)]
-struct Parser<'t> {
+struct TestFileParser<'t> {
+    /// The finished cases.
     cases: Vec<Case>,
-    /// The case that the next line belongs to.
+    /// The current case; `None` above the first case.
     case: Option<Case>,
-    /// The block of that case that the next line belongs to.
+    /// The current block of `case`; `None` in its setup.
     block: Option<TestBlock<'t>>,
 }
 
-impl<'t> Parser<'t> {
-    /// Reads the next line. `=== TITLE` begins a case and `--- KIND` a block in it; any other line
-    /// belongs to the block or, before the first block of a case, to its head.
-    fn add(&mut self, line: TestLine<'t>) -> Result<(), Diagnostic> {
-        if let Some(title) = header(line.text, "===") {
+impl<'t> TestFileParser<'t> {
+    /// Handles the next line: a header of a case or of a block, a line of the current block, or a
+    /// line of the setup.
+    fn add_line(&mut self, line: TestLine<'t>) -> Result<(), Diagnostic> {
+        if let Some(title) = parse_header(line.text, "===") {
             self.finish_case()?;
-            self.case = Some(begin_case(title, &line)?);
+            self.case = Some(start_case(title, &line)?);
             return Ok(());
         }
         let Some(case) = &mut self.case else {
@@ -480,25 +491,26 @@ impl<'t> Parser<'t> {
                 "begin a case above it, with `=== ` and a title",
             ));
         };
-        if let Some(kind) = header(line.text, "---") {
+        if let Some(kind) = parse_header(line.text, "---") {
             if let Some(block) = self.block.take() {
                 case.add_block(block)?;
             }
             case.has_blocks = true;
-            self.block = Some(begin_block(kind, &line)?);
+            self.block = Some(start_block(kind, &line)?);
             return Ok(());
         }
         if let Some(block) = &mut self.block {
-            block.lines.push(unescaped(line.text));
+            block.lines.push(unescape_line(line.text));
+            // Blank lines at the end of a block are kept when its text is updated.
             if !line.text.is_empty() {
                 block.range.end = line.end;
             }
             return Ok(());
         }
-        case.add_to_head(&line)
+        case.add_setup_line(&line)
     }
 
-    /// Adds the case that was read last, with its last block.
+    /// Moves the current case, if there is one, to the finished ones.
     fn finish_case(&mut self) -> Result<(), Diagnostic> {
         let Some(mut case) = self.case.take() else {
             return Ok(());
@@ -511,8 +523,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns a case without a call, which begins in this line.
-fn begin_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
+/// Creates the case that starts with this header line.
+fn start_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
     if title.is_empty() {
         return Err(line.error(
             "the case has no title",
@@ -522,15 +534,15 @@ fn begin_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
     Ok(Case {
         title: title.to_owned(),
         line: line.position.line,
-        head_end: line.end,
+        setup_end: line.end,
         ..Case::default()
     })
 }
 
-/// Returns a block without lines, which begins in the line `--- KIND`.
-fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Diagnostic> {
+/// Creates the block that starts with this header line.
+fn start_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Diagnostic> {
     let Some(parsed) = BlockKind::parse(kind) else {
-        let message = format!("there is no block {}", quoted(kind));
+        let message = format!("unknown block {}", quoted(kind));
         let fix = format!(
             "write one of {}, or `\\---` if the line belongs to a text",
             or_list(&BLOCKS)
@@ -546,29 +558,29 @@ fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Dia
 }
 
 impl Case {
-    /// Adds a line before the first block: an input or an argument of the call, or an agent whose
-    /// limit is tested.
-    fn add_to_head(&mut self, line: &TestLine<'_>) -> Result<(), Diagnostic> {
+    /// Parses a line above the first block: a line of the input or of an argument, an agent whose
+    /// limit is checked, or a comment.
+    fn add_setup_line(&mut self, line: &TestLine<'_>) -> Result<(), Diagnostic> {
         if line.text.is_empty() {
             return Ok(());
         }
-        // A line of spaces belongs to the head, too. In a block it would be text.
-        self.head_end = line.end;
+        // A line of spaces counts as setup, because a block inserted above it would contain it.
+        self.setup_end = line.end;
         if line.is_blank_or_comment() {
             return Ok(());
         }
         if let Some(input) = line.text.strip_prefix("input:") {
-            // One space after the colon is not part of the text.
+            // The space after the colon is a separator; any further spaces are part of the input.
             let input = input.strip_prefix(' ').unwrap_or(input);
-            self.input = Some(with_line(self.input.take(), input));
+            self.input = Some(append_line(self.input.take(), input));
             return Ok(());
         }
         if let Some(agent) = line.text.strip_prefix("client:") {
             self.clients.push(agent.trim().to_owned());
             return Ok(());
         }
-        if let Some((name, value)) = argument_value(line.text) {
-            let value = with_line(self.values.remove(name), value);
+        if let Some((name, value)) = parse_argument_line(line.text) {
+            let value = append_line(self.values.remove(name), value);
             self.values.insert(name.to_owned(), value);
             return Ok(());
         }
@@ -589,28 +601,32 @@ impl Case {
         Err(line.error(&message, &fix))
     }
 
-    /// Adds what a block says to the case.
+    /// Adds the expectation of a finished block.
     ///
     /// # Errors
-    /// Fails if the case has a second block of this kind, unless it is `contains` or `lacks`.
+    /// Fails if the case already has a block of this kind. Only `contains` and `lacks` may be
+    /// repeated.
     fn add_block(&mut self, block: TestBlock<'_>) -> Result<(), Diagnostic> {
         let is_second = match block.kind {
             BlockKind::Contains => {
-                self.contains.extend(block.texts());
+                self.contains.extend(block.non_blank_lines());
                 false
             }
             BlockKind::Lacks => {
-                self.lacks.extend(block.texts());
+                self.lacks.extend(block.non_blank_lines());
                 false
             }
-            BlockKind::Error => self.error.replace(block.texts()).is_some(),
+            BlockKind::Error => self
+                .expected_error
+                .replace(block.non_blank_lines())
+                .is_some(),
             BlockKind::MaxCharacters(limit) => self.max_characters.replace(limit).is_some(),
             BlockKind::Text => {
                 let expected = ExpectedText {
                     text: block.lines.join("\n"),
                     range: block.range,
                 };
-                self.text.replace(expected).is_some()
+                self.expected_text.replace(expected).is_some()
             }
         };
         if is_second {
@@ -624,9 +640,8 @@ impl Case {
     }
 }
 
-/// Returns the name and the value in a line `arg NAME: TEXT`. Without a text, as in `arg NAME:`, the
-/// value is empty. Other lines have none.
-fn argument_value(line: &str) -> Option<(&str, &str)> {
+/// Parses a line `arg NAME: TEXT` into its name and value. The value of `arg NAME:` is empty.
+fn parse_argument_line(line: &str) -> Option<(&str, &str)> {
     let argument = line.strip_prefix("arg ")?.trim_start();
     let (name, value) = match argument.split_once(": ") {
         Some(parts) => parts,
@@ -638,17 +653,15 @@ fn argument_value(line: &str) -> Option<(&str, &str)> {
     Some((name, value))
 }
 
-/// Returns a text with one more line: `a\nb` for `a` and the line `b`, and `b` if there is no text
-/// yet.
-fn with_line(text: Option<String>, line: &str) -> String {
+/// Appends a line to a text: `a` and `b` become `a\nb`. If there is no text yet, the line is the text.
+fn append_line(text: Option<String>, line: &str) -> String {
     match text {
         Some(text) => text + "\n" + line,
         None => line.to_owned(),
     }
 }
 
-/// Returns a first test file for a prompt: one case, which expects only that the prompt can be
-/// expanded.
+/// Returns the contents of a new test file for a prompt: one example call that only has to succeed.
 pub fn draft_tests(prompt: &Prompt) -> String {
     let name = &prompt.name;
     let mut text = format!(

@@ -166,7 +166,7 @@ fn a_test_file_that_is_broken_or_belongs_to_no_prompt_is_status_1() {
         (
             "a.test.txt",
             "=== T\n--- txt\n",
-            "a.test.txt:2:1: error: there is no block `txt`\n    fix: write one of ",
+            "a.test.txt:2:1: error: unknown block `txt`\n    fix: write one of ",
         ),
         (
             "comprae.test.txt",

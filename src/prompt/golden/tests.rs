@@ -50,12 +50,12 @@ fn updated(prompt_file: &str, file: &str) -> String {
     let mut texts = BTreeMap::new();
     for (index, case) in tests.cases.iter().enumerate() {
         if let Some(expansion) = run(case, &prompt).expansion
-            && case.takes_text()
+            && case.can_update_text()
         {
             texts.insert(index, expansion);
         }
     }
-    tests.with_texts(&texts)
+    tests.with_updated_texts(&texts)
 }
 
 #[test]
@@ -287,18 +287,18 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
             "=== T\narg : x\n",
             "2:1: `arg : x` does not say how the prompt is called; ",
         ),
-        ("=== T\n---\n", "2:1: there is no block "),
+        ("=== T\n---\n", "2:1: unknown block "),
         (
             "=== T\n--- a/file\n",
-            "2:1: there is no block `a/file`; write one of `--- text`, ",
+            "2:1: unknown block `a/file`; write one of `--- text`, ",
         ),
         (
             "=== T\n--- characters: -1\n",
-            "2:1: there is no block `characters: -1`; ",
+            "2:1: unknown block `characters: -1`; ",
         ),
         (
             "=== T\n--- characters\n",
-            "2:1: there is no block `characters`; ",
+            "2:1: unknown block `characters`; ",
         ),
         (
             "=== T\n--- text\na\n--- text\n",

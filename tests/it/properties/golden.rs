@@ -47,40 +47,42 @@ pub(super) fn check(file: &[u8], text: &str) {
     .unwrap();
     for case in &tests.cases {
         let outcome = case.run(&prompt, |call| prompt.expand(call));
-        assert!(outcome.expansion.is_some() || !outcome.failures.is_empty() || !case.takes_text());
+        assert!(
+            outcome.expansion.is_some() || !outcome.failures.is_empty() || !case.can_update_text()
+        );
         for failure in outcome.failures {
             let differs = outcome
                 .expansion
                 .as_ref()
-                .is_some_and(|expansion| !case.has_text(expansion));
-            assert!(failure.texts.is_none() || differs, "{failure:?}");
+                .is_some_and(|expansion| !case.text_matches(expansion));
+            assert!(failure.mismatch.is_none() || differs, "{failure:?}");
         }
     }
 
-    assert_eq!(tests.with_texts(&BTreeMap::new()), file);
+    assert_eq!(tests.with_updated_texts(&BTreeMap::new()), file);
     let takes_text =
-        |(index, case): (usize, &Case)| case.takes_text().then(|| (index, text.to_owned()));
+        |(index, case): (usize, &Case)| case.can_update_text().then(|| (index, text.to_owned()));
     let texts: BTreeMap<usize, String> = tests
         .cases
         .iter()
         .enumerate()
         .filter_map(takes_text)
         .collect();
-    let written = tests.with_texts(&texts);
+    let written = tests.with_updated_texts(&texts);
     if written.len() > MAX_FILE {
         return;
     }
     let again = Tests::parse(written.as_bytes()).unwrap();
     assert_eq!(again.cases.len(), tests.cases.len(), "{written:?}");
-    assert_eq!(again.with_texts(&texts), written, "written twice");
+    assert_eq!(again.with_updated_texts(&texts), written, "written twice");
     for (index, (before, after)) in tests.cases.iter().zip(&again.cases).enumerate() {
         assert_eq!(
             (&before.title, before.clients.len()),
             (&after.title, after.clients.len())
         );
         assert!(
-            after.takes_text() == before.takes_text()
-                && after.has_text(text) == texts.contains_key(&index)
+            after.can_update_text() == before.can_update_text()
+                && after.text_matches(text) == texts.contains_key(&index)
         );
         let differ = |case: &Case| {
             case.run(&prompt, |call| prompt.expand(call))
