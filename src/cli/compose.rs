@@ -66,7 +66,7 @@ impl Compose {
         };
         if let Err(message) = self.compose(source, drafts.terminal_modes, reporter) {
             // If the message cannot be shown either, the draft is right all the same.
-            _ = pick::tell(&message, "Any key: go on", drafts.terminal_modes);
+            _ = pick::show_message(&message, "Any key: go on", drafts.terminal_modes);
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -201,7 +201,7 @@ fn confirm(expanded: ExpandedPrompt, terminal: &str) -> anyhow::Result<Choice> {
     if !expanded.warnings.is_empty() {
         let message = expanded.warnings.join("\n\n");
         let key_help = "Any key: go on. Esc: keep the draft.";
-        if pick::tell(&message, key_help, terminal)? == Answer::Cancel {
+        if pick::show_message(&message, key_help, terminal)? == Answer::Cancel {
             return Ok(Choice::Nothing);
         }
     }
@@ -228,7 +228,7 @@ fn pick_prompt(
     let purpose = Purpose {
         text: input.to_owned(),
         is_draft: true,
-        after: terminal,
+        exit_sequence: terminal,
     };
     pick::choose(
         view,

@@ -1,8 +1,8 @@
-//! `prompt-expander pick`: finds a prompt while one types, asks for its values, and prints what it
-//! expands to.
+//! `prompt-expander pick`: an interactive picker. The user searches for a prompt, fills in its
+//! arguments, and gets the expansion. `compose` uses the same picker for the draft of a message.
 //!
-//! `pick/state.rs` knows what each key does, `pick/frame.rs` what is shown, and `pick/terminal.rs`
-//! how it gets there. `compose` uses the same picker for the draft of a message.
+//! `pick/state.rs` handles keys, `pick/frame.rs` lays out the screen, and `pick/terminal.rs` draws
+//! it.
 
 mod choices;
 mod form;
@@ -40,7 +40,7 @@ Examples:
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Pick {
-    /// What to search for at first: words of names, titles, tags or descriptions
+    /// The initial search: words in names, titles, tags or descriptions
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// Print the command to type in a chat, such as `:compare Rust or Go criteria=speed`, instead
@@ -72,7 +72,7 @@ impl Pick {
             &expand
         };
         match choose(&view, &query, purpose, expander, reporter)? {
-            // `choose` has opened the editor for `Edit`, and only `compose` has a draft to edit.
+            // `choose` itself handles `Edit`, and `EditDraft` only occurs with a draft.
             Choice::Nothing | Choice::Edit(_) | Choice::EditDraft => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => reporter.note(&clipboard::copy(&text)?),
             Choice::Use(text) => print_expansion(&text)?,
@@ -81,16 +81,16 @@ impl Pick {
     }
 }
 
-/// Returns the text that an agent would get for a call; the error is a message for a person.
+/// The [`Expander`] that returns the expansion of a prompt.
 pub(super) fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
     api::expand(found, request).map_err(|diagnostic| diagnostic.to_string())
 }
 
-/// Returns the command that makes this call if it is typed in a chat:
+/// The [`Expander`] that returns the command to type in a chat, e.g.
 /// `:compare Rust or Go criteria=speed`.
 ///
 /// # Errors
-/// The prompt is broken, or no command gives it these values. The error is a message for a person.
+/// Fails if the prompt is broken, or these values can't be written as a command.
 fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, String> {
     let prompt = found
         .prompt()
@@ -110,11 +110,13 @@ fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPromp
     })
 }
 
-/// Lets a person choose a prompt on the terminal and fill it in. If the text is not for a draft,
-/// the person can edit it in the editor and then comes back to it.
+/// Runs the picker on the terminal until the user makes a choice.
+///
+/// Never returns [`Choice::Edit`] unless the text is for a draft. Otherwise, opens the editor, and
+/// then continues with the edited text.
 ///
 /// # Errors
-/// The terminal fails.
+/// Fails if the terminal can't be used.
 pub(super) fn choose(
     view: &View,
     query: &str,
@@ -133,11 +135,11 @@ pub(super) fn choose(
     }
 }
 
-/// Draws the picker and reads keys until a person has decided. Expands prompts with `expander`.
+/// Draws the picker and handles keys until the user makes a choice.
 fn read_choice(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> {
-    let mut terminal = Terminal::new(state.purpose.after)?;
+    let mut terminal = Terminal::new(state.purpose.exit_sequence)?;
     loop {
-        let key = terminal.key(|columns, rows| state.frame(columns, rows))?;
+        let key = terminal.read_key(|columns, rows| state.frame(columns, rows))?;
         let mut effect = state.press(&key);
         if let Effect::Expand(found, request) = &effect {
             // A service may take seconds to answer.
@@ -160,36 +162,43 @@ fn is_rendered_by_service(found: &Found) -> bool {
         .is_ok_and(|prompt| prompt.is_rendered_by_service())
 }
 
-/// Opens the chosen text in the editor, and shows what was saved in its place. If the editor fails,
-/// a note says why, and the text stays.
+/// Opens the chosen text in the editor, and shows the edited text instead. If the editor fails,
+/// keeps the text, and shows the error as a note.
 fn edit(state: &mut State, text: &str, reporter: &Reporter) {
     match text_editor::edit_text(text, reporter) {
         Ok(edited) => {
             state.step = Step::Chosen(Chosen {
                 text: edited.text,
                 warnings: Vec::new(),
-                top: 0,
+                top_row: 0,
             });
         }
         Err(error) => state.note = format!("{error:#}"),
     }
 }
 
-/// What a person answers to a message.
+/// The user's response to a message.
 #[derive(PartialEq)]
 pub(super) enum Answer {
-    GoOn,
+    Continue,
     Cancel,
 }
 
-/// Shows a message on the terminal, with a line that says what the keys do, until a key is pressed.
-/// Esc and Ctrl-C cancel, all other keys go on. `after` is written to the terminal at the end.
-pub(super) fn tell(message: &str, key_help: &str, after: &str) -> io::Result<Answer> {
-    let mut terminal = Terminal::new(after)?;
-    let key =
-        terminal.key(|columns, rows| frame::message_frame(message, key_help, columns, rows))?;
+/// Shows a message on the terminal until a key is pressed. Esc and Ctrl-C cancel, and any other key
+/// continues.
+///
+/// `key_help` is the last line on the screen, and says what the keys do. `exit_sequence` is
+/// [`Purpose::exit_sequence`].
+pub(super) fn show_message(
+    message: &str,
+    key_help: &str,
+    exit_sequence: &str,
+) -> io::Result<Answer> {
+    let mut terminal = Terminal::new(exit_sequence)?;
+    let key = terminal
+        .read_key(|columns, rows| frame::message_frame(message, key_help, columns, rows))?;
     if matches!(key, Key::Escape | Key::Control('c')) {
         return Ok(Answer::Cancel);
     }
-    Ok(Answer::GoOn)
+    Ok(Answer::Continue)
 }

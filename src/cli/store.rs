@@ -1,5 +1,4 @@
-//! `prompt-expander store`: prepares a database for prompts, fills it from a folder, and writes it
-//! into one.
+//! `prompt-expander store`: creates the tables of a database, and synchronizes it with a folder.
 
 mod agreed;
 mod committed;
@@ -39,20 +38,22 @@ pub(super) struct StoreCommand {
 enum StoreAction {
     /// Create the tables; connect as the owner of the database
     Init(StoreOptions),
-    /// Write the Markdown and test files below a folder to the store, in one transaction
+    /// Write the prompts of a folder to the store
     ///
-    /// Shows what will change, and asks. Hidden files are left out. If the store does not take a
-    /// file, such as one that `check` calls broken, nothing is written. In a folder that is not
-    /// your own, no symlink is followed out of its repository.
+    /// Shows what will change, and asks. Writes all Markdown and test files below the folder in one
+    /// transaction, except for hidden files. If the store rejects a file, e.g. one that `check`
+    /// reports as broken, nothing is written. In a folder that is not your own, no symlink is
+    /// followed out of its repository.
     ///
-    /// A file of the store is replaced or deleted only if it is as this folder last pushed or
-    /// pulled it, or as an earlier commit of the folder's git repository has it. All others are
-    /// conflicts: they are shown, and stay as they are.
+    /// A file in the store is only replaced or deleted if nobody has changed it since this folder
+    /// last pushed or pulled it, or if its contents are in a commit of the folder's git repository.
+    /// All other files are conflicts: they are shown, and kept.
     Push(Push),
     /// Write the files of the store into a folder
     ///
-    /// Shows what will change, and asks. Files that the store does not have stay as they are. A
-    /// file that has changed in the folder is a conflict, as for `push`, unless a commit has it.
+    /// Shows what will change, and asks. Files that exist only in the folder are kept. As with
+    /// `push`, a file that was changed in the folder is a conflict, unless its contents have been
+    /// committed.
     Pull(SyncOptions),
 }
 
@@ -60,15 +61,15 @@ enum StoreAction {
 struct Push {
     #[command(flatten)]
     options: SyncOptions,
-    /// Delete what is in the store and not in the folder; its versions stay
+    /// Delete files that exist only in the store; their earlier versions are kept
     #[arg(long)]
     prune: bool,
-    /// Delete everything if the folder is empty
+    /// Delete everything, even if the folder is empty
     #[arg(long, requires = "prune")]
     force: bool,
 }
 
-// What `push` and `pull` have in common: a folder, a store, and which files are written.
+// The options of both `push` and `pull`.
 #[derive(Debug, Args)]
 struct SyncOptions {
     /// The folder
@@ -80,7 +81,7 @@ struct SyncOptions {
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
-    /// Leave out the files that a store does not take
+    /// Skip the files that a store rejects
     #[arg(long)]
     skip: bool,
     /// Replace or delete this prompt and its tests, even if they are in conflict; can be repeated
@@ -115,7 +116,7 @@ impl StoreCommand {
 }
 
 impl Push {
-    /// Makes the files of the store those of the folder.
+    /// Pushes the files of the folder to the store.
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let options = &self.options;
         let folder = &options.folder;
@@ -140,7 +141,7 @@ impl Push {
         let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         if self.prune {
             for path in stored.keys() {
-                // A file that the store does not take is in the folder, too.
+                // Not `files.contains_key`: that lacks the files that the store rejects.
                 if !folder.join(&**path).exists() {
                     paths.insert(Arc::clone(path));
                 }
@@ -158,7 +159,7 @@ impl Push {
             overwritten: &options.overwrite,
             overwrites_all: options.overwrite_all,
         };
-        options.carry_out(sides, &address, |changes| {
+        options.sync(sides, &address, |changes| {
             let edits = changes
                 .iter()
                 .map(|change| (Arc::clone(&change.path), change.new.clone()))
@@ -168,26 +169,25 @@ impl Push {
     }
 }
 
-/// The files of a store that a pull may write into a folder.
+/// The files to compare for a pull.
 #[derive(Default)]
 struct PullTexts {
-    /// The texts in the store.
+    /// The contents of the files in the store.
     stored: StoredTexts,
-    /// The texts of the same paths in the folder.
-    files: StoredTexts,
-    /// The paths that cannot be written.
+    /// The contents of the local files at the same paths. Paths without a local file are missing.
+    local: StoredTexts,
+    /// The paths that can't be written to the folder, which are in neither map.
     problems: Vec<Diagnostic>,
 }
 
 impl PullTexts {
-    /// Reads the texts of the store, and of the same paths in the folder.
     fn read(store: &Postgres, folder: &Path) -> PullTexts {
         let mut texts = PullTexts::default();
         for (path, text) in store.files() {
             match read_local_text(folder, &path) {
-                Ok(file_text) => {
-                    if let Some(file_text) = file_text {
-                        texts.files.insert(Arc::clone(&path), file_text);
+                Ok(local_text) => {
+                    if let Some(local_text) = local_text {
+                        texts.local.insert(Arc::clone(&path), local_text);
                     }
                     texts.stored.insert(path, text);
                 }
@@ -199,19 +199,21 @@ impl PullTexts {
 }
 
 impl SyncOptions {
-    /// Writes the files of the store into the folder.
+    /// Pulls the files of the store into the folder.
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required_address()?;
         let store = open(&address)?;
         let PullTexts {
             stored,
-            files,
+            local,
             problems,
         } = PullTexts::read(&store, &self.folder);
         self.check(&problems, reporter)?;
         self.print_kept_files(&stored)?;
-        let agreed = if files.is_empty() {
-            AgreedTexts::default() // the folder is new, and nothing was deleted in it
+        let agreed = if local.is_empty() {
+            // The folder is new. Files that an earlier folder at this path lacked weren't deleted
+            // by the user, so they aren't conflicts.
+            AgreedTexts::default()
         } else {
             AgreedTexts::load(&self.folder, &address)
         };
@@ -221,20 +223,20 @@ impl SyncOptions {
             store: &store,
             reporter,
             agreed,
-            target_texts: &files,
+            target_texts: &local,
             new_texts: &stored,
             paths: stored.keys().cloned().collect(),
             overwritten: &self.overwrite,
             overwrites_all: self.overwrite_all,
         };
-        self.carry_out(sides, &address, |changes| {
+        self.sync(sides, &address, |changes| {
             changes
                 .iter()
                 .try_for_each(|change| write_file(&self.folder, change))
         })
     }
 
-    /// Prints the files of the folder that the store does not have.
+    /// Prints the files that exist only in the folder, which a pull keeps.
     fn print_kept_files(&self, stored: &StoredTexts) -> anyhow::Result<()> {
         let FolderTexts { files, .. } =
             Postgres::read_storable_files(&self.folder, &Reach::Unrestricted);
@@ -246,10 +248,10 @@ impl SyncOptions {
         Ok(())
     }
 
-    /// Warns of the files that a store does not take.
+    /// Warns about each file that the target rejects.
     ///
     /// # Errors
-    /// There are such files, and --skip is not given.
+    /// Fails if there are any, unless `--skip` was passed.
     fn check(&self, problems: &[Diagnostic], reporter: &Reporter) -> anyhow::Result<()> {
         reporter.warn_all(problems);
         ensure!(
@@ -260,12 +262,13 @@ impl SyncOptions {
         Ok(())
     }
 
-    /// Makes the target of a push or a pull like the other side: shows what will change, asks,
-    /// writes the files with `write`, and records what both sides then have in common.
+    /// Carries out a push or a pull: shows the changes, asks the user, passes the changes to
+    /// `write`, and records which texts both sides then agree on.
     ///
     /// # Errors
-    /// There are conflicts, whose files stay as they are; or a file cannot be written.
-    fn carry_out(
+    /// Fails if a file can't be written. Also fails if there are conflicts, after all other files
+    /// were written.
+    fn sync(
         &self,
         sides: Sides<'_>,
         address: &Address,
@@ -275,58 +278,62 @@ impl SyncOptions {
         let (conflicts, changes): (Vec<_>, Vec<_>) = differences
             .iter()
             .partition(|difference| difference.outcome == SyncOutcome::Conflict);
-        show(&changes, &conflicts, sides.target)?;
-        let [place, _] = sides.target.sides();
+        print_differences(&changes, &conflicts, sides.target)?;
+        let target_name = sides.target.name();
         let reporter = sides.reporter;
         if differences.is_empty() {
-            reporter.note(&format!("the {place} is already up to date"));
+            reporter.note(&format!("the {target_name} is already up to date"));
         }
         if !self.dry_run {
-            let is_written =
-                !changes.is_empty() && self.is_confirmed(changes.len(), place, reporter)?;
-            if is_written {
+            let changes_written = !changes.is_empty()
+                && self.prompt_user_to_write(changes.len(), target_name, reporter)?;
+            if changes_written {
                 write(&changes)?;
-                reporter.note(&success(&changes, sides.target));
+                reporter.note(&success_message(&changes, sides.target));
             }
-            self.keep_agreement(sides, &differences, is_written, address);
+            self.record_agreement(sides, &differences, changes_written, address);
         }
         let verb = if conflicts.len() == 1 { "is" } else { "are" };
         ensure!(
             conflicts.is_empty(),
-            "{} in the {place} {verb} in conflict (see above). To replace a prompt, add --overwrite NAME",
+            "{} in the {target_name} {verb} in conflict (see above). To replace a prompt, add --overwrite NAME",
             count(conflicts.len(), "file")
         );
         Ok(())
     }
 
-    /// Asks whether to write `number` files, unless --yes is given.
-    fn is_confirmed(
+    /// Asks the user whether to write `file_count` files. With `--yes`, doesn't ask. Returns whether
+    /// the user agreed.
+    fn prompt_user_to_write(
         &self,
-        number: usize,
-        place: &str,
+        file_count: usize,
+        target_name: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
-        let files = count(number, "file");
-        let question = format!("Write {files} into the {place}?");
-        Ok(self.yes || reporter.confirm(&question, &format!("write {files} into the {place}"))?)
+        let files = count(file_count, "file");
+        let question = format!("Write {files} into the {target_name}?");
+        let action = format!("write {files} into the {target_name}");
+        Ok(self.yes || reporter.confirm(&question, &action)?)
     }
 
-    /// Records what both sides now have in common, or warns that this fails.
-    fn keep_agreement(
+    /// Records which texts both sides agree on now. If that fails, only warns, because the sync
+    /// itself has succeeded.
+    fn record_agreement(
         &self,
         sides: Sides<'_>,
         differences: &[Difference],
-        is_written: bool,
+        changes_written: bool,
         address: &Address,
     ) {
         let mut agreed = sides.agreed;
-        let mut same = sides.paths;
+        // The compared paths, except for those that still differ.
+        let mut same_paths = sides.paths;
         for difference in differences {
-            if !is_written || difference.outcome == SyncOutcome::Conflict {
-                same.remove(&difference.path);
+            if !changes_written || difference.outcome == SyncOutcome::Conflict {
+                same_paths.remove(&difference.path);
             }
         }
-        for path in same {
+        for path in same_paths {
             agreed.set(&path, sides.new_texts.get(&path).map(|text| &**text));
         }
         if let Err(error) = agreed.save(&self.folder, address) {
@@ -337,15 +344,15 @@ impl SyncOptions {
     }
 }
 
-/// Opens a store, and waits until it has been read.
+/// Opens a store, and waits until its prompts have been read.
 fn open(address: &Address) -> anyhow::Result<Postgres> {
     let store = Postgres::open(address.clone())?;
     store.wait_for_first_load()?;
     Ok(store)
 }
 
-/// Prints what changes, and then the conflicts with their differences.
-fn show(
+/// Prints a line per change, and then the conflicts with their diffs.
+fn print_differences(
     changes: &[&Difference],
     conflicts: &[&Difference],
     target: SyncTarget,
@@ -360,22 +367,22 @@ fn show(
     Ok(())
 }
 
-/// Returns a line that counts the files that were written: `pushed 5 files (2 new, 1 deleted)`.
-fn success(changes: &[&Difference], target: SyncTarget) -> String {
+/// Returns a message such as `pushed 5 files (2 new, 1 deleted)`.
+fn success_message(changes: &[&Difference], target: SyncTarget) -> String {
     let verb = match target {
         SyncTarget::Store => "pushed",
         SyncTarget::Folder => "pulled",
     };
     let mut line = format!("{verb} {}", count(changes.len(), "file"));
     let mut details = Vec::new();
-    for (outcome, word) in [
+    for (outcome, adjective) in [
         (SyncOutcome::Create, "new"),
         (SyncOutcome::Delete, "deleted"),
     ] {
-        let outcomes = changes.iter().map(|change| change.outcome);
-        let number = outcomes.filter(|each| *each == outcome).count();
-        if number > 0 {
-            details.push(format!("{} {word}", thousands(number)));
+        let matching = changes.iter().filter(|change| change.outcome == outcome);
+        let file_count = matching.count();
+        if file_count > 0 {
+            details.push(format!("{} {adjective}", thousands(file_count)));
         }
     }
     if !details.is_empty() {
@@ -384,21 +391,22 @@ fn success(changes: &[&Difference], target: SyncTarget) -> String {
     line
 }
 
-/// Writes a file of a folder, unless it has changed since it was read.
+/// Writes a pulled file to the folder.
+///
+/// # Errors
+/// Fails if the local file has changed since it was read, or can't be written.
 fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
     let Some(text) = &change.new else {
-        return Ok(()); // what the store does not have stays
+        return Ok(()); // a pull deletes nothing
     };
     let file = folder.join(&*change.path);
-    let changed = format!("{} has just been changed", display_path(&file));
-    ensure!(
-        read_local_text(folder, &change.path)? == change.old,
-        "{changed}"
-    );
+    let changed_message = format!("{} has just been changed", display_path(&file));
+    let current_text = read_local_text(folder, &change.path)?;
+    ensure!(current_text == change.old, "{changed_message}");
     let Some(old) = &change.old else {
         return Ok(create_with_folders(&file, text, FileAccess::Shared)?);
     };
     let is_written = replace_if_unchanged(&file, old.as_bytes(), text)?;
-    ensure!(is_written, "{changed}");
+    ensure!(is_written, "{changed_message}"); // changed after the check above
     Ok(())
 }

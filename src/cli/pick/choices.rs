@@ -1,5 +1,5 @@
-//! The prompts that the picker lists: their names at once, their titles and descriptions as they
-//! are read.
+//! The prompts that the picker lists. Their names are available immediately; a background thread
+//! reads their titles and descriptions.
 
 use crate::library::{Found, View, matches, search_text};
 use crate::prompt::{Diagnostic, Summary};
@@ -10,62 +10,64 @@ use std::thread;
 /// The title, description and tags of a prompt, or why its file is broken.
 type SummaryResult = Result<Arc<Summary>, Box<Diagnostic>>;
 
-/// The summary of one prompt, and the text in which the query is searched.
+/// A prompt that the background thread has read.
 struct ReadPrompt {
     search_text: String,
     summary: SummaryResult,
 }
 
-/// The prompts to choose from. Their files are read by another thread, in the order of the list.
+/// The prompts to choose from.
 pub(super) struct Choices {
     pub(super) prompts: Arc<[Found]>,
-    /// The summaries of the first prompts: of those that have been read.
+    /// The summaries of those prompts that have been read, which are the first ones in `prompts`.
     pub(super) summaries: Vec<SummaryResult>,
-    /// The text of each prompt that is searched: only its name until its file has been read.
+    /// The text to search for each prompt. Until the prompt has been read, this is only its name.
     search_texts: Vec<String>,
-    reader: Receiver<ReadPrompt>,
+    /// Receives the prompts that the background thread has read, in the order of `prompts`.
+    read_prompts: Receiver<ReadPrompt>,
 }
 
 impl Choices {
-    /// Lists all prompts of a view: the project's first, then the user's own, and so on to the
-    /// built-in ones. Starts to read their files.
+    /// Lists all prompts of a view, ordered by layer, from the project's own to the built-in ones.
+    /// Starts the background thread that reads their files.
     pub(super) fn new(view: &View) -> Choices {
         let mut prompts = view.list().found;
-        prompts.sort_by_key(|found| found.layer); // stable: those of a layer stay sorted by name
+        prompts.sort_by_key(|found| found.layer); // stable, so each layer stays sorted by name
         let prompts: Arc<[Found]> = prompts.into();
         let names = prompts.iter().map(|found| search_text(&found.name, None));
         let search_texts = names.collect();
-        let (sender, reader) = channel();
-        let unread = Arc::clone(&prompts);
-        // If the thread cannot be started, only the names are searched.
-        let _ = thread::Builder::new().spawn(move || read(&unread, &sender));
+        let (sender, read_prompts) = channel();
+        let unread_prompts = Arc::clone(&prompts);
+        // If the thread can't be started, only the names are searched.
+        let _ = thread::Builder::new().spawn(move || read_all(&unread_prompts, &sender));
         Choices {
             prompts,
             summaries: Vec::new(),
             search_texts,
-            reader,
+            read_prompts,
         }
     }
 
-    /// Takes over the summaries that have been read since the last call. Returns whether there were
-    /// any.
-    pub(super) fn update(&mut self) -> bool {
-        let known = self.summaries.len();
-        for prompt in self.reader.try_iter() {
+    /// Adds the summaries that have been read since the last call, without waiting for more.
+    /// Returns whether there were any.
+    pub(super) fn add_read_prompts(&mut self) -> bool {
+        let old_len = self.summaries.len();
+        for prompt in self.read_prompts.try_iter() {
+            // The thread reads in order, so this is the next prompt.
             self.search_texts[self.summaries.len()] = prompt.search_text;
             self.summaries.push(prompt.summary);
         }
-        self.summaries.len() > known
+        self.summaries.len() > old_len
     }
 
-    /// Returns the indices of the prompts that match a query, the best match first.
+    /// Returns the indices of the prompts that match a query, best match first.
     pub(super) fn search(&self, query: &str) -> Vec<usize> {
         matches(query, &self.search_texts)
     }
 }
 
-/// Reads the prompts one after the other, until nobody wants them any more.
-fn read(prompts: &[Found], sender: &Sender<ReadPrompt>) {
+/// Reads the prompts in order, and sends them until the receiver is dropped.
+fn read_all(prompts: &[Found], sender: &Sender<ReadPrompt>) {
     for found in prompts {
         let summary = found.info().summary;
         let search_text = search_text(&found.name, summary.as_deref().ok());

@@ -1,16 +1,16 @@
-//! The terminal of the picker on Windows, where nothing is drawn.
+//! A stub of the picker's terminal for Windows, where the picker isn't supported.
 
 use super::frame::Frame;
 use super::keys::Key;
 use std::convert::Infallible;
 use std::io;
 
-/// Returns false: there is no terminal that can be drawn on.
+/// Always returns false.
 pub(in crate::cli) fn can_draw() -> bool {
     false
 }
 
-/// A terminal that does not exist.
+/// A terminal that can't be created.
 pub(super) struct NoTerminal(Infallible);
 
 pub(super) use self::NoTerminal as Terminal;
@@ -24,7 +24,7 @@ impl NoTerminal {
         match self.0 {}
     }
 
-    pub(super) fn key(&mut self, _: impl FnMut(usize, usize) -> Frame) -> io::Result<Key> {
+    pub(super) fn read_key(&mut self, _: impl FnMut(usize, usize) -> Frame) -> io::Result<Key> {
         match self.0 {}
     }
 }

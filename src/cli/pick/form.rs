@@ -1,4 +1,4 @@
-//! The form of the picker: the values of one prompt, which a person fills in.
+//! The form of the picker, where the user fills in the arguments and the input of a prompt.
 
 use super::keys::{Key, TypedText};
 use crate::api::CallRequest;
@@ -6,7 +6,7 @@ use crate::library::Found;
 use crate::prompt::{Argument, Call, Diagnostic, INPUT, Prompt};
 use std::sync::Arc;
 
-/// A value to fill in: of an argument, or the input.
+/// A field of the form: an argument, or the input.
 #[derive(Debug, Clone)]
 pub(super) struct FormField {
     pub(super) name: String,
@@ -17,8 +17,7 @@ pub(super) struct FormField {
 }
 
 impl FormField {
-    /// Returns the field of an argument, with this value.
-    fn of_argument(argument: &Argument, value: &str) -> FormField {
+    fn for_argument(argument: &Argument, value: &str) -> FormField {
         FormField {
             name: argument.name.clone(),
             description: argument.description.clone().unwrap_or_default(),
@@ -28,8 +27,7 @@ impl FormField {
         }
     }
 
-    /// Returns the field of the input of a prompt, with this value.
-    fn of_input(value: &str) -> FormField {
+    fn for_input(value: &str) -> FormField {
         FormField {
             name: INPUT.to_owned(),
             description: "the text for the prompt".to_owned(),
@@ -39,14 +37,13 @@ impl FormField {
         }
     }
 
-    /// Returns whether the field needs a value and has none.
+    /// Returns whether the field is required, but empty.
     fn is_missing(&self) -> bool {
         self.is_required && self.value.text.trim().is_empty()
     }
 
-    /// Makes another choice the value of the field: the one after the current choice, or before it.
-    /// After the last choice comes the first. A value that is no choice is replaced by the first
-    /// choice, or by the last one.
+    /// Selects the next or previous choice, and wraps around at the ends. If the current value isn't
+    /// one of the choices, starts with the first or last one.
     fn select_choice(&mut self, direction: Direction) {
         let text = &self.value.text;
         let current = self.choices.iter().position(|choice| choice == text);
@@ -57,8 +54,8 @@ impl FormField {
         self.value = TypedText::new(&*self.choices[index]);
     }
 
-    /// Edits the value of the field. If the value is one of the choices, a letter does not follow
-    /// it but takes its place, because whoever types then types another choice.
+    /// Edits the value. If it is one of the choices, typing a character replaces it, because the
+    /// user is then about to type another choice.
     fn edit(&mut self, key: &Key) {
         let is_choice = self.choices.contains(&self.value.text);
         if is_choice && matches!(key, Key::Character(_)) {
@@ -68,7 +65,7 @@ impl FormField {
     }
 }
 
-/// Which way to go in a list that has no end.
+/// A direction in a list that wraps around at the ends.
 #[derive(Clone, Copy)]
 enum Direction {
     Forward,
@@ -76,8 +73,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// Returns the index after or before this one, in a list with `count` entries. After the last
-    /// one comes 0, and before 0 the last one.
+    /// Returns the next index in this direction, in a list with `count` entries.
     fn next(self, index: usize, count: usize) -> usize {
         match self {
             Direction::Forward => (index + 1) % count,
@@ -85,7 +81,7 @@ impl Direction {
         }
     }
 
-    /// Returns the index to begin at: the first one, or, to go backward, the last one.
+    /// Returns the index at which a list with `count` entries begins in this direction.
     fn first(self, count: usize) -> usize {
         match self {
             Direction::Forward => 0,
@@ -94,33 +90,36 @@ impl Direction {
     }
 }
 
-/// A prompt and its fields. The form is only shown if it has any.
+/// A prompt and its fields. A form without fields isn't shown.
 pub(super) struct Form {
     pub(super) found: Found,
     pub(super) prompt: Arc<Prompt>,
     pub(super) fields: Vec<FormField>,
-    /// The index of the field that keys go to.
+    /// The index of the field that has the focus.
     pub(super) current: usize,
 }
 
 impl Form {
-    /// Makes the form of a prompt, with a field for each argument and, if the prompt takes one, for
-    /// the input. The fields have the values that `text` gives them as the input of a call, else
-    /// their defaults. The first empty field is the current one.
+    /// Creates the form of a prompt. It has a field for each argument, and for the input if the
+    /// prompt takes one.
+    ///
+    /// The fields are prefilled as if the prompt was called with `text` as its input. Others contain
+    /// their defaults. The first empty field gets the focus.
     ///
     /// # Errors
-    /// The prompt is broken.
+    /// Fails if the prompt is broken.
     pub(super) fn new(found: Found, text: &str) -> Result<Form, Diagnostic> {
         let prompt = found.prompt()?;
         let binding = prompt.bind(Call::Text(text));
         let mut fields = Vec::new();
         for (argument, bound) in prompt.arguments.iter().zip(&binding.arguments) {
-            fields.push(FormField::of_argument(argument, &bound.value));
+            fields.push(FormField::for_argument(argument, &bound.value));
         }
-        // An argument that is called `input` gets the input, and has its field already.
+        // An argument named `input` receives the input, so it needs no second field.
         let has_input_field = fields.iter().any(|field| field.name == INPUT);
         if prompt.takes_input() && !has_input_field {
-            fields.push(FormField::of_input(binding.input.as_deref().unwrap_or("")));
+            let input = binding.input.as_deref().unwrap_or_default();
+            fields.push(FormField::for_input(input));
         }
         let first_empty = fields.iter().position(|field| field.value.text.is_empty());
         Ok(Form {
@@ -131,9 +130,7 @@ impl Form {
         })
     }
 
-    /// Returns the call with the values of the form. An empty field is left out, so that its
-    /// default applies. If the prompt has no arguments, the only field is the input, which a call
-    /// does not give by name.
+    /// Returns a call with the values of the form. Omits empty fields, so that their defaults apply.
     pub(super) fn call(&self) -> CallRequest {
         let mut request = CallRequest {
             command: self.found.name.to_string(),
@@ -145,6 +142,7 @@ impl Form {
                 continue;
             }
             if self.prompt.arguments.is_empty() {
+                // The only field is the input, which has no name in this case.
                 request.input.push(value);
             } else {
                 request.arguments.insert(field.name.clone(), value);
@@ -153,35 +151,34 @@ impl Form {
         request
     }
 
-    /// Makes the first field that needs a value and has none the current one, and returns its name.
-    /// Returns `None`, and stays where it is, if no such field is left.
-    pub(super) fn go_to_missing_field(&mut self) -> Option<&str> {
+    /// Moves the focus to the first required field that is empty, and returns its name. If there is
+    /// none, returns `None` and keeps the focus.
+    pub(super) fn focus_missing_field(&mut self) -> Option<&str> {
         self.current = self.fields.iter().position(FormField::is_missing)?;
         Some(&self.fields[self.current].name)
     }
 
-    /// Reacts to a key: moves to another field, selects a choice of the current one, or edits it.
+    /// Handles a key: moves the focus, selects a choice, or edits the value.
     pub(super) fn press(&mut self, key: &Key) {
         match key {
-            Key::Tab | Key::PageDown => self.move_on(Direction::Forward),
-            Key::BackTab | Key::PageUp => self.move_on(Direction::Backward),
-            Key::Up => self.choose_or_move(Direction::Backward),
-            Key::Down => self.choose_or_move(Direction::Forward),
+            Key::Tab | Key::PageDown => self.move_focus(Direction::Forward),
+            Key::BackTab | Key::PageUp => self.move_focus(Direction::Backward),
+            Key::Up => self.select_choice_or_move_focus(Direction::Backward),
+            Key::Down => self.select_choice_or_move_focus(Direction::Forward),
             _ => self.fields[self.current].edit(key),
         }
     }
 
-    /// Moves to the next field. After the last field comes the first.
-    fn move_on(&mut self, direction: Direction) {
+    /// Moves the focus to the next field in this direction, and wraps around at the ends.
+    fn move_focus(&mut self, direction: Direction) {
         self.current = direction.next(self.current, self.fields.len());
     }
 
-    /// Selects the next choice of the current field or, if the field has no choices, moves to the
-    /// next field.
-    fn choose_or_move(&mut self, direction: Direction) {
+    /// Selects the next choice of the current field. If the field has no choices, moves the focus.
+    fn select_choice_or_move_focus(&mut self, direction: Direction) {
         let field = &mut self.fields[self.current];
         if field.choices.is_empty() {
-            self.move_on(direction);
+            self.move_focus(direction);
         } else {
             field.select_choice(direction);
         }

@@ -1,5 +1,5 @@
-//! What the picker looks like: lines that fit the terminal. No text of a prompt gets there with a
-//! character that a terminal acts on.
+//! Lays out the picker: lines that fit the terminal. Characters that a terminal would interpret are
+//! escaped in all texts.
 
 use super::form::{Form, FormField};
 use super::keys::TypedText;
@@ -11,17 +11,18 @@ use crate::wording::{printable_text, thousands};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Parts of a line with their styles.
+/// The styled parts of a line.
 pub(super) type FrameLine = Vec<(Style, String)>;
 
-/// A picture of the whole terminal.
+/// The contents of the whole terminal.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) lines: Vec<FrameLine>,
+    /// `None` hides the cursor.
     pub(super) cursor: Option<Cursor>,
 }
 
-/// A place on the terminal, counted from 0.
+/// A zero-based position on the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) row: usize,
@@ -30,49 +31,50 @@ pub(super) struct Cursor {
 
 const PLAIN: Style = Style::new();
 
-/// Begins the line that keys act on: the query, the selected prompt, the current field. Other lines
-/// begin with `NO_POINTER`, which is as wide.
+/// Marks the line that has the focus, e.g. the query. Other lines begin with [`NO_POINTER`], which
+/// has the same width.
 const POINTER: &str = "> ";
 const NO_POINTER: &str = "  ";
 
 /// Separates a name from its description, and a label from its value.
 const GAP: &str = "  ";
 
-/// Begins a line of the details of a field.
+/// The indentation of the details of a field.
 const DETAIL_INDENT: &str = "    ";
 
-/// With fewer rows than this, there is no preview below the list.
+/// A terminal needs this many rows for a preview below the list.
 const MIN_ROWS_WITH_PREVIEW: usize = 10;
 
-/// With fewer rows than this, there is no line that says what the keys do.
+/// A terminal needs this many rows for a line about the keys.
 const MIN_ROWS_WITH_KEY_HELP: usize = 4;
 
-/// The preview below a form has at least this many rows.
+/// A preview below a form has at least this many rows; otherwise, there is none.
 const MIN_PREVIEW_ROWS: usize = 4;
 
-/// With fewer columns than this for the query, the number of matches is left out.
+/// The number of matches is only shown if it leaves the query this many columns.
 const MIN_QUERY_COLUMNS: usize = 8;
 
-/// With fewer columns than this, a name may take the whole line in the list, otherwise half of it.
+/// In a list with at least this many columns, names take at most half of the width. In a narrower
+/// one, they may take all of it.
 const MIN_COLUMNS_WITH_DESCRIPTION: usize = 24;
 
 const MAX_NOTE_ROWS: usize = 2;
 const MAX_WARNING_ROWS: usize = 3;
 
-/// The most rows for the description of a field, for its choices, and for both.
+/// The maximum number of rows for the description of a field, and also for its choices.
 const MAX_ROWS_PER_DETAIL: usize = 2;
+/// The maximum number of rows for the description and the choices together.
 const MAX_DETAIL_ROWS: usize = 3;
 
-/// A line has at most this many characters for each column. Many more would fit, because some have
-/// no width, such as accents: a text of 5,000 accents is one column wide.
+/// The maximum number of characters per column. Limits texts with many characters that have no
+/// width: one with 5,000 combining accents would fit into one column.
 const MAX_CHARACTERS_PER_COLUMN: usize = 4;
 
 impl State {
-    /// Returns the frame for a terminal of this size: the list, the form or the chosen text, and
-    /// at the bottom the note or what the keys do. Lists also the prompts that have been read since
-    /// the last frame.
+    /// Returns the frame for a terminal of this size: the current step, and below it the note or
+    /// the line about the keys. Includes prompts that have been read in the meantime.
     pub(super) fn frame(&mut self, columns: usize, rows: usize) -> Frame {
-        self.update();
+        self.update_matches();
         let bottom_lines = self.bottom_lines(columns, rows);
         let main_rows = rows.saturating_sub(bottom_lines.len()).max(1);
         let mut frame = match &mut self.step {
@@ -84,20 +86,20 @@ impl State {
         frame.lines.extend(bottom_lines);
         frame.lines.truncate(rows);
         for line in &mut frame.lines {
-            cut(line, columns);
+            truncate_line(line, columns);
         }
-        // On a terminal of one or two rows, the row of the cursor may have been cut off.
+        // With only one or two rows, the row of the cursor may have been truncated.
         if frame.cursor.is_some_and(|cursor| cursor.row >= main_rows) {
             frame.cursor = None;
         }
         frame
     }
 
-    /// Returns the lines at the bottom of the frame: the note if there is one, else what the keys
-    /// do if the terminal has the rows.
+    /// Returns the lines at the bottom: the note or, if there is none and enough rows, the line
+    /// about the keys.
     fn bottom_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
         if !self.note.is_empty() {
-            return wrapped(&one_line(&self.note), ERROR, columns, MAX_NOTE_ROWS);
+            return wrap_lines(&one_line(&self.note), ERROR, columns, MAX_NOTE_ROWS);
         }
         if rows < MIN_ROWS_WITH_KEY_HELP {
             return Vec::new();
@@ -105,7 +107,7 @@ impl State {
         vec![vec![(FAINT, self.key_help().to_owned())]]
     }
 
-    /// Returns a line that says what the keys do.
+    /// Returns the line about the keys.
     pub(super) fn key_help(&self) -> &'static str {
         match (&self.step, self.purpose.is_draft) {
             (Step::List, true) => "Enter use  Tab fill in  Esc end  ^O edit",
@@ -116,8 +118,8 @@ impl State {
         }
     }
 
-    /// Returns the frame of the list: the query, the prompts that match, and, if there is room, a
-    /// preview of the selected one:
+    /// Lays out the list: the query, the matching prompts and, if there is room, a preview of the
+    /// selected one:
     ///
     /// ```text
     /// > re                       2/13
@@ -139,14 +141,14 @@ impl State {
         let mut lines = vec![query.line];
         if self.matching.is_empty() {
             let message = self.empty_list_message();
-            lines.extend(wrapped(message, FAINT, columns, list_rows));
+            lines.extend(wrap_lines(message, FAINT, columns, list_rows));
         } else {
             lines.extend(self.prompt_lines(columns, list_rows));
         }
         if let Some(found) = self.selected_prompt()
             && has_preview
         {
-            lines.resize(1 + list_rows, FrameLine::new());
+            lines.resize(1 + list_rows, FrameLine::new()); // the query, and the whole list
             lines.extend(preview(found, columns, rows - lines.len()));
         }
         let cursor = Cursor {
@@ -159,8 +161,8 @@ impl State {
         }
     }
 
-    /// Returns the line with the query and, at its end, how many of all prompts match:
-    /// `> revi                 2/13`. In a narrow terminal, the numbers are left out.
+    /// Returns the line with the query and the number of matches: `> revi                 2/13`. On
+    /// a narrow terminal, only the query is visible.
     fn query_line(&self, columns: usize) -> QueryLine {
         let count = format!(
             " {}/{}",
@@ -170,9 +172,9 @@ impl State {
         let columns_after_pointer = columns.saturating_sub(POINTER.len());
         let query_columns = match columns_after_pointer.checked_sub(count.len()) {
             Some(columns) if columns >= MIN_QUERY_COLUMNS => columns,
-            _ => columns_after_pointer, // the count is cut off with the rest of the line
+            _ => columns_after_pointer, // `frame` truncates the line before the count
         };
-        let query = window(&self.query, query_columns);
+        let query = visible_part(&self.query, query_columns);
         let padding = " ".repeat(query_columns.saturating_sub(query.text.width()));
         QueryLine {
             cursor_column: POINTER.len() + query.cursor_column,
@@ -184,8 +186,8 @@ impl State {
         }
     }
 
-    /// Returns a line for each prompt that matches, as many as there are rows. The list scrolls if
-    /// the selected prompt would be below the last row: that prompt is in the last row then.
+    /// Returns the lines of the matching prompts that fit into `rows`. Scrolls just as far as
+    /// needed to show the selected prompt.
     fn prompt_lines(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
         let first = (self.selected + 1).saturating_sub(rows);
         let end = self.matching.len().min(first + rows);
@@ -199,7 +201,7 @@ impl State {
         lines
     }
 
-    /// Returns the width of the column of names, such as `:review`, in a list of these prompts.
+    /// Returns the width of the column of names, e.g. `:review`, for these prompts.
     fn name_width(&self, prompts: &[usize], columns: usize) -> usize {
         let columns_after_pointer = columns.saturating_sub(POINTER.len());
         let max_width = if columns < MIN_COLUMNS_WITH_DESCRIPTION {
@@ -215,8 +217,8 @@ impl State {
         widest.min(max_width)
     }
 
-    /// Returns the line of a prompt in the list: its name, then its title and description, or why
-    /// it is broken. Until its file has been read, only its name:
+    /// Returns the line of a prompt in the list: its name, and its title and description. If it is
+    /// broken, the error takes their place; if it hasn't been read yet, there is only the name.
     ///
     /// ```text
     /// > :review    Reviews a change
@@ -255,8 +257,8 @@ struct QueryLine {
     cursor_column: usize,
 }
 
-/// Returns the preview of a prompt: a line with its usage, and below it its text with the
-/// placeholders marked. For a broken prompt, the preview says what is wrong.
+/// Returns the preview of a prompt: its usage, and its text with the placeholders highlighted. For a
+/// broken prompt, returns the error.
 ///
 /// ```text
 /// ── :review [INPUT] (built-in) ──────
@@ -265,7 +267,7 @@ struct QueryLine {
 fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let prompt = match found.prompt() {
         Ok(prompt) => prompt,
-        Err(diagnostic) => return wrapped(&diagnostic.to_string(), ERROR, columns, rows),
+        Err(diagnostic) => return wrap_lines(&diagnostic.to_string(), ERROR, columns, rows),
     };
     let usage = prompt.usage().unwrap_or_else(|| format!(":{}", found.name));
     let title = format!("── {} ({}) ", one_line(&usage), found.layer.name);
@@ -275,19 +277,19 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
     let template = prompt.parse_template(&text);
     let body = template.body();
     let mut wrapped_body = WrappedText::new(columns, rows.saturating_sub(1));
-    let mut end_of_last = 0;
+    let mut previous_end = 0;
     for placeholder in template.placeholders() {
-        wrapped_body.push(&body[end_of_last..placeholder.range.start], PLAIN);
+        wrapped_body.push(&body[previous_end..placeholder.range.start], PLAIN);
         wrapped_body.push(&body[placeholder.range.clone()], HIGHLIGHT);
-        end_of_last = placeholder.range.end;
+        previous_end = placeholder.range.end;
     }
-    wrapped_body.push(&body[end_of_last..], PLAIN);
+    wrapped_body.push(&body[previous_end..], PLAIN);
     lines.extend(wrapped_body.into_lines());
     lines
 }
 
-/// Returns the frame of a form: the prompt, its fields with the details of the current one, and, if
-/// there is room, a preview:
+/// Lays out a form: the prompt, its fields, the details of the current field and, if there is room,
+/// a preview:
 ///
 /// ```text
 /// :compare  Compares options
@@ -300,7 +302,7 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<FrameLine> {
 /// Compare {{options}} by {{criteria}}.
 /// ```
 ///
-/// If there are too few rows, the form scrolls: its first fields are left out.
+/// If there are too few rows, the form scrolls, so that the current field is visible.
 fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
     let field_columns = FieldColumns::new(&form.fields, columns);
     let current_details = detail_lines(&form.fields[form.current], columns);
@@ -309,7 +311,7 @@ fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
     let first = first_visible_field(form.current, current_details.len(), rows);
     for (index, field) in form.fields.iter().enumerate().skip(first) {
         let is_current = index == form.current;
-        let value = window(&field.value, field_columns.value_width);
+        let value = visible_part(&field.value, field_columns.value_width);
         if is_current {
             cursor = Some(Cursor {
                 row: lines.len(),
@@ -330,17 +332,16 @@ fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
     Frame { lines, cursor }
 }
 
-/// Returns the index of the first field of a form that is shown: 0 if there are enough rows for the
-/// heading, all fields up to the current one, and the details of that one. Otherwise, as many of
-/// the first fields are left out as there are rows too few, but never the current one.
-fn first_visible_field(current: usize, current_details: usize, rows: usize) -> usize {
+/// Returns the index of the first visible field of a form. Hides only as many fields as necessary to
+/// show the current one with its details, which take `detail_rows`.
+fn first_visible_field(current: usize, detail_rows: usize, rows: usize) -> usize {
     let fields_up_to_current = current + 1;
-    let needed_rows = 1 + fields_up_to_current + current_details; // 1 for the heading
+    let needed_rows = 1 + fields_up_to_current + detail_rows; // 1 for the heading
     needed_rows.saturating_sub(rows).min(current)
 }
 
-/// Where a form shows the labels and the values of its fields: `> `, the label, two spaces, the
-/// value.
+/// The columns of the labels and values in a form. A line consists of `> `, the label, two spaces
+/// and the value.
 struct FieldColumns {
     label_width: usize,
     /// The column in which the values begin.
@@ -349,7 +350,7 @@ struct FieldColumns {
 }
 
 impl FieldColumns {
-    /// Makes the labels as wide as the widest one, but takes at most a third of the columns.
+    /// Makes the labels as wide as the widest one, but at most a third of the terminal.
     fn new(fields: &[FormField], columns: usize) -> FieldColumns {
         let mut label_width = 0;
         for field in fields {
@@ -369,17 +370,17 @@ impl FieldColumns {
 fn heading(form: &Form) -> FrameLine {
     let prompt = &form.prompt;
     let title = prompt.title.as_ref().or(prompt.description.as_ref());
-    let about = title.map(|title| one_line(title)).unwrap_or_default();
-    vec![(NAME, format!(":{}  ", form.found.name)), (PLAIN, about)]
+    let title = title.map(|title| one_line(title)).unwrap_or_default();
+    vec![(NAME, format!(":{}  ", form.found.name)), (PLAIN, title)]
 }
 
-/// Returns the label of a field: its name, with a star if it needs a value.
+/// Returns the label of a field: its name, followed by a star if it is required.
 fn label(field: &FormField) -> String {
     let star = if field.is_required { "*" } else { "" };
     one_line(&field.name) + star
 }
 
-/// Returns the line of a field: `> options*  Rust or Go` if keys go to it.
+/// Returns the line of a field, e.g. `> options*  Rust or Go` if it is the current one.
 fn field_line(label: &str, value: &str, is_current: bool) -> FrameLine {
     let value = GAP.to_owned() + value;
     if is_current {
@@ -389,14 +390,14 @@ fn field_line(label: &str, value: &str, is_current: bool) -> FrameLine {
     }
 }
 
-/// Returns up to three indented lines that say what a field is for, and which choices it has:
+/// Returns up to three indented lines with the description of a field, and its choices, e.g.
 /// `↑↓ cost · speed`.
 fn detail_lines(field: &FormField, columns: usize) -> Vec<FrameLine> {
     let text_columns = columns.saturating_sub(DETAIL_INDENT.len());
     let mut lines = Vec::new();
     if !field.description.trim().is_empty() {
         let description = one_line(&field.description);
-        lines.extend(wrapped(
+        lines.extend(wrap_lines(
             &description,
             FAINT,
             text_columns,
@@ -405,7 +406,12 @@ fn detail_lines(field: &FormField, columns: usize) -> Vec<FrameLine> {
     }
     if !field.choices.is_empty() {
         let choices = one_line(&format!("↑↓ {}", field.choices.join(" · ")));
-        lines.extend(wrapped(&choices, FAINT, text_columns, MAX_ROWS_PER_DETAIL));
+        lines.extend(wrap_lines(
+            &choices,
+            FAINT,
+            text_columns,
+            MAX_ROWS_PER_DETAIL,
+        ));
     }
     lines.truncate(MAX_DETAIL_ROWS);
     for line in &mut lines {
@@ -414,34 +420,35 @@ fn detail_lines(field: &FormField, columns: usize) -> Vec<FrameLine> {
     lines
 }
 
-/// Returns the frame of the chosen text, below the warnings. The text is scrolled: its first
-/// `chosen.top` rows are left out. A `top` after the last row is corrected to the last row, because
-/// only this function knows how many rows the text takes.
+/// Lays out the chosen text, scrolled to `chosen.top_row`, and the warnings above it.
+///
+/// If `top_row` is past the last row, sets it to the last row. Only this function knows how many
+/// rows the text takes.
 fn text_frame(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
     let mut lines = Vec::new();
     for warning in &chosen.warnings {
-        lines.extend(wrapped(
+        lines.extend(wrap_lines(
             &one_line(warning),
             WARNING,
             columns,
             MAX_WARNING_ROWS,
         ));
     }
-    lines.truncate(rows.saturating_sub(1)); // at least one row is for the text
+    lines.truncate(rows.saturating_sub(1)); // leave at least one row for the text
     let rows_below_warnings = rows - lines.len();
-    let end = chosen.top + rows_below_warnings; // the rows after it are not made
-    let text_lines = wrapped(chosen.text.trim_end(), PLAIN, columns, end);
-    chosen.top = chosen.top.min(text_lines.len().saturating_sub(1));
-    lines.extend(text_lines.into_iter().skip(chosen.top));
+    let end_row = chosen.top_row + rows_below_warnings; // rows below it aren't needed
+    let text_lines = wrap_lines(chosen.text.trim_end(), PLAIN, columns, end_row);
+    chosen.top_row = chosen.top_row.min(text_lines.len().saturating_sub(1));
+    lines.extend(text_lines.into_iter().skip(chosen.top_row));
     Frame {
         lines,
         cursor: None,
     }
 }
 
-/// Returns the frame of a message that a key closes, with a last line that says what the keys do.
+/// Lays out a message, and the line about the keys below it.
 pub(super) fn message_frame(text: &str, key_help: &str, columns: usize, rows: usize) -> Frame {
-    let mut lines = wrapped(text, PLAIN, columns, rows.saturating_sub(1).max(1));
+    let mut lines = wrap_lines(text, PLAIN, columns, rows.saturating_sub(1).max(1));
     lines.push(vec![(FAINT, fit(key_help, columns))]);
     Frame {
         lines,
@@ -449,8 +456,8 @@ pub(super) fn message_frame(text: &str, key_help: &str, columns: usize, rows: us
     }
 }
 
-/// Cuts a line to `columns`, and makes its characters visible.
-fn cut(line: &mut FrameLine, columns: usize) {
+/// Truncates a line to `columns`, and makes its characters printable.
+fn truncate_line(line: &mut FrameLine, columns: usize) {
     let mut free_columns = columns;
     for (_, text) in line {
         *text = fit(text, free_columns);
@@ -458,15 +465,14 @@ fn cut(line: &mut FrameLine, columns: usize) {
     }
 }
 
-/// Returns a text cut to `columns` as [`fit`] does, with spaces after it up to that width.
+/// Truncates a text with [`fit`], or pads it with spaces, so that it is `columns` wide.
 fn padded(text: &str, columns: usize) -> String {
     let text = fit(text, columns);
     let padding = " ".repeat(columns.saturating_sub(text.width()));
     text + &padding
 }
 
-/// Returns a text for one row of at most `columns`. A longer text ends with `…`: `research` in 5
-/// columns is `rese…`.
+/// Truncates a text to one row of `columns`. `research` becomes `rese…` for 5 columns.
 fn fit(text: &str, columns: usize) -> String {
     let max_characters = MAX_CHARACTERS_PER_COLUMN * (columns + 1);
     let text: String = text.chars().take(max_characters).collect();
@@ -480,8 +486,8 @@ fn fit(text: &str, columns: usize) -> String {
     start_that_fits(&text, columns).to_owned() + "…"
 }
 
-/// Returns the first characters of a text that fit into `columns` and leave one column free, for
-/// `…`: `rese` of `research` for 5 columns.
+/// Returns the longest start of a text that leaves one of `columns` free for `…`, e.g. `rese` of
+/// `research` for 5 columns.
 fn start_that_fits(text: &str, columns: usize) -> &str {
     let mut used_columns = 0;
     for (index, character) in text.char_indices() {
@@ -493,8 +499,8 @@ fn start_that_fits(text: &str, columns: usize) -> &str {
     text
 }
 
-/// Returns the last characters of a text for one row that fit into `columns` and leave one column
-/// free, for the cursor: `arch` of `research` for 5 columns.
+/// Returns the longest end of a text, in one row, that leaves one of `columns` free for the cursor,
+/// e.g. `arch` of `research` for 5 columns.
 fn end_that_fits(text: &str, columns: usize) -> String {
     let end = last_characters(text, MAX_CHARACTERS_PER_COLUMN * columns);
     let end = in_one_row(end);
@@ -508,52 +514,53 @@ fn end_that_fits(text: &str, columns: usize) -> String {
     end
 }
 
-/// Returns the last `max` characters of a text.
-fn last_characters(text: &str, max: usize) -> &str {
-    match text.char_indices().rev().take(max).last() {
+fn last_characters(text: &str, max_chars: usize) -> &str {
+    match text.char_indices().rev().take(max_chars).last() {
         Some((start, _)) => &text[start..],
         None => "",
     }
 }
 
-/// Returns a visible text without tabs and line breaks.
+/// Makes a text printable, and replaces tabs and line breaks.
 fn in_one_row(text: &str) -> String {
     printable_text(text).replace('\t', " ").replace('\n', "⏎")
 }
 
-/// The part of a text that is shown while it is edited.
-struct Window {
+/// The visible part of a text that is being edited.
+struct VisiblePart {
     text: String,
     /// The column of the cursor in `text`.
     cursor_column: usize,
 }
 
-/// Returns the part of a text around its cursor that fits into `columns`. A long text scrolls: with
-/// the cursor at the end of `research` and 5 columns, the window is `arch`.
-fn window(input: &TypedText, columns: usize) -> Window {
+/// Returns the part of a text around its cursor that fits into `columns`. If the cursor is at the end
+/// of `research`, only `arch` is visible in 5 columns.
+fn visible_part(input: &TypedText, columns: usize) -> VisiblePart {
     let (before, after) = input.text.split_at(input.cursor);
     let before = end_that_fits(before, columns);
     let cursor_column = before.width();
-    Window {
+    VisiblePart {
         text: before + &fit(after, columns.saturating_sub(cursor_column)),
         cursor_column,
     }
 }
 
-/// Breaks a text into lines of at most `columns`, and returns the first `max_lines` of them.
-fn wrapped(text: &str, style: Style, columns: usize, max_lines: usize) -> Vec<FrameLine> {
+/// Wraps a text to `columns`, and returns the first `max_lines` lines.
+fn wrap_lines(text: &str, style: Style, columns: usize, max_lines: usize) -> Vec<FrameLine> {
     let mut wrapped_text = WrappedText::new(columns, max_lines);
     wrapped_text.push(text, style);
     wrapped_text.into_lines()
 }
 
-/// A text that is broken into lines of at most `columns`, after a space if a line has one.
+/// Wraps styled text to lines of at most `columns`, at spaces if possible.
 struct WrappedText {
     columns: usize,
     max_lines: usize,
+    /// The complete lines.
     lines: Vec<FrameLine>,
-    /// The characters of the line that is not complete yet, and their width.
+    /// The characters of the incomplete last line.
     row: Vec<(Style, char)>,
+    /// The width of `row` in columns.
     row_width: usize,
 }
 
@@ -568,8 +575,7 @@ impl WrappedText {
         }
     }
 
-    /// Adds a text, and makes its characters visible. Ignores the text after the last line that is
-    /// wanted.
+    /// Appends a text, and makes its characters printable. Ignores text beyond `max_lines`.
     fn push(&mut self, text: &str, style: Style) {
         for (index, character) in text.char_indices() {
             if self.lines.len() >= self.max_lines {
@@ -578,15 +584,19 @@ impl WrappedText {
             match character {
                 '\n' => self.end_line(),
                 '\r' if text[index..].starts_with("\r\n") => {} // the `\n` ends the line
-                '\t' => self.push_visible("    ", style),
-                _ => self.push_visible(&printable_text(character.encode_utf8(&mut [0; 4])), style),
+                '\t' => self.push_printable("    ", style),
+                _ => {
+                    let mut buffer = [0; 4];
+                    let character = printable_text(character.encode_utf8(&mut buffer));
+                    self.push_printable(&character, style);
+                }
             }
         }
     }
 
-    /// Adds characters that are visible and not line breaks. A character for which the line has no
-    /// room begins the next one, together with the letters of its word; a space is left out.
-    fn push_visible(&mut self, text: &str, style: Style) {
+    /// Appends printable characters without line breaks. If the line is full, moves its last word to
+    /// the next line.
+    fn push_printable(&mut self, text: &str, style: Style) {
         for character in text.chars() {
             let is_full = self.row_width + width(character) > self.columns;
             let has_too_many_characters = self.row.len() > MAX_CHARACTERS_PER_COLUMN * self.columns;
@@ -594,7 +604,7 @@ impl WrappedText {
                 self.end_line();
             } else if is_full && character == ' ' {
                 self.end_line();
-                continue; // the line break takes the place of the space
+                continue; // the line break replaces the space
             } else if is_full {
                 self.end_line_after_space();
             }
@@ -603,26 +613,26 @@ impl WrappedText {
         }
     }
 
-    /// Ends the line after its last space, and moves the word that follows to the next line. A word
-    /// that fills the line is broken.
+    /// Ends the line after its last space, and moves the rest to the next line. If the line has no
+    /// space, ends it within the word.
     fn end_line_after_space(&mut self) {
-        let space = self
+        let last_space = self
             .row
             .iter()
             .rposition(|(_, character)| *character == ' ');
-        let word = match space {
+        let word = match last_space {
             Some(index) if index > 0 => self.row.split_off(index + 1),
-            _ => Vec::new(),
+            _ => Vec::new(), // nothing before the space, or no space at all
         };
         self.end_line();
         self.row_width = word.iter().map(|(_, character)| width(*character)).sum();
         self.row = word;
     }
 
-    /// Completes the line. Neighbours of one style become one part of it.
+    /// Completes the line. Joins neighboring characters of the same style.
     fn end_line(&mut self) {
         let mut line = FrameLine::new();
-        for part in self.row.chunk_by(|one, next| one.0 == next.0) {
+        for part in self.row.chunk_by(|left, right| left.0 == right.0) {
             let (style, _) = part[0];
             let text = part.iter().map(|(_, character)| *character).collect();
             line.push((style, text));
@@ -639,7 +649,7 @@ impl WrappedText {
     }
 }
 
-/// Returns how many columns a character takes: 2 for `要`, 0 for an accent.
+/// Returns the width of a character in columns: 2 for `要`, and 0 for a combining accent.
 fn width(character: char) -> usize {
     character.width().unwrap_or(0)
 }

@@ -1,17 +1,16 @@
-//! What a person types: keys, as terminals send them, and a line that is edited with them.
+//! Decodes the keys that a terminal sends, and edits text with them.
 
 use memchr::memmem;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
-/// What a person does with the keyboard.
+/// A key that was pressed, or a text that was pasted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
     Character(char),
-    /// A text that is pasted.
     Pasted(String),
-    /// A letter with Ctrl, or a key that does the same: Left is `b`, Right `f`, Home `a`, End `e`,
-    /// Delete `d`.
+    /// Ctrl with a letter. Also stands for keys with the same meaning: Left is `b`, Right is `f`,
+    /// Home is `a`, End is `e`, and Delete is `d`.
     Control(char),
     Enter,
     /// Ctrl-J or Alt-Enter.
@@ -26,39 +25,42 @@ pub(super) enum Key {
     PageDown,
 }
 
-/// What a terminal sends before and after a text that is pasted.
+/// What a terminal sends before and after a pasted text.
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The first bytes of what a terminal has sent that belong together.
+/// A complete byte sequence at the start of the received bytes.
 struct Sequence {
-    length: usize,
-    /// `None` if the bytes are not a key, such as the report of a click.
+    byte_count: usize,
+    /// `None` if the sequence isn't a key, e.g. a mouse report.
     key: Option<Key>,
 }
 
 impl Sequence {
-    fn key(length: usize, key: Key) -> Sequence {
+    fn key(byte_count: usize, key: Key) -> Sequence {
         Sequence {
-            length,
+            byte_count,
             key: Some(key),
         }
     }
 
-    fn ignored(length: usize) -> Sequence {
-        Sequence { length, key: None }
+    fn ignored(byte_count: usize) -> Sequence {
+        Sequence {
+            byte_count,
+            key: None,
+        }
     }
 }
 
-/// Takes the next key from the bytes that a terminal has sent, and drops bytes that are not a key.
-/// Returns `None` if the bytes end before the end of a key.
+/// Removes the next key from the received bytes, and skips sequences that aren't keys. Returns
+/// `None` if there is no complete key yet.
 ///
-/// `is_pause` says that the terminal sends no more bytes for now. Only then, a single escape byte is
-/// the key Esc: otherwise, it may be the first byte of another key, such as `ESC [ A` for Up.
-pub(super) fn next(bytes: &mut Vec<u8>, is_pause: bool) -> Option<Key> {
+/// `has_paused` says that no more bytes have arrived for a while. A lone escape byte is then the key
+/// Esc. Before, it could still be the start of another key, e.g. `ESC [ A` for Up.
+pub(super) fn take_key(bytes: &mut Vec<u8>, has_paused: bool) -> Option<Key> {
     while !bytes.is_empty() {
-        let sequence = first_sequence(bytes, is_pause)?;
-        bytes.drain(..sequence.length);
+        let sequence = first_sequence(bytes, has_paused)?;
+        bytes.drain(..sequence.byte_count);
         if sequence.key.is_some() {
             return sequence.key;
         }
@@ -66,45 +68,48 @@ pub(super) fn next(bytes: &mut Vec<u8>, is_pause: bool) -> Option<Key> {
     None
 }
 
-/// Returns the first sequence of `bytes`, which must not be empty; `None` if its end is missing,
-/// and may still arrive.
-fn first_sequence(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
+/// Decodes the first sequence in `bytes`. Returns `None` if the sequence is incomplete, and the rest
+/// may still arrive.
+///
+/// # Panics
+/// Panics if `bytes` is empty.
+fn first_sequence(bytes: &[u8], has_paused: bool) -> Option<Sequence> {
     let key = match bytes[0] {
-        0x1b => return escape_sequence(bytes, is_pause),
+        0x1b => return escape_sequence(bytes, has_paused),
         b'\r' => Key::Enter,
         b'\n' => Key::NewLine,
         b'\t' => Key::Tab,
         0x7f | 0x08 => Key::Backspace,
         byte @ 1..=26 => Key::Control(char::from(b'a' + byte - 1)), // 1 is Ctrl-A, 26 is Ctrl-Z
-        _ => return character(bytes, is_pause),
+        _ => return character(bytes, has_paused),
     };
     Some(Sequence::key(1, key))
 }
 
-/// The most bytes that a character has in UTF-8.
-const MAX_UTF8_LENGTH: usize = 4;
+/// The maximum number of bytes of a character in UTF-8.
+const MAX_UTF8_BYTES: usize = 4;
 
-/// Returns the first character of `bytes` as a key; `None` if its last byte is missing, and may
-/// still arrive. A control character is ignored, and so is a byte that is not UTF-8.
-fn character(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
-    let bytes = &bytes[..bytes.len().min(MAX_UTF8_LENGTH)];
+/// Decodes the first character in `bytes`. Ignores control characters and bytes that aren't UTF-8.
+/// Returns `None` if the character is incomplete, and the rest may still arrive.
+fn character(bytes: &[u8], has_paused: bool) -> Option<Sequence> {
+    let bytes = &bytes[..bytes.len().min(MAX_UTF8_BYTES)];
     let valid_text = bytes.utf8_chunks().next()?.valid();
     let Some(character) = valid_text.chars().next() else {
-        let is_incomplete = bytes.len() < MAX_UTF8_LENGTH && !is_pause;
-        if is_incomplete {
+        let may_be_incomplete = bytes.len() < MAX_UTF8_BYTES && !has_paused;
+        if may_be_incomplete {
             return None;
         }
         return Some(Sequence::ignored(1));
     };
-    let length = character.len_utf8();
+    let byte_count = character.len_utf8();
     if character.is_control() {
-        return Some(Sequence::ignored(length));
+        return Some(Sequence::ignored(byte_count));
     }
-    Some(Sequence::key(length, Key::Character(character)))
+    Some(Sequence::key(byte_count, Key::Character(character)))
 }
 
-/// Returns the sequence at the start of `bytes`, which begin with an escape byte; `None` if its end
-/// is missing, and may still arrive. These sequences exist:
+/// Decodes the sequence at the start of `bytes`, which must begin with an escape byte. Returns
+/// `None` if the sequence is incomplete, and the rest may still arrive.
 ///
 /// ```text
 /// ESC                    the key Esc
@@ -113,9 +118,9 @@ fn character(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
 /// ESC [ 3 ~              a key with parameters: Delete
 /// ESC [ 200 ~ TEXT …     a pasted text
 /// ```
-fn escape_sequence(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
+fn escape_sequence(bytes: &[u8], has_paused: bool) -> Option<Sequence> {
     if bytes.len() == 1 {
-        return is_pause.then_some(Sequence::key(1, Key::Escape));
+        return has_paused.then_some(Sequence::key(1, Key::Escape));
     }
     if bytes.starts_with(PASTE_START) {
         return pasted_text(bytes);
@@ -123,42 +128,42 @@ fn escape_sequence(bytes: &[u8], is_pause: bool) -> Option<Sequence> {
     let last_index = match bytes[1] {
         b'\r' | b'\n' => return Some(Sequence::key(2, Key::NewLine)), // Alt-Enter
         b'O' => 2,
-        b'[' => end_of_parameters(bytes),
-        // Esc and then a key, or Alt with a key, which sends the same bytes.
+        b'[' => final_byte_index(bytes),
+        // Either Esc followed by another key, or Alt with a key. Both send the same bytes.
         _ => return Some(Sequence::key(1, Key::Escape)),
     };
     let Some(last_byte) = bytes.get(last_index) else {
-        return is_pause.then_some(Sequence::ignored(bytes.len()));
+        return has_paused.then_some(Sequence::ignored(bytes.len()));
     };
     Some(Sequence {
-        length: last_index + 1,
-        key: key_of_sequence(bytes[1], &bytes[2..last_index], *last_byte),
+        byte_count: last_index + 1,
+        key: decode_sequence(bytes[1], &bytes[2..last_index], *last_byte),
     })
 }
 
-/// Returns the pasted text at the start of `bytes`, which begin with [`PASTE_START`]; `None` if
-/// [`PASTE_END`] is missing, and may still arrive. Terminals paste a line break as `\r`.
+/// Decodes a pasted text at the start of `bytes`, which must begin with [`PASTE_START`]. Returns
+/// `None` if [`PASTE_END`] hasn't arrived yet.
 fn pasted_text(bytes: &[u8]) -> Option<Sequence> {
     let start = PASTE_START.len();
     let end = start + memmem::find(&bytes[start..], PASTE_END)?;
     let text = String::from_utf8_lossy(&bytes[start..end]);
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let text = text.replace("\r\n", "\n").replace('\r', "\n"); // terminals send `\r`
     Some(Sequence::key(end + PASTE_END.len(), Key::Pasted(text)))
 }
 
-/// Returns the index of the byte that ends a sequence `ESC [ PARAMETERS`: the first byte from `@`
-/// to `~`. In `ESC [ 1 ; 5 C`, that is `C`, at 5. Returns the length if there is no such byte.
-fn end_of_parameters(bytes: &[u8]) -> usize {
-    let mut end = 2;
-    while end < bytes.len() && !(b'@'..=b'~').contains(&bytes[end]) {
-        end += 1;
+/// Returns the index of the final byte of a sequence that begins with `ESC [`, e.g. 5 (the `C`) for
+/// `ESC [ 1 ; 5 C`. Returns the length if the final byte is missing.
+fn final_byte_index(bytes: &[u8]) -> usize {
+    let mut index = 2;
+    while index < bytes.len() && !(b'@'..=b'~').contains(&bytes[index]) {
+        index += 1;
     }
-    end
+    index
 }
 
-/// Returns the key of a sequence such as `ESC [ 3 ~`: its introducer (`[` or `O`), the parameters
-/// and the last byte. `None` for other reports of a terminal.
-fn key_of_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
+/// Decodes a sequence such as `ESC [ 3 ~`, which consists of an introducer (`[` or `O`), parameters
+/// and a final byte. Returns `None` if it isn't a key.
+fn decode_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
     let key = match (last, parameters) {
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
@@ -167,7 +172,7 @@ fn key_of_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
         (b'H', _) | (b'~', b"1" | b"7") => Key::Control('a'),
         (b'F', _) | (b'~', b"4" | b"8") => Key::Control('e'),
         (b'Z', _) => Key::BackTab,
-        (b'M', b"") if introducer == b'O' => Key::Enter, // of the number pad
+        (b'M', b"") if introducer == b'O' => Key::Enter, // on the numeric keypad
         (b'~', b"3") => Key::Control('d'),
         (b'~', b"5") => Key::PageUp,
         (b'~', b"6") => Key::PageDown,
@@ -176,16 +181,16 @@ fn key_of_sequence(introducer: u8, parameters: &[u8], last: u8) -> Option<Key> {
     Some(key)
 }
 
-/// A text that is being typed.
+/// An editable text with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TypedText {
     pub(super) text: String,
-    /// The index of the byte that the cursor is before.
+    /// The byte offset of the cursor in `text`.
     pub(super) cursor: usize,
 }
 
 impl TypedText {
-    /// Returns a text with the cursor at its end.
+    /// Puts the cursor at the end of the text.
     pub(super) fn new(text: impl Into<String>) -> TypedText {
         let text = text.into();
         TypedText {
@@ -194,21 +199,21 @@ impl TypedText {
         }
     }
 
-    /// Edits the text or moves the cursor, as a shell does after this key: Ctrl-W deletes the word
-    /// before the cursor, Ctrl-K the text after it. Returns whether the text has changed.
+    /// Edits the text or moves the cursor with the key bindings of a shell, e.g. Ctrl-W deletes the
+    /// word before the cursor. Returns whether the text has changed.
     pub(super) fn edit(&mut self, key: &Key) -> bool {
         let cursor = self.cursor;
         let end = self.text.len();
         match key {
-            Key::Control('b') => self.move_to(self.left()),
-            Key::Control('f') => self.move_to(self.right()),
+            Key::Control('b') => self.move_to(self.previous_position()),
+            Key::Control('f') => self.move_to(self.next_position()),
             Key::Control('a') => self.move_to(0),
             Key::Control('e') => self.move_to(end),
-            Key::Backspace => self.delete(self.left()..cursor),
-            Key::Control('d') => self.delete(cursor..self.right()),
+            Key::Backspace => self.delete(self.previous_position()..cursor),
+            Key::Control('d') => self.delete(cursor..self.next_position()),
             Key::Control('u') => self.delete(0..cursor),
             Key::Control('k') => self.delete(cursor..end),
-            Key::Control('w') => self.delete(self.start_of_word()..cursor),
+            Key::Control('w') => self.delete(self.word_start()..cursor),
             Key::Character(character) => self.insert(character.encode_utf8(&mut [0; 4])),
             Key::Pasted(text) => self.insert(text),
             Key::NewLine => self.insert("\n"),
@@ -216,13 +221,13 @@ impl TypedText {
         }
     }
 
-    /// Moves the cursor. Returns false, because the text has not changed.
-    fn move_to(&mut self, position: usize) -> bool {
-        self.cursor = position;
+    /// Moves the cursor. Returns false, because that doesn't change the text.
+    fn move_to(&mut self, offset: usize) -> bool {
+        self.cursor = offset;
         false
     }
 
-    /// Deletes these bytes, and moves the cursor to their place. Returns whether there were any.
+    /// Deletes a range of bytes, and moves the cursor there. Returns whether the text has changed.
     fn delete(&mut self, range: Range<usize>) -> bool {
         let is_changed = !range.is_empty();
         self.cursor = range.start;
@@ -230,34 +235,36 @@ impl TypedText {
         is_changed
     }
 
-    /// Inserts a text before the cursor. Returns whether the text has any characters.
+    /// Inserts a text at the cursor, and moves the cursor behind it. Returns whether the text has
+    /// changed.
     fn insert(&mut self, text: &str) -> bool {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
         !text.is_empty()
     }
 
-    /// Returns the position one shown character before the cursor. A character without a width,
-    /// such as an accent, belongs to the one before it.
-    fn left(&self) -> usize {
+    /// Returns the byte offset of the character before the cursor. A combining character, e.g. an
+    /// accent, counts as part of the character that it follows.
+    fn previous_position(&self) -> usize {
         let mut characters = self.text[..self.cursor].char_indices().rev();
-        let character = characters.find(|(_, character)| has_width(*character));
-        character.map_or(0, |(position, _)| position)
+        let previous = characters.find(|(_, character)| has_width(*character));
+        previous.map_or(0, |(offset, _)| offset)
     }
 
-    /// Returns the position one shown character after the cursor.
-    fn right(&self) -> usize {
+    /// Returns the byte offset behind the character at the cursor, including its combining
+    /// characters.
+    fn next_position(&self) -> usize {
         let mut characters = self.text[self.cursor..].char_indices().skip(1);
-        let character = characters.find(|(_, character)| has_width(*character));
-        character.map_or(self.text.len(), |(position, _)| self.cursor + position)
+        let next = characters.find(|(_, character)| has_width(*character));
+        next.map_or(self.text.len(), |(offset, _)| self.cursor + offset)
     }
 
-    /// Returns the position at which the word before the cursor begins. Spaces between that word
-    /// and the cursor are skipped: with the cursor at the end of `one two  `, it is 4.
-    fn start_of_word(&self) -> usize {
-        let before = self.text[..self.cursor].trim_end();
-        before
-            .trim_end_matches(|letter: char| !letter.is_whitespace())
+    /// Returns the byte offset of the word before the cursor. Skips spaces between the word and the
+    /// cursor: returns 4 if the cursor is at the end of `one two  `.
+    fn word_start(&self) -> usize {
+        let text_before = self.text[..self.cursor].trim_end();
+        text_before
+            .trim_end_matches(|character: char| !character.is_whitespace())
             .len()
     }
 }
@@ -272,7 +279,7 @@ mod tests {
 
     fn keys(bytes: &[u8]) -> Vec<Key> {
         let mut bytes = bytes.to_vec();
-        std::iter::from_fn(|| next(&mut bytes, true)).collect()
+        std::iter::from_fn(|| take_key(&mut bytes, true)).collect()
     }
 
     #[test]
@@ -325,7 +332,7 @@ mod tests {
             let mut received = Vec::new();
             for (index, byte) in bytes.iter().enumerate() {
                 received.push(*byte);
-                let key = next(&mut received, false);
+                let key = take_key(&mut received, false);
                 assert_eq!(
                     key,
                     (index + 1 == bytes.len()).then(|| want.clone()),

@@ -1,4 +1,4 @@
-//! What the picker shows, and what each key does to it. It knows no terminal.
+//! The state of the picker, and how keys change it. Independent of the terminal.
 
 use super::choices::Choices;
 use super::form::Form;
@@ -10,56 +10,58 @@ use crate::prompt::Call;
 use crate::wording::printable;
 use std::mem;
 
-/// The rows that PageUp and PageDown scroll.
-const PAGE: usize = 10;
+/// The number of rows that PageUp and PageDown scroll.
+const PAGE_ROWS: usize = 10;
 
-/// The text that a call of the chosen prompt gives, while it is shown.
+/// The expansion of the chosen prompt, while it is shown.
 pub(super) struct Chosen {
     pub(super) text: String,
     pub(super) warnings: Vec<String>,
-    /// The first row that is shown.
-    pub(super) top: usize,
+    /// The first visible row of the text.
+    pub(super) top_row: usize,
 }
 
-/// What the picker shows.
+/// The screen that the picker shows.
 pub(super) enum Step {
     List,
     Form(Form),
     Chosen(Chosen),
 }
 
-/// What the picker is for.
+/// What the picker is used for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Purpose {
-    /// The text for the prompt that is chosen: that of a pipe, or the draft.
+    /// The input for the prompt: piped text, or the draft.
     pub(crate) text: String,
-    /// Whether the text is the draft of a message, so that the agent shows what was chosen.
+    /// Whether `text` is the draft of a message. Then the result is used without being shown
+    /// first, because the agent shows it.
     pub(crate) is_draft: bool,
-    /// What is written to the terminal at the end.
-    pub(crate) after: &'static str,
+    /// Escape sequences to write to the terminal when the picker closes.
+    pub(crate) exit_sequence: &'static str,
 }
 
-/// What to do after a key.
+/// What the caller has to do after a key.
 #[derive(Debug)]
 pub(super) enum Effect {
     None,
-    /// Expand a call of this prompt, and give the result to [`State::show_result`].
+    /// Expand this prompt, and pass the result to [`State::show_result`].
     Expand(Found, CallRequest),
     End(Choice),
 }
 
-/// Makes the text for a call of a prompt. The error says why there is none.
+/// Produces the text for a call of a prompt. The error is a message to show to the user.
 pub(crate) type Expander<'e> = &'e dyn Fn(&Found, &CallRequest) -> Result<ExpandedPrompt, String>;
 
-/// What a person has decided.
+/// The user's choice.
 #[derive(Debug)]
 pub(crate) enum Choice {
+    /// The user has canceled.
     Nothing,
     Use(String),
     Copy(String),
     /// Open this text in the editor.
     Edit(String),
-    /// Open the draft in the editor as it is.
+    /// Open the unchanged draft in the editor.
     EditDraft,
 }
 
@@ -69,15 +71,15 @@ pub(super) struct State {
     pub(super) query: TypedText,
     /// Whether the query has changed since the last search.
     is_query_edited: bool,
-    /// Indices of the prompts that match.
+    /// The prompts that match the query, as indices into `choices.prompts`.
     pub(super) matching: Vec<usize>,
-    /// The row of `matching` that is selected.
+    /// The selected prompt, as an index into `matching`.
     pub(super) selected: usize,
     pub(super) step: Step,
-    /// A message in the last rows until the next key.
+    /// A message at the bottom of the screen until the next key; empty if there is none.
     pub(super) note: String,
     pub(super) purpose: Purpose,
-    /// The form that a person has left, to come back to.
+    /// The form that the user has left, with what was typed there, so that they can return to it.
     left_form: Option<Form>,
 }
 
@@ -96,13 +98,13 @@ impl State {
         }
     }
 
-    /// Returns the prompt that is selected, unless none matches.
+    /// Returns the selected prompt, or `None` if no prompt matches the query.
     pub(super) fn selected_prompt(&self) -> Option<&Found> {
         let index = self.matching.get(self.selected)?;
         Some(&self.choices.prompts[*index])
     }
 
-    /// Returns the line that is shown if no prompt is listed.
+    /// Returns the message to show instead of an empty list.
     pub(super) fn empty_list_message(&self) -> &'static str {
         if self.choices.prompts.is_empty() {
             "there are no prompts yet; `prompt-expander new NAME` creates one"
@@ -111,11 +113,12 @@ impl State {
         }
     }
 
-    /// Searches again if the query has changed or more files have been read since the last search.
-    /// A prompt that a person has moved to stays selected, wherever it is in the new list. As long
-    /// as the first row is selected, it stays selected, so that it is always the best match.
-    pub(super) fn update(&mut self) {
-        let has_new_summaries = self.choices.update();
+    /// Repeats the search if the query has changed, or more prompts have been read.
+    ///
+    /// If the user has moved the selection to a prompt, that prompt stays selected, wherever it is
+    /// in the new list. Otherwise, the first row stays selected, which is always the best match.
+    pub(super) fn update_matches(&mut self) {
+        let has_new_summaries = self.choices.add_read_prompts();
         let is_query_edited = mem::take(&mut self.is_query_edited);
         if !has_new_summaries && !is_query_edited {
             return;
@@ -131,7 +134,7 @@ impl State {
         }
     }
 
-    /// Reacts to a key: changes what is shown, or returns what the caller has to do.
+    /// Handles a key: updates the state, and returns what the caller has to do.
     pub(super) fn press(&mut self, key: &Key) -> Effect {
         self.note.clear();
         if matches!(key, Key::Control('c' | 'g')) {
@@ -149,11 +152,12 @@ impl State {
         }
     }
 
-    /// Reacts to a key in the list: Enter chooses the selected prompt, the arrows select another
-    /// one, and a letter is typed into the query.
+    /// Handles a key in the list: Enter chooses the selected prompt, arrow keys move the selection,
+    /// and other keys edit the query.
     fn press_in_list(&mut self, key: &Key) -> Effect {
         if self.is_query_edited {
-            self.update(); // keys that arrive faster than frames are drawn act on the new list
+            // Keys may arrive faster than frames are drawn, but must apply to the new list.
+            self.update_matches();
         }
         let last = self.matching.len().saturating_sub(1);
         self.selected = match key {
@@ -161,14 +165,14 @@ impl State {
             Key::Enter | Key::NewLine | Key::Tab => return self.choose(key),
             Key::Up | Key::Control('p') => self.selected.saturating_sub(1),
             Key::Down | Key::Control('n') => (self.selected + 1).min(last),
-            Key::PageUp => self.selected.saturating_sub(PAGE),
-            Key::PageDown => (self.selected + PAGE).min(last),
+            Key::PageUp => self.selected.saturating_sub(PAGE_ROWS),
+            Key::PageDown => (self.selected + PAGE_ROWS).min(last),
             _ => return self.edit_query(key),
         };
         Effect::None
     }
 
-    /// Edits the query, which has one line. The first match is selected after a change.
+    /// Edits the query, which is a single line. A change selects the best match.
     fn edit_query(&mut self, key: &Key) -> Effect {
         let is_changed = match key {
             Key::Pasted(text) => self.query.edit(&Key::Pasted(one_line(text))),
@@ -181,9 +185,11 @@ impl State {
         Effect::None
     }
 
-    /// Goes on with the selected prompt: shows its form, or expands it at once if the form has no
-    /// fields. Enter also expands at once if the draft has a value for each required argument; Tab
-    /// shows the form.
+    /// Shows the form of the selected prompt, or expands it immediately if there is nothing to fill
+    /// in.
+    ///
+    /// With a draft, Enter also skips the form if the draft provides all required arguments. Tab
+    /// always shows it.
     fn choose(&mut self, key: &Key) -> Effect {
         let Some(found) = self.selected_prompt().cloned() else {
             return Effect::None;
@@ -200,27 +206,27 @@ impl State {
             }
         };
         let may_skip_form = self.purpose.is_draft && *key != Key::Tab;
-        if form.fields.is_empty() || (may_skip_form && self.text_is_enough(&form)) {
-            return self.expand_text(form);
+        if form.fields.is_empty() || (may_skip_form && self.text_binds_all_arguments(&form)) {
+            return self.expand_with_text(form);
         }
         self.step = Step::Form(form);
         Effect::None
     }
 
-    /// Takes the form that was left, if it is of this prompt and has fields.
+    /// Takes the form that the user has left, if it belongs to this prompt and has fields.
     fn take_left_form(&mut self, found: &Found) -> Option<Form> {
         self.left_form
             .take_if(|form| form.found.name == found.name && !form.fields.is_empty())
     }
 
-    /// Returns whether the text of the picker has a value for each required argument.
-    fn text_is_enough(&self, form: &Form) -> bool {
+    /// Returns whether the picker's text provides all required arguments.
+    fn text_binds_all_arguments(&self, form: &Form) -> bool {
         let call = Call::Text(&self.purpose.text);
         form.prompt.bind(call).error.is_none()
     }
 
-    /// Expands a prompt with the text of the picker as its input.
-    fn expand_text(&mut self, form: Form) -> Effect {
+    /// Expands a prompt with the picker's text as its input, without showing the form.
+    fn expand_with_text(&mut self, form: Form) -> Effect {
         let found = form.found.clone();
         let request = CallRequest {
             command: found.name.to_string(),
@@ -231,8 +237,8 @@ impl State {
         Effect::Expand(found, request)
     }
 
-    /// Reacts to a key in the form: Enter expands the prompt, unless a value is missing; Esc goes
-    /// back to the list; other keys are for the fields.
+    /// Handles a key in the form: Enter expands the prompt unless a value is missing, Esc returns to
+    /// the list, and other keys go to the fields.
     fn press_in_form(&mut self, key: &Key) -> Effect {
         let Step::Form(form) = &mut self.step else {
             return Effect::None;
@@ -240,7 +246,7 @@ impl State {
         match key {
             Key::Escape => self.go_to(Step::List),
             Key::Enter => {
-                let Some(name) = form.go_to_missing_field() else {
+                let Some(name) = form.focus_missing_field() else {
                     return Effect::Expand(form.found.clone(), form.call());
                 };
                 self.note = format!("`{}` needs a value", printable(name));
@@ -250,8 +256,8 @@ impl State {
         Effect::None
     }
 
-    /// Reacts to a key below the chosen text: uses, edits or copies it, scrolls, or goes back.
-    /// [`text_frame`](super::frame) corrects a `top` after the last row.
+    /// Handles a key while the chosen text is shown: uses, edits or copies it, scrolls, or goes
+    /// back. Scrolling may go past the end; [`text_frame`](super::frame) limits it.
     fn press_in_text(&mut self, key: &Key) -> Effect {
         let Step::Chosen(chosen) = &mut self.step else {
             return Effect::None;
@@ -264,16 +270,16 @@ impl State {
                 return Effect::End(Choice::Copy(chosen.text.clone()));
             }
             Key::Escape => self.leave_text(),
-            Key::Up => chosen.top = chosen.top.saturating_sub(1),
-            Key::Down => chosen.top += 1,
-            Key::PageUp => chosen.top = chosen.top.saturating_sub(PAGE),
-            Key::PageDown | Key::Character(' ') => chosen.top += PAGE,
+            Key::Up => chosen.top_row = chosen.top_row.saturating_sub(1),
+            Key::Down => chosen.top_row += 1,
+            Key::PageUp => chosen.top_row = chosen.top_row.saturating_sub(PAGE_ROWS),
+            Key::PageDown | Key::Character(' ') => chosen.top_row += PAGE_ROWS,
             _ => {}
         }
         Effect::None
     }
 
-    /// Goes back from the text to the form, or to the list if the form has no fields.
+    /// Returns from the text to the form, or to the list if the form has no fields.
     fn leave_text(&mut self) {
         self.step = match self.left_form.take() {
             Some(form) if !form.fields.is_empty() => Step::Form(form),
@@ -281,15 +287,15 @@ impl State {
         };
     }
 
-    /// Goes to another step. If the form is left for it, what was typed there stays.
+    /// Switches to another step. If this leaves the form, keeps what was typed there.
     fn go_to(&mut self, step: Step) {
         if let Step::Form(form) = mem::replace(&mut self.step, step) {
             self.left_form = Some(form);
         }
     }
 
-    /// Shows what an expansion has given. The text for a draft is used at once, unless there are
-    /// warnings to read.
+    /// Handles the result of [`Effect::Expand`]: shows the text, or the error as a note. With a
+    /// draft, uses the text without showing it, unless there are warnings to read.
     pub(super) fn show_result(&mut self, result: Result<ExpandedPrompt, String>) -> Effect {
         let expanded = match result {
             Ok(expanded) => expanded,
@@ -304,7 +310,7 @@ impl State {
         self.go_to(Step::Chosen(Chosen {
             text: expanded.prompt,
             warnings: expanded.warnings,
-            top: 0,
+            top_row: 0,
         }));
         Effect::None
     }
@@ -327,11 +333,11 @@ mod tests {
         let purpose = Purpose {
             text: text.to_owned(),
             is_draft,
-            after: "",
+            exit_sequence: "",
         };
         let mut state = State::new(Choices::new(&library.view()), "", purpose);
         while state.choices.summaries.len() < state.choices.prompts.len() {
-            state.update();
+            state.update_matches();
         }
         (folder, state)
     }
@@ -406,7 +412,7 @@ mod tests {
             (2, 0),
             "a key does not search: the next frame does, once"
         );
-        state.update();
+        state.update_matches();
         assert_eq!((state.matching.len(), state.selected), (13, 0));
         typed(&mut state, &letters("xyzzy"));
         assert!(shown(&mut state, 40, 14).contains("\nno prompt matches\n"));

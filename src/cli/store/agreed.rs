@@ -1,5 +1,5 @@
-//! The texts that a folder and a store last had in common. A text that differs from them was
-//! written later, maybe by somebody else.
+//! Remembers which texts a folder and a store agreed on after the last push or pull. If a side
+//! differs from that, it has been changed since, possibly by somebody else.
 
 use crate::cli::user_folders;
 use crate::library::read_regular;
@@ -10,52 +10,53 @@ use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The longest file that is read: more than those of 200,000 paths take.
-const MAX_LENGTH: usize = 256 * 1024 * 1024;
+/// The maximum size of a record, which is enough for 200,000 paths.
+const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
 
-/// The texts that were last the same in a folder and in a store, by path. `None`: both had no file.
+/// The record of what a folder and a store last agreed on: the hash of each path's text, or `None`
+/// if neither side had a file at the path.
 ///
-/// A file in the state folder keeps them for each folder and store. Without it, every difference is
-/// a conflict, unless git knows the target's text.
+/// Each pair of a folder and a store has a record in the state folder. If it is missing, every
+/// difference is a conflict, unless git knows the target's text.
 #[derive(Debug, Default)]
 pub(super) struct AgreedTexts(BTreeMap<String, Option<Revision>>);
 
 impl AgreedTexts {
-    /// Reads the texts of a folder and a store. There are none if their file cannot be read.
+    /// Loads the record of a folder and a store. Returns an empty one if it can't be read.
     pub(super) fn load(folder: &Path, store: &Address) -> AgreedTexts {
-        let Some(file) = file_of(folder, store) else {
+        let Some(file) = record_path(folder, store) else {
             return AgreedTexts::default();
         };
-        let Ok(bytes) = read_regular(&file, MAX_LENGTH) else {
+        let Ok(bytes) = read_regular(&file, MAX_RECORD_BYTES) else {
             return AgreedTexts::default();
         };
         AgreedTexts(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
-    /// Returns whether a path was ever the same on both sides, even if its file is missing now.
-    pub(super) fn knows(&self, path: &str) -> bool {
+    /// Returns whether the sides ever agreed on a path, even if its file was deleted since.
+    pub(super) fn contains_path(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
 
-    /// Returns whether both sides last had this text at a path, or no file if it is `None`.
-    pub(super) fn has(&self, path: &str, text: Option<&str>) -> bool {
+    /// Returns whether the sides last agreed on this text at a path. `None` stands for no file.
+    pub(super) fn contains(&self, path: &str, text: Option<&str>) -> bool {
         self.0.get(path) == Some(&revision(text))
     }
 
-    /// Records what both sides have at a path: a text, or no file.
+    /// Records that both sides have this text at a path. `None` stands for no file.
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) {
         self.0.insert(path.to_owned(), revision(text));
     }
 
-    /// Writes the file, which only the user can read.
+    /// Saves the record, readable by the user only.
     ///
     /// # Errors
-    /// It cannot be written, or there is no folder for it.
+    /// Fails if there is no state folder, or the file can't be written.
     pub(super) fn save(&self, folder: &Path, store: &Address) -> anyhow::Result<()> {
         if self.0.is_empty() {
-            return Ok(()); // the folder need not exist
+            return Ok(()); // after a pull from an empty store, the folder may not exist
         }
-        let file = file_of(folder, store).context("there is no state folder; set HOME")?;
+        let file = record_path(folder, store).context("there is no state folder; set HOME")?;
         let texts = serde_json::to_vec(&self.0)?;
         PendingFile::write(&file, &texts, FileAccess::Private)?.replace()?;
         Ok(())
@@ -66,8 +67,8 @@ fn revision(text: Option<&str>) -> Option<Revision> {
     text.map(|text| Revision::of_contents(text.as_bytes()))
 }
 
-/// Returns the file for a folder and a store. Its name is a hash, so that it hides the address.
-fn file_of(folder: &Path, store: &Address) -> Option<PathBuf> {
+/// Returns the path of the record. The file name is a hash, so that it doesn't reveal the address.
+fn record_path(folder: &Path, store: &Address) -> Option<PathBuf> {
     let state = user_folders::state()?;
     let folder = folder.canonicalize().ok()?;
     let both = format!("{}\n{}", store.without_login(), folder.display());

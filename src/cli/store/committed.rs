@@ -1,4 +1,5 @@
-//! Finds earlier versions of a folder's files in its git repository, which may be a clone.
+//! Checks whether texts have been committed to the git repository of a folder. The repository may
+//! be somebody else's, so git runs with limits and without hooks.
 
 use crate::cli::output::{Reporter, display_path};
 use crate::prompt::{Diagnostic, Kind};
@@ -13,8 +14,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Lists each version of each file relative_path the folder, in the commits up to the current one.
-const LOG: [&str; 12] = [
+/// Lists each version of each file below the folder, in the current commit and its ancestors.
+const LOG_ARGUMENTS: [&str; 12] = [
     "log",
     "--no-show-signature",
     "--format=",
@@ -29,27 +30,26 @@ const LOG: [&str; 12] = [
     "--",
 ];
 
-/// How long git may take. It writes nothing while it searches commits of other folders.
-const TIME: Duration = Duration::from_secs(60);
+const LOG_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What git may take to find the versions.
 const LOG_LIMITS: GitLimits = GitLimits {
-    idle_timeout: TIME,
-    total_timeout: TIME,
+    // git prints nothing while it skips commits that only touch other folders.
+    idle_timeout: LOG_TIMEOUT,
+    total_timeout: LOG_TIMEOUT,
     ..GIT_LIMITS
 };
 
-/// A text that may have been committed under this path.
+/// A text that may have been committed at this path, which is relative to the folder.
 pub(super) struct PathText<'t> {
     pub(super) path: &'t str,
     pub(super) text: &'t str,
 }
 
-/// Returns the paths whose text is in the current commit of the folder's repository, or in an
-/// earlier one. The files of the folder are not read.
+/// Returns the paths whose text is in the current commit of the folder's repository, or in one of
+/// its ancestors. Doesn't read the files in the folder.
 ///
-/// There are none if the folder is in no repository, or git is not installed. If git exceeds a
-/// bound, there are none either, and a warning says so.
+/// Returns none if the folder isn't in a repository, or git isn't installed. Also returns none, but
+/// warns, if git exceeds its limits.
 pub(super) fn committed_paths(
     folder: &Path,
     texts: &[PathText<'_>],
@@ -73,11 +73,7 @@ pub(super) fn committed_paths(
     }
 }
 
-/// Returns the paths whose text git has in the log of a folder. The texts are written into a
-/// temporary folder, so that git can say their ids.
-///
-/// # Errors
-/// Git fails, or exceeds a limit.
+/// Same as [`committed_paths`], but fails if git fails or exceeds its limits.
 fn find_committed(
     limits: GitLimits,
     folder: &Path,
@@ -91,38 +87,38 @@ fn find_committed(
         limits,
         started: Instant::now(),
     };
-    let ids = ids_of(folder, texts, &watchdog)?;
-    let log = run(folder, &LOG, "", &watchdog)?;
-    select_committed(log, &ids).map_err(git_io_error)
+    let ids = blob_ids(folder, texts, &watchdog)?;
+    let log = run_in_untrusted_folder(folder, &LOG_ARGUMENTS, "", &watchdog)?;
+    paths_in_log(log, &ids).map_err(git_io_error)
 }
 
-/// Returns the id that git gives to the text of each path.
-fn ids_of<'t>(
+/// Returns the id of the git blob for the text of each path. To get the ids from git, writes the
+/// texts to the watchdog's temporary folder.
+fn blob_ids<'t>(
     folder: &Path,
     texts: &[PathText<'t>],
     watchdog: &GitWatchdog<'_>,
 ) -> Result<BTreeMap<&'t str, String>, Diagnostic> {
-    let mut files = String::new();
+    let mut temporary_files = String::new();
     for (index, text) in texts.iter().enumerate() {
         let file = watchdog.folder.join(index.to_string());
         fs::write(&file, text.text).map_err(git_io_error)?;
-        files += &format!("{}\n", file.display());
+        temporary_files += &format!("{}\n", file.display());
     }
     let arguments = ["hash-object", "--no-filters", "--stdin-paths"];
-    let ids = run(folder, &arguments, &files, watchdog)?;
+    let ids = run_in_untrusted_folder(folder, &arguments, &temporary_files, watchdog)?;
     let mut id_of_path = BTreeMap::new();
+    // git prints one id per line, in the order of the files.
     for (text, id) in texts.iter().zip(ids.lines()) {
         id_of_path.insert(text.path, id.map_err(git_io_error)?);
     }
     Ok(id_of_path)
 }
 
-/// Returns the paths whose id occurs in the output of [`LOG`], which is
-/// `:MODE MODE OLD-ID NEW-ID STATUS\0PATH\0` for each version of a file.
-fn select_committed(
-    log: impl BufRead,
-    ids: &BTreeMap<&str, String>,
-) -> io::Result<BTreeSet<String>> {
+/// Returns the paths whose blob id occurs in the log as a version of that path.
+///
+/// For each version of a file, the log contains `:MODE MODE OLD-ID NEW-ID STATUS\0PATH\0`.
+fn paths_in_log(log: impl BufRead, ids: &BTreeMap<&str, String>) -> io::Result<BTreeSet<String>> {
     let mut committed = BTreeSet::new();
     let mut parts = log.split(b'\0');
     while let Some(part) = parts.next() {
@@ -144,10 +140,11 @@ fn select_committed(
     Ok(committed)
 }
 
-/// Runs git in a folder, and returns the file that it has written. Git fetches nothing, and runs no
-/// hook, filter or other program. No variable of the environment leads it elsewhere, changes its
-/// settings or makes it write a file.
-fn run(
+/// Runs git in a folder whose repository may be hostile, and returns its output.
+///
+/// git can't fetch anything, and doesn't run hooks, filters or other programs. No environment
+/// variable can redirect it to another repository, change its settings or make it write a file.
+fn run_in_untrusted_folder(
     folder: &Path,
     arguments: &[&str],
     stdin: &str,
@@ -172,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_is_ended_if_it_waits_for_ever_in_a_hostile_folder() {
+    fn git_is_killed_if_it_blocks_forever_in_a_hostile_folder() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::create_dir_all(folder.join(".git/objects")).unwrap();

@@ -1,4 +1,4 @@
-//! Decides what `store push` and `store pull` do with each file, before anything is written.
+//! Plans a push or a pull: decides what happens to each file before anything is written.
 
 use super::agreed::AgreedTexts;
 use super::committed::{PathText, committed_paths};
@@ -11,59 +11,60 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The side that is written.
+/// The side that a push or a pull writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SyncTarget {
     Store,
     Folder,
 }
 
-/// What happens to a file of the target.
+/// What happens to a file in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SyncOutcome {
     Create,
     Replace,
     Delete,
-    /// Nothing: it has a text that the other side never had, or it was deleted in the target.
+    /// The file is kept, because it was changed or deleted in the target independently of the other
+    /// side.
     Conflict,
 }
 
-/// A file that differs between the sides. A text is `None` where the file is missing.
+/// A file that differs between the sides.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) path: Arc<str>,
-    /// The text of the target.
+    /// The current text in the target; `None` if the file doesn't exist there.
     pub(super) old: Option<Arc<str>>,
-    /// The text that it gets.
+    /// The text to write to the target; `None` if the file doesn't exist on the other side.
     pub(super) new: Option<Arc<str>>,
     pub(super) outcome: SyncOutcome,
-    /// Who last wrote the file to the store, and when; `None` if nobody did.
+    /// Who last wrote the file to the store, and when; `None` if it was never in the store.
     last_write: Option<String>,
 }
 
-/// Both sides of a push or a pull.
+/// Both sides of a push or a pull: the target, and the other side, which provides the new texts.
 pub(super) struct Sides<'s> {
     pub(super) target: SyncTarget,
     pub(super) folder: &'s Path,
     pub(super) store: &'s Postgres,
     pub(super) reporter: &'s Reporter,
     pub(super) agreed: AgreedTexts,
-    /// The texts that the target has now.
+    /// The current texts in the target.
     pub(super) target_texts: &'s StoredTexts,
-    /// The texts of the other side, which the target gets.
+    /// The texts of the other side, to be written to the target.
     pub(super) new_texts: &'s StoredTexts,
-    /// The files to compare.
+    /// The paths to compare. All others are left alone.
     pub(super) paths: BTreeSet<Arc<str>>,
-    /// The prompts that are replaced even if they are in conflict.
+    /// The values of `--overwrite`: prompts or paths to write even if they are in conflict.
     pub(super) overwritten: &'s [String],
     pub(super) overwrites_all: bool,
 }
 
 impl Sides<'_> {
-    /// Decides what happens to each file that differs between the sides.
+    /// Returns the files that differ between the sides, and what happens to each of them.
     ///
     /// # Errors
-    /// The store does not answer who last wrote the files.
+    /// Fails if the store can't tell who last wrote the files.
     pub(super) fn compare(&self) -> anyhow::Result<Vec<Difference>> {
         let mut differing: Vec<Arc<str>> = Vec::new();
         for path in &self.paths {
@@ -72,14 +73,14 @@ impl Sides<'_> {
             }
         }
         let mut last_writes = self.store.last_writes(&differing)?;
-        let committed = self.committed(&differing);
+        let committed = self.paths_with_committed_text(&differing);
         let mut differences = Vec::new();
         for path in differing {
             let last_write = last_writes.remove(&*path);
             let may_change = committed.contains(&*path)
-                || self.is_as_agreed(&path)
-                || self.was_never_there(&path, last_write.is_some())
-                || self.overwrites(&path);
+                || self.is_unchanged_in_target(&path)
+                || self.is_new_to_target(&path, last_write.is_some())
+                || self.is_overwritten(&path);
             let old = self.target_texts.get(&path).cloned();
             let new = self.new_texts.get(&path).cloned();
             let outcome = if !may_change {
@@ -102,27 +103,31 @@ impl Sides<'_> {
         Ok(differences)
     }
 
-    /// Returns whether nobody has changed or deleted the target's file since it was the same on
-    /// both sides.
-    fn is_as_agreed(&self, path: &str) -> bool {
+    /// Returns whether the target's file is the same as after the last push or pull.
+    fn is_unchanged_in_target(&self, path: &str) -> bool {
         let old = self.target_texts.get(path).map(|text| &**text);
-        self.agreed.has(path, old)
+        self.agreed.contains(path, old)
     }
 
-    /// Returns whether the target never had a file at a path, so that one can be created there. A
-    /// store remembers deleted files in its history; a folder only those that both sides had.
-    fn was_never_there(&self, path: &str, is_in_history: bool) -> bool {
-        let was_deleted = self.target == SyncTarget::Store && is_in_history;
-        !self.target_texts.contains_key(path) && !self.agreed.knows(path) && !was_deleted
+    /// Returns whether the target never had a file at this path, i.e. whether the file is missing
+    /// without having been deleted.
+    ///
+    /// A store knows all its deleted files from its history. For a folder, only deleted files that
+    /// were once the same on both sides are known.
+    fn is_new_to_target(&self, path: &str, is_in_store_history: bool) -> bool {
+        let was_deleted_in_store = self.target == SyncTarget::Store && is_in_store_history;
+        let was_ever_agreed = self.agreed.contains_path(path);
+        !self.target_texts.contains_key(path) && !was_ever_agreed && !was_deleted_in_store
     }
 
-    /// Returns the paths whose text in the target is an earlier version in the folder's git
-    /// repository.
-    fn committed(&self, differing: &[Arc<str>]) -> BTreeSet<String> {
+    /// Returns the paths whose text in the target has been committed to the folder's git
+    /// repository, so that overwriting it loses nothing. Skips unchanged files, which don't need
+    /// this.
+    fn paths_with_committed_text(&self, differing: &[Arc<str>]) -> BTreeSet<String> {
         let mut texts = Vec::new();
         for path in differing {
             if let Some(old) = self.target_texts.get(path)
-                && !self.is_as_agreed(path)
+                && !self.is_unchanged_in_target(path)
             {
                 texts.push(PathText { path, text: old });
             }
@@ -133,8 +138,9 @@ impl Sides<'_> {
         committed_paths(self.folder, &texts, self.reporter)
     }
 
-    /// Returns whether the user has named this path, its prompt or the prompt of its tests.
-    fn overwrites(&self, path: &str) -> bool {
+    /// Returns whether `--overwrite-all` was passed, or `--overwrite` with this path or the prompt
+    /// that it belongs to.
+    fn is_overwritten(&self, path: &str) -> bool {
         let name = match Format::OWN.split_path(path) {
             Some((name, _)) => name,
             None => path.strip_suffix(TEST_SUFFIX).unwrap_or(path),
@@ -145,17 +151,25 @@ impl Sides<'_> {
 }
 
 impl SyncTarget {
-    /// Returns the words for the target and for the other side: `store` and `folder` for a push.
-    pub(super) fn sides(self) -> [&'static str; 2] {
+    /// Returns what messages call the target.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            SyncTarget::Store => ["store", "folder"],
-            SyncTarget::Folder => ["folder", "store"],
+            SyncTarget::Store => "store",
+            SyncTarget::Folder => "folder",
+        }
+    }
+
+    /// Returns what messages call the other side.
+    fn name_of_other_side(self) -> &'static str {
+        match self {
+            SyncTarget::Store => SyncTarget::Folder.name(),
+            SyncTarget::Folder => SyncTarget::Store.name(),
         }
     }
 }
 
 impl Difference {
-    /// Returns a line that says what happens to the file.
+    /// Returns a line that says what happens to the file, e.g. `create git/commit.md`.
     pub(super) fn line(&self, target: SyncTarget) -> String {
         let path = printable(&self.path);
         let verb = match self.outcome {
@@ -174,17 +188,17 @@ impl Difference {
         } else {
             "deleted"
         };
-        let [place, _] = target.sides();
-        let mut line = format!("conflict {path}: {verb} in the {place}");
+        let target_name = target.name();
+        let mut line = format!("conflict {path}: {verb} in the {target_name}");
         if let Some(last_write) = &self.last_write {
             line += &format!("; last written to the store by {}", printable(last_write));
         }
         line + "\n"
     }
 
-    /// Returns the difference between the target's text and the other one.
+    /// Returns a diff from the target's text to the new one.
     pub(super) fn diff(&self, target: SyncTarget) -> String {
-        let [old, new] = target.sides();
+        let [old, new] = [target.name(), target.name_of_other_side()];
         let old_text = self.old.as_deref().unwrap_or_default();
         let new_text = self.new.as_deref().unwrap_or_default();
         unified_diff((old, old_text), (new, new_text))

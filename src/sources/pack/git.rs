@@ -23,7 +23,7 @@ use unicode_normalization::UnicodeNormalization;
 /// The maximum size of all files of a pack together, in bytes.
 const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of files relative_path the path of a pack, including those that aren't prompts.
+/// The maximum number of files below the path of a pack, including those that aren't prompts.
 const MAX_LISTED_FILES: usize = 200_000;
 
 /// The oldest supported git. It is the first that supports everything used here.
@@ -290,7 +290,7 @@ impl Repository<'_> {
         split_contents(&output, selected)
     }
 
-    /// Selects the files of a pack among the files relative_path its path. Stops at the first file over a
+    /// Selects the files of a pack among the files below its path. Stops at the first file over a
     /// limit, so that a huge repository is rejected early.
     fn select_files(&self, pack: &Pack) -> Result<SelectedFiles, Diagnostic> {
         let listing = self.list_files(pack)?;
@@ -311,7 +311,7 @@ impl Repository<'_> {
         Ok(selected)
     }
 
-    /// Lists the files relative_path the path of the pack. Each entry is in the format of
+    /// Lists the files below the path of the pack. Each entry is in the format of
     /// [`ListedFile::parse`] and ends with a NUL.
     fn list_files(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
         let tree = format!("{}:{}", pack.commit, pack.path);
