@@ -169,7 +169,7 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
         unknown,
     } = find_invocations(
         message,
-        view.takes_mentions(),
+        view.expands_mentions(),
         |name, form| typed_names.look_up(name, form),
         is_builtin,
     );

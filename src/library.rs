@@ -1,12 +1,14 @@
-//! All prompts of a user: an ordered list of sources, of which the first that has a prompt of a
-//! name wins.
+//! The prompts of a user, from an ordered list of sources. If several sources have a prompt with
+//! the same name, the first one wins.
 //!
-//! A [`Library`] is shared by all threads. Each message sees it through one [`View`], as one caller
-//! may see it. What is found keeps the way back to its source ([`Found`]), so that nothing is
-//! looked for twice. What is on disk is what is served: for an exact name one file is read, for a
-//! list all files, and only for an unknown name are all names compared. What was made from files is
-//! used again only while their stamps show that they are unchanged (`library/disk/cache.rs`).
-//! [`Watch`] notices when files change.
+//! A [`Library`] is shared by all threads. Each request sees it through a [`View`], which is
+//! limited to what the caller may see. A [`Found`] prompt keeps a handle to its source, so that
+//! nothing is looked up twice.
+//!
+//! Files are read when they are needed, so that the library always reflects what is on disk:
+//! looking up a name reads one file, listing reads all of them, and only an unknown name is
+//! compared with all other names. Values computed from files are cached, but reused only while the
+//! files are unchanged (`library/disk/cache.rs`). [`Watch`] reports changed files.
 
 mod builtin_texts;
 mod call;
@@ -15,7 +17,7 @@ mod disk;
 mod find;
 mod project_prompts;
 mod query;
-mod seen;
+mod restricted;
 mod source;
 mod view;
 mod write;
@@ -40,8 +42,8 @@ pub use write::edit::{CompletedWrite, CurrentPrompt, Editor, VersionText};
 pub use write::history::{DEFAULT_MAX_VERSIONS, Operation, Version};
 pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, path_of_new_prompt};
 
-// The interface for sources (`src/sources`): what they implement, and what they read, keep and
-// watch files with.
+// What sources (`src/sources`) need: the traits they implement, and helpers to read, cache and
+// watch files.
 pub(crate) use builtin_texts::BUILTIN_TEXTS;
 pub(crate) use disk::cache::{Cache, MIN_STAMP_AGE, Trace};
 pub(crate) use disk::folder::Folder;

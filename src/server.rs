@@ -121,7 +121,7 @@ impl Server {
         if session.was_shown_something {
             self.shared.watch();
             // What the client was shown may have changed since.
-            self.library().changed(&Change::anything());
+            self.library().notify_changed(&Change::anything());
         }
     }
 

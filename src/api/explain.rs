@@ -159,7 +159,7 @@ struct Layers {
 
 /// Returns the layer of a prompt, and the prompts of its name that it overrides.
 fn layers_of(view: &View, found: &Found, location: &Location) -> Layers {
-    let mut prompts = view.all(&found.name).into_iter();
+    let mut prompts = view.get_all(&found.name).into_iter();
     let mut own = None;
     for prompt in prompts.by_ref() {
         if prompt.location() == *location {

@@ -180,7 +180,7 @@ impl Checks {
     /// Checks the prompts and the test files of a view or, of all of them, those below one folder.
     fn add_view(&mut self, view: &View, below: Option<&Path>) {
         let Report { files, problems } =
-            view.check_also(below, &mut |found, folder| self.check_length(found, folder));
+            view.check_with(below, &mut |found, folder| self.check_length(found, folder));
         self.report.files += files;
         self.report.problems.extend(problems);
         for tests in view.list().tests {

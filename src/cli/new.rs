@@ -332,7 +332,7 @@ struct NewFile<'l> {
 impl NewFile<'_> {
     /// Returns the new prompt, even if another one of the same name is used instead.
     fn found(&self) -> Option<Found> {
-        let prompts = self.library.view().all(self.name);
+        let prompts = self.library.view().get_all(self.name);
         prompts.into_iter().find(|found| found.is_in(&self.path))
     }
 
@@ -401,7 +401,7 @@ pub(super) fn warn_of_the_same_name(
     file: &Path,
     reporter: &Reporter,
 ) -> bool {
-    let prompts = library.view().all(name);
+    let prompts = library.view().get_all(name);
     let Some(rank) = prompts.iter().position(|found| found.is_in(file)) else {
         return false;
     };

@@ -214,8 +214,8 @@ impl PromptSource {
     /// has no prompts.
     pub(super) fn library_with_warnings(&self, reporter: &Reporter) -> Library {
         let library = self.library();
-        if let Some(absence) = library.absent_project() {
-            reporter.warn(&absence);
+        if let Some(hint) = library.missing_project_hint() {
+            reporter.warn(&hint);
         }
         library
     }

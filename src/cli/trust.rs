@@ -263,7 +263,7 @@ fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, old_text:
 /// `replaces your prompt; Deploy it`.
 fn describe_with_replaced(prompt: &Found, view: &View) -> String {
     let description = review::describe(prompt);
-    let candidates = view.all(&prompt.name);
+    let candidates = view.get_all(&prompt.name);
     match candidates.iter().find(|other| !other.layer.is_project()) {
         None => description,
         Some(other) if other.layer == Layer::USER => format!("replaces your prompt; {description}"),

@@ -1,16 +1,16 @@
-//! The texts of the built-in prompts: the files of `prompts/`, compiled in. Prompts may include
-//! them.
+//! The built-in prompts: the files in `prompts/`, embedded at compile time. Other prompts can
+//! include them.
 
-/// Makes a list of names and texts from names: `files!["plan"]` reads `prompts/plan.md`.
-macro_rules! files {
+/// Expands names to pairs of name and text: `embedded_prompts!["plan"]` embeds `prompts/plan.md`.
+macro_rules! embedded_prompts {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*]
     };
 }
 
-/// The names and the texts of the built-in prompts, sorted by name. A test compares the list with
-/// the folder.
-pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
+/// The name and text of each built-in prompt, sorted by name. A test compares this list with the
+/// folder.
+pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = embedded_prompts![
     "commit",
     "critique",
     "debug",
@@ -27,9 +27,9 @@ pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
     "test",
 ];
 
-/// Returns the text of the file of a built-in prompt, if there is one of this name.
+/// Returns the text of the built-in prompt with this name.
 pub(crate) fn builtin_text(name: &str) -> Option<&'static str> {
     let mut texts = BUILTIN_TEXTS.iter();
-    let (_, text) = texts.find(|(known, _)| *known == name)?;
+    let (_, text) = texts.find(|(builtin_name, _)| *builtin_name == name)?;
     Some(text)
 }

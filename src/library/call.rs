@@ -1,57 +1,57 @@
-//! The one path from a found prompt and a call to what a model gets.
+//! How a call of a prompt becomes what a model gets.
 //!
-//! A call is bound once ([`BoundCall`]). [`Found::expand`](super::Found::expand) passes the bound
-//! call to the handle of the prompt, which makes the messages
-//! ([`Handle::messages`](super::Handle::messages)). The caller gets them with the warnings and the
-//! unused values of the call ([`Expansion`]), and each interface words its own hints.
+//! [`BoundCall`] assigns the values of the call to the arguments of the prompt.
+//! [`Found::expand`](super::Found::expand) passes it to
+//! [`Handle::messages`](super::Handle::messages), and returns an [`Expansion`]: the messages, with
+//! the warnings and unused values of the call. Each interface words its own hints about these.
 
 use crate::prompt::{Binding, BoundArgument, Call, Messages, Origin, Piece, Prompt};
 
-/// A call of a prompt, with the value that each argument gets.
+/// A call whose values have been assigned to the arguments of the prompt.
 #[derive(Debug)]
 pub struct BoundCall<'c> {
-    /// The prompt that is called.
+    /// The called prompt.
     pub prompt: &'c Prompt,
-    /// The call as it was made. A server that expands the prompt gets it.
+    /// The original call. It is forwarded if a server expands the prompt.
     pub call: Call<'c>,
-    /// What each argument of the prompt gets.
+    /// The value of each argument.
     pub binding: Binding<'c>,
 }
 
-/// The result of a call of a prompt.
+/// The result of expanding a call.
 #[derive(Debug)]
 pub struct Expansion {
     /// What a model gets.
     pub messages: Messages,
-    /// Probable mistakes of the caller that did not stop the call, such as a misspelled `name=`.
-    /// Each is one line, lowercase, without a final stop.
+    /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`. Each one is a
+    /// line in lowercase without a final period.
     pub warnings: Vec<String>,
-    /// The values that are not in the messages.
+    /// Values that don't appear in the messages.
     pub unused: Vec<UnusedValue>,
 }
 
-/// A value of a call that the prompt has no placeholder for.
+/// A value for an argument that has no placeholder in the prompt.
 #[derive(Debug)]
 pub struct UnusedValue {
-    /// The name of its argument.
+    /// The name of the argument.
     pub argument: String,
     /// The value.
     pub value: String,
-    /// Whether the caller gave it by name (`--arg criteria=speed`), instead of in a text that was
-    /// divided.
+    /// Whether the value was passed by name (`--arg criteria=speed`), not as part of a text that
+    /// was split.
     pub is_named: bool,
 }
 
-/// A function that makes the text of a message from its pieces, and may change them.
+/// A function that assembles the text of a message from its pieces, and may modify them.
 pub type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
 
-/// Joins the pieces of a message to its text, without changes and with nothing between them.
+/// Concatenates the pieces of a message.
 pub fn join_unchanged(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     pieces.map(Piece::as_str).collect()
 }
 
 impl<'c> BoundCall<'c> {
-    /// Divides the values of a call among the arguments of a prompt.
+    /// Assigns the values of a call to the arguments of a prompt.
     pub fn new(prompt: &'c Prompt, call: Call<'c>) -> BoundCall<'c> {
         BoundCall {
             prompt,
@@ -60,8 +60,8 @@ impl<'c> BoundCall<'c> {
         }
     }
 
-    /// Returns the values that are not in the expansion, because the prompt has no placeholder for
-    /// them. A service gets all values, so the list is empty for a prompt that a service renders.
+    /// Returns the values that don't appear in the expansion, because the prompt has no
+    /// placeholders for them. Empty if a service renders the prompt, because it gets all values.
     pub fn unused_values(&self) -> Vec<UnusedValue> {
         let mut unused = Vec::new();
         if self.prompt.is_rendered_by_service() {
@@ -82,16 +82,15 @@ impl<'c> BoundCall<'c> {
         unused
     }
 
-    /// Returns whether the caller's value of an argument is in no message, if the prompt has no
-    /// placeholder for the argument.
+    /// Returns whether a value disappears if its argument has no placeholder.
     fn is_lost_without_placeholder(&self, bound: &BoundArgument<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,
-            // A part of a text. Without any placeholder, the whole text follows the body.
+            // Part of the input. A prompt without any placeholders gets the whole input appended.
             Origin::Pair | Origin::Word | Origin::Rest => {
                 self.prompt.placeholders().next().is_some()
             }
-            // These do not come from the caller.
+            // Not passed by the caller.
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         }
     }

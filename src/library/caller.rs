@@ -1,66 +1,67 @@
-//! Who uses the library: what a caller may do, and which prompts exist for them.
+//! Who uses the library, what they may do, and which prompts they can see.
 
 use crate::prompt::Name;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-/// The header of a request by which the team layer of another machine asks. It sees no team layer,
-/// so that a server cannot ask itself.
+/// The header that marks requests for the team layer of another machine. Such requests don't see
+/// the server's own team layer, so that a server never asks itself.
 pub const TEAM_HEADER: &str = "x-prompt-expander-team";
 
-/// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
+/// The sender of a request. Deliberately has no `Default`, because forgetting to set it would grant
+/// rights.
 ///
 /// ```compile_fail,E0599
 /// prompt_expander::library::Caller::default();
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The token of the caller; `None` for the user of this machine.
+    /// The caller's token. `None` for the local user.
     pub token: Option<Token>,
     /// What the caller may do.
     pub role: Role,
-    /// Which prompts exist for the caller; `None` if all do.
+    /// Limits which prompts the caller can see. `None` means all.
     pub prefix: Option<Prefix>,
-    /// Whether the prompts of the team exist for the caller. They are fetched with the token of the
-    /// user of this machine.
+    /// Whether the caller can see the team's prompts, which are fetched with the local user's
+    /// token.
     pub sees_team: bool,
 }
 
-/// Says which token somebody has, without the token itself.
+/// Identifies a token without containing it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// The first half of the SHA-256 of the token: the same after a restart, and on every server
-    /// with this token.
+    /// The first half of the token's SHA-256 hash. It stays the same across restarts, and on every
+    /// server that has this token.
     pub id: [u8; 16],
-    /// The name of the token, for logs and people.
+    /// The name of the token, for logs and users.
     pub name: Arc<str>,
 }
 
-/// Writes the name alone: with the id, a weak token can be guessed.
+/// Only writes the name, because the id would make it possible to guess a weak token.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)
     }
 }
 
-/// What a caller may do. Each role includes those before it.
+/// What a caller may do. Each role includes the previous ones.
 ///
 /// ```compile_fail,E0599
 /// prompt_expander::library::Role::default();
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// To list, read and expand prompts.
+    /// List, read and expand prompts.
     Read,
-    /// To change prompts, too.
+    /// Also change prompts.
     Write,
-    /// To operate the server, too.
+    /// Also operate the server.
     Admin,
 }
 
 impl Caller {
-    /// Returns the user of this machine, for whom all prompts exist and who may do everything.
+    /// The local user, who can see every prompt and do everything.
     pub fn local() -> Caller {
         Caller {
             token: None,
@@ -72,10 +73,10 @@ impl Caller {
 }
 
 impl Role {
-    /// All roles, the least first.
+    /// All roles, in ascending order.
     pub const ALL: [Role; 3] = [Role::Read, Role::Write, Role::Admin];
 
-    /// Returns the name of the role in a token file.
+    /// Returns the name of the role, as used in token files.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Read => "read",
@@ -85,12 +86,12 @@ impl Role {
     }
 }
 
-/// A folder such as `team-a/`: only the prompts whose names begin with it exist for a caller, under
-/// these whole names.
+/// A folder such as `team-a/` that a caller is limited to. Prompts keep their full names.
 ///
-/// The name alone decides, in all sources: a built-in prompt has no such name, and a prompt that is
-/// there for the caller is overridden only by one that is there for them, too. What a prompt
-/// includes or attaches is part of it, wherever that file is: who wrote the prompt has decided so.
+/// Only the name decides, in every source. So built-in prompts are never visible to such a caller,
+/// and a visible prompt can only be overridden by another visible one. Whatever a visible prompt
+/// includes or attaches is visible as part of it, because the author of the prompt chose to share
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix(Arc<str>);
 
@@ -98,10 +99,9 @@ impl Prefix {
     /// Parses a prefix such as `team-a/`.
     ///
     /// # Errors
-    /// The text is not a folder of prompts with a slash after it. The reason is a clause for a
-    /// person.
+    /// Fails if it isn't a valid folder followed by a slash. The error is a clause for a message.
     pub fn new(text: &str) -> Result<Prefix, &'static str> {
-        // Without a slash, `team` would include `team-b/` and `teamwork`, which is hardly meant.
+        // Without the slash, `team` would also match `team-b/` and `teamwork`, probably by mistake.
         let Some(folder) = text.strip_suffix('/') else {
             return Err("must end in a slash, such as `team-a/`");
         };
@@ -111,31 +111,28 @@ impl Prefix {
         Ok(Prefix(text.into()))
     }
 
-    /// Returns whether the prompt of this name exists for the caller.
+    /// Returns whether the caller can see the prompt with this name.
     pub fn contains(&self, name: &str) -> bool {
         name.starts_with(&*self.0)
     }
 
-    /// Returns whether some prompts of a folder may exist for the caller. `folder` ends with a
-    /// slash, and is empty for the folder of all prompts.
-    ///
-    /// For the prefix `team-a/`, these are the folders in it, such as `team-a/git/`, and the
-    /// folders that contain it.
+    /// Returns whether the caller may see some prompts in `folder`, which is `""` or ends with a
+    /// slash. For the prefix `team-a/`, these are the folders inside it, such as `team-a/git/`, and
+    /// those that contain it.
     pub(crate) fn overlaps(&self, folder: &str) -> bool {
         folder.starts_with(&*self.0) || self.0.starts_with(folder)
     }
 
-    /// Returns whether a file is in the folder of this prefix below `prompts_folder`. `target` is
-    /// the path of the file without symlinks.
+    /// Returns whether a file is in this folder below `prompts_folder`. `target` is the path of the
+    /// file without symlinks.
     pub(crate) fn has_file(&self, prompts_folder: &Path, target: &Path) -> bool {
         match fs::canonicalize(prompts_folder.join(self.folder())) {
             Ok(prefix_folder) => target.starts_with(prefix_folder),
-            // There is no such folder, so it has no file.
-            Err(_) => false,
+            Err(_) => false, // the folder doesn't exist
         }
     }
 
-    /// Returns the prefix without its final slash: `team-a` for `team-a/`.
+    /// Returns the prefix without its trailing slash: `team-a`.
     pub(crate) fn folder(&self) -> &str {
         self.0.trim_end_matches('/')
     }

@@ -1,5 +1,5 @@
-//! Finds the prompt for what was typed: the exact name, else the one name that matches, else names
-//! to suggest.
+//! Finds the prompt that a user typed: by its exact name, by a name that differs only in spelling,
+//! or else by suggesting similar names.
 
 use super::source::{Found, Layer};
 use super::view::View;
@@ -10,26 +10,26 @@ use crate::prompt::{
 use crate::wording::{in_backticks, or_list, quoted};
 use unicode_normalization::UnicodeNormalization;
 
-/// The most names that an error suggests.
+/// The maximum number of names that an error suggests.
 const MAX_SUGGESTED: usize = 3;
 
-/// From this number of letters on, a name may have two typing mistakes instead of one.
+/// The minimum length of a name that may contain two typos instead of one, in characters.
 const LONG_NAME: usize = 8;
 
-/// The distance of two names that have only their beginning in common. Every other similar name is
-/// nearer.
+/// The distance of a name of which only the beginning was typed. Greater than that of any other
+/// similar name.
 const ONLY_BEGINNING: usize = usize::MAX;
 
 impl View {
-    /// Finds the prompt whose name a person typed after a colon, or a client passed on. The file of
-    /// the prompt may be broken.
+    /// Finds the prompt that a user typed after a colon, or that a client requested. Its file may
+    /// be broken.
     ///
-    /// The exact name is tried first, since it needs no list of all prompts. Then differences in
-    /// spelling are ignored, if exactly one prompt matches: a leading colon, spaces around the
-    /// name, letter case, `:` for `/`, and composed or separate accents.
+    /// Tries the exact name first, which doesn't require listing all prompts. Otherwise ignores
+    /// differences in spelling: a leading colon, surrounding spaces, letter case, `:` instead of
+    /// `/`, and composed versus decomposed accents.
     ///
     /// # Errors
-    /// There is no such prompt.
+    /// Fails unless exactly one prompt matches.
     pub fn find(&self, typed: &str) -> Result<Found, Diagnostic> {
         match self.find_exactly(typed) {
             Some(found) => Ok(found),
@@ -37,9 +37,8 @@ impl View {
         }
     }
 
-    /// Finds the prompt whose name was typed, without listing all prompts. Letter case counts. A
-    /// leading colon, spaces around the name, `:` for `/`, and composed or separate accents make no
-    /// difference.
+    /// Finds the prompt that was typed, without listing all prompts. Ignores the same differences
+    /// in spelling as [`find`](View::find), except for letter case.
     pub fn find_exactly(&self, typed: &str) -> Option<Found> {
         if let Some(found) = self.get_typed(typed) {
             return Some(found);
@@ -48,16 +47,16 @@ impl View {
         spellings.iter().find_map(|name| self.get_typed(name))
     }
 
-    /// Returns the prompt with exactly this name; `None` also if no prompt can have the name.
+    /// Like [`View::get`], but also returns `None` if the name is invalid.
     fn get_typed(&self, name: &str) -> Option<Found> {
         self.get(&Name::new(name).ok()?)
     }
 
-    /// Finds the only prompt whose name equals what was typed, apart from spelling, or whose last
-    /// part does: `commit` for `git/commit`.
+    /// Finds the only prompt whose name matches except for its spelling. Also accepts the last
+    /// segment of a name: `commit` for `git/commit`.
     ///
     /// # Errors
-    /// What was typed is empty; no prompt or several prompts match.
+    /// Fails if the input is empty, or unless exactly one prompt matches.
     fn find_any_spelling(&self, typed: &str) -> Result<Found, Diagnostic> {
         if strip_colon(typed).is_empty() {
             let message = "the command is empty; it must be the name of a prompt";
@@ -79,8 +78,8 @@ impl View {
         }
     }
 
-    /// Returns the error that says why no prompt has the name `typed`. `folded` is the result of
-    /// [`fold_name`] for `typed`, and `names` are the names of all prompts.
+    /// Explains why no prompt is named `typed`. `folded` is `fold(typed)`, and `names` are those of
+    /// all prompts.
     fn unknown_name_error(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
         if let Ok(name) = Name::new(folded)
             && let Some(found) = self.only_for_editors(&name)
@@ -100,10 +99,10 @@ impl View {
         no_such_prompt_error(typed, closest(folded, names))
     }
 
-    /// Returns the name of the prompt that differs from `name` only in composed or separate
-    /// accents; without exactly one such prompt, `name` itself.
+    /// Returns the name of the only prompt that differs from `name` at most in composed versus
+    /// decomposed accents. Returns `name` itself if there isn't exactly one.
     ///
-    /// A person could not tell a second file with such a name from the first.
+    /// Used so that a new file never gets a name that looks the same as an existing one.
     pub fn stored_spelling(&self, name: Name) -> Name {
         if self.get(&name).is_some() {
             return name;
@@ -117,47 +116,45 @@ impl View {
     }
 }
 
-/// Returns the prompt whose name has `typed` as its last part, such as `git/commit` for `commit`;
-/// `None` if there are several.
+/// Returns the only prompt whose name ends with the segment `typed`: `git/commit` for `commit`.
+/// Returns `None` if there are none or several.
 ///
-/// Only prompts in the user's own folders, and in the user's folders of agents, count.
+/// Only considers prompts in the user's own folders, including those for agents.
 pub(crate) fn with_last_part<'f>(
     prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Option<&'f Found> {
     let typed = strip_colon(typed);
-    let mut only = None;
+    let mut only_match = None;
     for found in prompts {
-        let is_of_user = matches!(found.layer, Layer::USER | Layer::AGENT);
-        if !is_of_user || !has_last_part(&found.name, typed) {
+        let is_users_own = matches!(found.layer, Layer::USER | Layer::AGENT);
+        if !is_users_own || !has_last_segment(&found.name, typed) {
             continue;
         }
-        if only.is_some() {
+        if only_match.is_some() {
             return None;
         }
-        only = Some(found);
+        only_match = Some(found);
     }
-    only
+    only_match
 }
 
-/// Returns whether `part` follows the last `/` of a name. Composed and separate accents are equal.
-fn has_last_part(name: &str, part: &str) -> bool {
-    match last_part(name) {
-        Some(last) => last.nfc().eq(part.nfc()),
+/// Returns whether `segment` follows the last `/` of a name. Ignores whether accents are composed.
+fn has_last_segment(name: &str, segment: &str) -> bool {
+    match segment_after_slash(name) {
+        Some(last) => last.nfc().eq(segment.nfc()),
         None => false,
     }
 }
 
-/// Returns what follows the last `/` of a name: `commit` for `git/commit`; `None` without a `/`.
-fn last_part(name: &str) -> Option<&str> {
-    name.rsplit_once('/').map(|(_, part)| part)
+/// Returns what follows the last `/` of a name: `commit` for `git/commit`. `None` if there is no
+/// `/`.
+fn segment_after_slash(name: &str) -> Option<&str> {
+    name.rsplit_once('/').map(|(_, segment)| segment)
 }
 
-/// Returns the names that a person may have meant who typed `typed` in a message, the nearest
-/// first.
-///
-/// These are the names with `typed` as their last part, and those that differ from it by a typing
-/// mistake: one edit or, in a long name, two.
+/// Returns the names that a user probably meant by `typed` in a message, best first: those with
+/// this last segment, and those that differ by a typo (one edit, or two in a long name).
 pub(crate) fn similar_names<'f>(
     prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
@@ -167,10 +164,10 @@ pub(crate) fn similar_names<'f>(
     nearest(names, |name| typing_distance(&folded, &fold_name(name)))
 }
 
-/// Returns how many edits separate a name from what was typed in a message; `None` if there are too
-/// many for a typing mistake. Both texts are results of [`fold_name`].
+/// Returns the number of edits between a name and what was typed, or `None` if there are too many
+/// for a typo. Both strings must be [folded](fold).
 fn typing_distance(typed: &str, name: &str) -> Option<usize> {
-    if name == typed || last_part(name) == Some(typed) {
+    if name == typed || segment_after_slash(name) == Some(typed) {
         return Some(0);
     }
     let is_long = name.chars().count() >= LONG_NAME;
@@ -178,23 +175,24 @@ fn typing_distance(typed: &str, name: &str) -> Option<usize> {
     edit_distance(typed, name).filter(|edits| *edits <= max_edits)
 }
 
-/// Returns names to suggest for what was typed, the nearest first: names with a similar spelling,
-/// and names with the same beginning or the same last part. `folded` is the result of [`fold_name`].
+/// Returns names to suggest for what was typed, best first: those with a similar spelling, and
+/// those with the same beginning or last segment. `folded` is the [folded](fold) input.
 fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
     nearest(names.iter().copied(), |name| {
         suggestion_distance(folded, &fold_name(name))
     })
 }
 
-/// Returns how far a name is from what was typed; `None` if it is not similar. Both texts are
-/// results of [`fold_name`].
+/// Returns how far a name is from what was typed, or `None` if it isn't similar. Both strings must
+/// be [folded](fold).
 ///
-/// The distance is 0 if only the folders or a suffix differ, as in `commit` and `research.md` for
-/// `git/commit` and `research`. Otherwise, it is the number of edits or, for a name of which only
-/// the beginning was typed, [`ONLY_BEGINNING`].
+/// - 0 if only the folders or a suffix differ: `commit` for `git/commit`, `research.md` for
+///   `research`.
+/// - The number of edits, if the spelling is similar.
+/// - [`ONLY_BEGINNING`] if only the beginning of the name was typed.
 fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
-    let last = last_part(name).unwrap_or(name);
-    if last == typed || is_file_of(typed, name) {
+    let last = segment_after_slash(name).unwrap_or(name);
+    if last == typed || is_file_name_of(typed, name) {
         return Some(0);
     }
     let edits = [edit_distance(typed, name), edit_distance(typed, last)];
@@ -209,14 +207,13 @@ fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
     }
 }
 
-/// Returns whether a file name belongs to the prompt `name`: `research.md` to `research`.
-fn is_file_of(file: &str, name: &str) -> bool {
+/// Returns whether a file name is that of a prompt: `research.md` for `research`.
+fn is_file_name_of(file: &str, name: &str) -> bool {
     let prompt_file = Format::OWN.split_path(file);
     prompt_file.is_some_and(|(stem, _)| stem == name)
 }
 
-/// Returns the names with the least distance, the nearest first, and at most [`MAX_SUGGESTED`].
-/// Names for which `distance_of` returns `None` are left out.
+/// Returns up to [`MAX_SUGGESTED`] names, by ascending distance. Skips names without a distance.
 fn nearest<'n>(
     names: impl Iterator<Item = &'n Name>,
     distance_of: impl Fn(&Name) -> Option<usize>,
@@ -232,8 +229,8 @@ fn nearest<'n>(
     near.into_iter().map(|(_, name)| name.clone()).collect()
 }
 
-/// Returns the name that differs from what was typed only in slashes: `git/commit` for `git\commit`
-/// or `/git//commit`. `folded` is the result of [`fold_name`] for what was typed.
+/// Returns the name that differs from the [folded](fold) input only in slashes: `git/commit` for
+/// `git\commit` or `/git//commit`.
 fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
     let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();
     segments.retain(|segment| !segment.is_empty());
@@ -244,14 +241,15 @@ fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> 
         .find(|name| fold_name(name) == normalized)
 }
 
-/// A command that was passed on with the text after it, such as `research solid-state batteries`.
+/// A command that was passed as a name together with its input, e.g. `research solid-state
+/// batteries`.
 struct CommandWithText {
     name: Name,
     text: String,
 }
 
 impl CommandWithText {
-    /// Divides what was typed at the first space, if one of these names is before it.
+    /// Splits the input after the first word, if that is one of these names.
     fn parse(typed: &str, names: &[&Name]) -> Option<CommandWithText> {
         let (command, text) = strip_colon(typed).split_once(char::is_whitespace)?;
         let folded = fold_name(command);
@@ -262,7 +260,7 @@ impl CommandWithText {
         })
     }
 
-    /// Returns the error that says which part is the command.
+    /// Explains which part is the command.
     fn error(self) -> Diagnostic {
         let message = format!(
             "the command is {}, and what follows it ({}) is its input",
@@ -274,11 +272,11 @@ impl CommandWithText {
     }
 }
 
-/// What makes a server let its user edit prompts.
+/// How to let a server's user edit prompts.
 pub const HOW_TO_ALLOW_EDITS: &str =
     "write `edit = true` into prompt-expander's config.toml, and restart the server";
 
-/// Returns the error for a prompt that exists only for callers who may edit prompts.
+/// Returns the error for a prompt that only editors can see.
 fn editors_only_error(name: &Name) -> Diagnostic {
     let message = format!(
         "{} is there only for agents that may edit prompts",
@@ -288,21 +286,21 @@ fn editors_only_error(name: &Name) -> Diagnostic {
     Diagnostic::new(Kind::EditorsOnly, message, fix)
 }
 
-/// Returns the error for a name that several prompts have in another spelling.
+/// Returns the error for a name that matches several prompts except for its spelling.
 fn ambiguous_name_error(typed: &str, matching: &[&Found]) -> Diagnostic {
     let names: Vec<Name> = matching.iter().map(|found| found.name.clone()).collect();
     let message = format!("no prompt is named exactly {}", quoted(typed));
     Diagnostic::new(Kind::Ambiguous, message, did_you_mean(&names))
 }
 
-/// Returns the error for a name that no prompt has. `closest` are names to suggest.
+/// Returns the error for an unknown name. `closest` are names to suggest.
 fn no_such_prompt_error(typed: &str, closest: Vec<Name>) -> Diagnostic {
     let message = format!("no prompt named {}", quoted(typed));
     let fix = did_you_mean(&closest);
     Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
 }
 
-/// Returns a question such as ``did you mean `plan` or `review`?``; an empty text without names.
+/// Returns a question such as ``did you mean `plan` or `review`?``, or `""` if there are no names.
 fn did_you_mean(names: &[Name]) -> String {
     if names.is_empty() {
         String::new()

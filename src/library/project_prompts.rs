@@ -1,4 +1,4 @@
-//! What a view asks the prompts of a project, which are served only if the user trusts the project.
+//! The interface of a project's prompts, which are served only if the user trusts the project.
 
 use super::source::Found;
 use crate::prompt::Name;
@@ -6,55 +6,56 @@ use crate::wording::{count, full_path};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-/// The folder of a project that holds its prompts.
+/// The folder of a project that contains its prompts.
 pub const PROJECT_FOLDER: &str = ".prompts";
 
-/// The prompts of the project that the user works on.
+/// The prompts of the current project.
 pub(crate) trait ProjectPrompts: Debug + Send + Sync {
-    /// Returns the folder of the prompts that are served, if there is one now.
+    /// Returns the folder whose prompts are served, if any.
     fn folder(&self) -> Option<PathBuf>;
 
-    /// Returns a line for a person who asked for the prompts of the project, if there are none.
-    fn absence(&self) -> Option<String>;
+    /// Returns a line that explains why there are no project prompts, for a user who asked for
+    /// them.
+    fn missing_hint(&self) -> Option<String>;
 
-    /// Returns a line for a person who misses prompts that are not served: those of an untrusted
-    /// repository, or those of a linked worktree whose texts were not shown.
+    /// Returns a line that explains why some project prompts are not served: the repository is
+    /// untrusted, or it is a linked worktree with texts that were not shown to the user yet.
     fn untrusted_hint(&self) -> Option<String>;
 
-    /// Returns a line for a person who calls a prompt of a linked worktree that is not served,
-    /// because its text was not shown.
+    /// Returns a line that explains why a prompt in a linked worktree is not served: its text was
+    /// not shown to the user yet.
     fn withheld_hint(&self, name: &Name) -> Option<String>;
 
-    /// Returns the texts of the project's prompts that differ from those that were shown, if any
-    /// do. `list` returns the prompts; it is called only if the project is trusted.
+    /// Returns the texts that have changed since they were shown to the user, if any. `list`
+    /// returns the project's prompts. It is only called if the project is trusted.
     fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts>;
 }
 
-/// A text of a project that an agent may get.
+/// A text of a project that may reach an agent.
 #[derive(Debug)]
 pub(crate) struct ProjectText {
-    /// Its path below the root, `/`-separated.
+    /// The path relative to the project's root, `/`-separated.
     pub(crate) path: String,
-    /// What the file holds.
+    /// The contents of the file.
     pub(crate) bytes: Vec<u8>,
-    /// The prompt, unless the text is only there to be included or attached.
+    /// The prompt in the file. `None` if the file is only included or attached.
     pub(crate) prompt: Option<Found>,
 }
 
-/// The texts of a trusted repository that have changed since they were shown.
+/// The texts of a trusted repository that have changed since they were shown to the user.
 #[derive(Debug)]
 pub(crate) struct ChangedTexts {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// The texts that have changed, or were never shown.
+    /// Texts that have changed, or were never shown.
     pub(crate) texts: Vec<ProjectText>,
-    /// Whether any text was ever shown. An older version of this program trusted a repository
-    /// without showing its texts.
+    /// Whether the user has ever been shown any texts. Older versions of this program let users
+    /// trust a repository without showing them.
     pub(crate) was_ever_shown: bool,
 }
 
 impl ChangedTexts {
-    /// Returns a line for a person: how many texts have changed, and the command that shows them.
+    /// Returns a line with the number of changed texts and the command that shows them.
     pub(crate) fn hint(&self) -> String {
         let root = full_path(&self.root);
         let command = trust_command(&self.root);
@@ -68,11 +69,11 @@ impl ChangedTexts {
     }
 }
 
-/// Returns the command that shows the texts of a repository, in backquotes and quoted for a shell:
+/// Returns the command that shows the texts of a repository, in backticks and quoted for a shell:
 /// `prompt-expander trust '/my work/repo'`.
 pub(crate) fn trust_command(root: &Path) -> String {
-    let shown = full_path(root);
-    // Quoting fails only for a NUL, which no path has.
-    let argument = shlex::try_quote(&shown).unwrap_or_default();
+    let root = full_path(root);
+    // Quoting only fails for a NUL, which no path contains.
+    let argument = shlex::try_quote(&root).unwrap_or_default();
     format!("`prompt-expander trust {argument}`")
 }

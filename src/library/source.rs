@@ -1,5 +1,5 @@
-//! What a source of prompts is, and what it has: prompts that were found, each with the way back to
-//! its source.
+//! The interface of a source of prompts: [`Source`] finds prompts, [`Handle`] reads one of them,
+//! and [`Store`] writes them.
 
 use super::call::{BoundCall, Expansion, Join, join_unchanged};
 use super::caller::Caller;
@@ -17,67 +17,69 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A place that prompts come from: a folder, the plugins of an agent, an OpenAPI document, a
-/// database, a team's server. What is on disk is read when somebody asks for it.
+/// A source of prompts, e.g. a folder, the plugins of an agent, an OpenAPI document, a database, or
+/// a team's server. Nothing is read from disk before it is needed.
 pub trait Source: Debug + Send + Sync {
-    /// Returns the facts about the source that never change.
+    /// Returns the properties of the source, which never change.
     fn about(&self) -> &About;
 
-    /// Returns the prompt with exactly this name, whose file may be broken. No file is opened.
+    /// Returns the prompt with exactly this name. Opens no file, so the prompt may turn out to be
+    /// broken.
     fn find(&self, name: &Name) -> Option<Found>;
 
-    /// Returns all prompts. Folders are read, files are not.
+    /// Returns all prompts. Reads folders, but opens no files.
     fn list(&self) -> Listing;
 
-    /// Returns the prompt in a file, which may be missing; `None` if another source reads that
-    /// file.
+    /// Returns the prompt in a file, or `None` if the file doesn't belong to this source.
+    ///
+    /// # Errors
+    /// Fails if the file is missing or is not a prompt.
     fn find_by_path(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
         None
     }
 
-    /// Returns why the source, or a part of it, cannot be read at this moment.
+    /// Returns why the source can't be read, fully or partly, at the moment.
     fn problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// Calls the service that renders the prompts, and returns a hint or an error about its answer;
-    /// `None` if there is no service.
+    /// Calls the service that renders the prompts, and returns a hint or an error about its
+    /// response. `None` if there is no service.
     fn probe(&self) -> Option<Diagnostic> {
         None
     }
 
-    /// Adds the files and folders whose changes may change the prompts of the source.
+    /// Adds the files and folders whose changes may affect the prompts.
     fn watch(&self, _watched: &mut Watched) {}
 
-    /// Returns where the prompts of the source are written; `None` if they are only read.
+    /// Returns the store that writes the prompts of this source, or `None` if it is read-only.
     ///
     /// # Errors
-    /// They are written in principle, but cannot be written at this moment.
+    /// Fails if the prompts can't be written at the moment.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         None
     }
 }
 
-/// The facts about a source that never change.
+/// The properties of a source, which never change.
 #[derive(Debug, Clone)]
 pub struct About {
-    /// Who wrote its prompts.
+    /// Where its prompts come from.
     pub layer: Layer,
-    /// The folder or the document that has them, which may be missing.
+    /// The folder or document that contains the prompts. It may not exist.
     pub path: Option<PathBuf>,
-    /// How its files are written.
+    /// The format of its files.
     pub format: &'static Format,
-    /// Whether a service renders the prompts, which takes longer than to read a file.
+    /// Whether a service renders the prompts, which is slower than reading a file.
     pub calls_services: bool,
-    /// Whether only callers who may edit prompts see the prompts.
+    /// Whether the prompts are only visible to callers who may edit prompts.
     pub for_editors: bool,
-    /// The name of the pack that has the prompts, with the beginning of its commit:
-    /// `acme@0123456789ab`.
+    /// The pack that contains the prompts and the start of its commit hash: `acme@0123456789ab`.
     pub(crate) pack_version: Option<Arc<str>>,
 }
 
 impl About {
-    /// Returns the facts about a source of local prompts that everybody may see.
+    /// Describes a source of local prompts that everybody may see.
     pub(crate) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
         About {
             layer,
@@ -90,15 +92,15 @@ impl About {
     }
 }
 
-/// Who wrote a prompt. Of two prompts of one name, the one of the lower rank is used.
+/// Where a prompt comes from. If several prompts have the same name, the one with the lowest rank
+/// wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Layer {
-    /// The place in the order of the sources.
+    /// The position of the layer among all layers, lowest first.
     rank: u8,
-    /// The name that people and JSON see.
+    /// The name of the layer in JSON and messages.
     pub name: &'static str,
-    /// What precedes the description of a prompt in a list, if the prompt is not the user's own:
-    /// `(team) `.
+    /// Precedes the description in lists: `(team) `. Empty for the user's own and built-in prompts.
     pub list_label: &'static str,
 }
 
@@ -109,87 +111,86 @@ impl Layer {
         self == Layer::TEAM || self == Layer::SERVICE
     }
 
-    /// The settings file, if it cannot be read.
+    /// A settings file that can't be read.
     pub const SETTINGS: Layer = Layer {
         rank: 0,
         name: "settings",
         list_label: "",
     };
-    /// The authors of the project that the user works on.
+    /// Written by the authors of the current project.
     pub const PROJECT: Layer = Layer {
         rank: 1,
         name: "project",
         list_label: "(project) ",
     };
-    /// The user, in their own folder or one that they named.
+    /// Written by the user, in their own folder or one that they configured.
     pub const USER: Layer = Layer {
         rank: 2,
         name: "user",
         list_label: "",
     };
-    /// The authors of the project, in the folder of an agent.
+    /// Written by the authors of the current project, in an agent's folder.
     pub const PROJECT_AGENT: Layer = Layer {
         rank: 3,
         ..Layer::PROJECT
     };
-    /// The user, in the folder of an agent.
+    /// Written by the user, in an agent's folder.
     pub const AGENT: Layer = Layer {
         rank: 4,
         ..Layer::USER
     };
-    /// The user's team, whose server has them.
+    /// Fetched from the server of the user's team.
     pub const TEAM: Layer = Layer {
         rank: 5,
         name: "team",
         list_label: "(team) ",
     };
-    /// The authors of a pack, of the user or of the project.
+    /// Installed from a pack.
     pub const PACK: Layer = Layer {
         rank: 6,
         name: "pack",
         list_label: "(pack) ",
     };
-    /// A service that renders them. An OpenAPI document describes it.
+    /// Rendered by a service that an OpenAPI document describes.
     pub const SERVICE: Layer = Layer {
         rank: 7,
         name: "remote",
         list_label: "(remote) ",
     };
-    /// The authors of this program.
+    /// Part of this program.
     pub const BUILTIN: Layer = Layer {
         rank: 8,
         name: "built-in",
         list_label: "",
     };
 
-    /// Returns whether the layer belongs to the project that the user works on.
+    /// Returns whether this is one of the two layers of the current project.
     pub fn is_project(self) -> bool {
         self.name == Layer::PROJECT.name
     }
 }
 
-/// A prompt that was found: its name, and the way back to its source.
+/// A prompt that was found: its name, and a handle to read it from its source.
 ///
-/// It is a single pointer, because a list may have 100,000 of them. It dereferences to its
-/// [`FoundPrompt`], and that to its [`Handle`]: `found.name`, `found.text()`.
+/// A single pointer, because a list may contain 100,000 of them. Dereferences to [`FoundPrompt`],
+/// and from there to its [`Handle`]: `found.name`, `found.text()`.
 #[derive(Debug, Clone)]
 pub struct Found(Arc<FoundPrompt<dyn Handle>>);
 
-/// What is known of a found prompt before its file is read.
+/// What is known about a prompt before its file is read.
 #[derive(Debug)]
 pub struct FoundPrompt<H: ?Sized> {
     /// The name of the prompt.
     pub name: Name,
-    /// Who wrote the prompt.
+    /// Where the prompt comes from.
     pub layer: Layer,
-    /// How the file of the prompt is written.
+    /// The format of its file.
     pub format: &'static Format,
     pack_version: Option<Arc<str>>,
     handle: H,
 }
 
 impl Found {
-    /// Returns the prompt of this name that a source found, and can read with `handle`.
     pub(crate) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
         Found(Arc::new(FoundPrompt {
             name,
@@ -200,7 +201,7 @@ impl Found {
         }))
     }
 
-    /// Returns this prompt with another handle to read it with.
+    /// Returns the same prompt, read through another handle.
     pub(crate) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
         Found(Arc::new(FoundPrompt {
             name: self.name.clone(),
@@ -211,24 +212,25 @@ impl Found {
         }))
     }
 
-    /// Returns the name of the pack that has the prompt, with the beginning of the commit:
+    /// Returns the pack that contains the prompt and the start of its commit hash:
     /// `acme@0123456789ab`.
     pub fn pack_version(&self) -> Option<String> {
         self.pack_version.as_deref().map(str::to_owned)
     }
 
-    /// Expands a call of the prompt. `prompt` is what [`Handle::prompt`] returned.
+    /// Expands a call of the prompt. `prompt` must come from [`Handle::prompt`] of the same prompt.
     ///
     /// # Errors
-    /// Those of [`Handle::messages`].
+    /// Returns the errors of [`Handle::messages`].
     pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Expansion, Diagnostic> {
         self.expand_bound(BoundCall::new(prompt, call), &join_unchanged)
     }
 
-    /// Expands a bound call of the prompt. `join` makes the text of each message.
+    /// Like [`expand`](Found::expand), but for a call that is already bound. `join` assembles the
+    /// text of each message from its pieces.
     ///
     /// # Errors
-    /// Those of [`Handle::messages`].
+    /// Returns the errors of [`Handle::messages`].
     pub fn expand_bound(
         &self,
         bound: BoundCall<'_>,
@@ -241,13 +243,13 @@ impl Found {
         })
     }
 
-    /// Returns whether the prompt is in this file.
+    /// Returns whether the prompt is stored in this file.
     pub fn is_in(&self, file: &Path) -> bool {
         self.location().file.as_deref() == Some(file)
     }
 
-    /// Returns whether nobody has edited the file of the prompt since the command `new` wrote it.
-    /// The file is read, unless its info is in memory.
+    /// Returns whether the file still has the contents that the command `new` gave it. Reads the
+    /// file, unless its info is cached.
     pub fn is_unedited_draft(&self) -> bool {
         self.info()
             .summary
@@ -271,46 +273,45 @@ impl Deref for FoundPrompt<dyn Handle> {
     }
 }
 
-/// What a source can do with one of its prompts.
+/// Reads one prompt of a source.
 pub trait Handle: Debug + Send + Sync {
-    /// Returns where the prompt is.
+    /// Returns where the prompt is stored.
     fn location(&self) -> Location;
 
-    /// Returns what lists show of the prompt. The file is read, unless its info is in memory.
+    /// Returns what lists show about the prompt. Reads the file, unless its info is cached.
     fn info(&self) -> Info;
 
-    /// Returns the whole text of the file, which may be broken.
+    /// Returns the full text of the file, which may be broken.
     ///
     /// # Errors
-    /// The file cannot be read, or is not UTF-8.
+    /// Fails if the file can't be read, or isn't UTF-8.
     fn text(&self) -> Result<String, Diagnostic>;
 
-    /// Returns the prompt in the file.
+    /// Returns the parsed prompt.
     ///
     /// # Errors
-    /// The file is broken.
+    /// Fails if the file can't be read or parsed.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
 
-    /// Returns the messages that a model gets for a bound call. `join` makes the text of each
+    /// Returns the messages that a model gets for a bound call. `join` assembles the text of each
     /// message from its pieces.
     ///
-    /// Attachments are read. If a service renders the prompt, it is called, which may take several
-    /// seconds.
+    /// Reads attachments. Calls the service that renders the prompt, if there is one, which may
+    /// take several seconds.
     ///
     /// # Errors
-    /// The prompt cannot be called like this; an attachment cannot be used; the service does not
-    /// answer with a prompt.
+    /// Fails if the call is invalid, if an attachment can't be used, or if the service doesn't
+    /// respond with a prompt.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         bound.prompt.expand_bound(&bound.binding, join)
     }
 
-    /// Returns the paths and bytes of the files that the prompt attaches. Files that cannot be read
-    /// are left out.
+    /// Returns the path and contents of each attached file. Skips files that can't be read.
     fn attached_files(&self, _prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
         Vec::new()
     }
 
-    /// Returns the request that [`messages`](Handle::messages) would send to a service; `None` if
+    /// Returns the request that [`messages`](Handle::messages) would send to a service. `None` if
     /// no service renders the prompt.
     fn request(&self, _bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         None
@@ -325,43 +326,43 @@ pub trait Handle: Debug + Send + Sync {
     }
 }
 
-/// Where a prompt is.
+/// Where a prompt is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// What people see: a path, or the name of a layer that has no files.
+    /// For display: a path, or the name of a layer without files.
     pub display: String,
-    /// The file that has the prompt, perhaps with others. The path of a prompt in a database begins
-    /// with the address of the database.
+    /// The file that contains the prompt, and perhaps others. For a prompt in a database, the path
+    /// starts with the address of the database.
     pub file: Option<PathBuf>,
-    /// Whether a person may change the prompt there.
+    /// Whether the user may edit the prompt there.
     pub is_editable: bool,
 }
 
 impl Location {
-    /// Returns the path of the file or, without one, what people see.
+    /// Returns the path of the file, or else what is displayed.
     pub fn path(self) -> PathBuf {
         self.file.unwrap_or_else(|| self.display.into())
     }
 }
 
-/// What lists show of a prompt.
+/// What lists show about a prompt.
 #[derive(Debug, Clone)]
 pub struct Info {
-    /// All of the prompt but its text, or why the file is broken. An error is large and rare, so it
-    /// is boxed.
+    /// Everything about the prompt except its text, or why the file is broken. Errors are large and
+    /// rare, so they are boxed.
     pub summary: Result<Arc<Summary>, Box<Diagnostic>>,
-    /// Which content the file has; `None` if it cannot be read, or a service renders the prompt. A
-    /// broken file has a revision, so that it can be repaired.
+    /// Identifies the contents of the file. Broken files have a revision too, so that they can be
+    /// repaired. `None` if the file can't be read, or if a service renders the prompt.
     pub revision: Option<Revision>,
-    /// The size of the file, in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
-    /// When the file was last modified; `None` for a built-in prompt, and where the file system
-    /// does not say.
+    /// When the file was last modified. `None` for built-in prompts, and if the file system doesn't
+    /// record it.
     pub modified: Option<SystemTime>,
 }
 
 impl Info {
-    /// Returns the info of a file with these bytes. `prompt` is the result of parsing them.
+    /// Describes a file. `prompt` is the result of parsing its `bytes`.
     pub(crate) fn new(
         bytes: &[u8],
         modified: Option<SystemTime>,
@@ -378,7 +379,7 @@ impl Info {
         }
     }
 
-    /// Returns the info of a file that cannot be read.
+    /// Describes a file that can't be read.
     pub(crate) fn unreadable(diagnostic: Diagnostic) -> Info {
         Info {
             summary: Err(Box::new(diagnostic)),
@@ -389,16 +390,16 @@ impl Info {
     }
 }
 
-/// The request by which a service is asked for a prompt, without anything secret.
+/// A request for a prompt to a service. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServiceRequest {
-    /// The method of HTTP: `GET`, `POST` and others.
+    /// The HTTP method, e.g. `GET` or `POST`.
     pub method: String,
-    /// The whole address.
+    /// The full URL.
     pub url: String,
-    /// The value of each header; of a secret one, where its value comes from.
+    /// The value of each header or, if it is secret, where the value comes from.
     pub headers: BTreeMap<String, String>,
-    /// The body, in compact JSON.
+    /// The body as compact JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
@@ -408,33 +409,30 @@ pub struct ServiceRequest {
 pub struct Listing {
     /// The prompts, sorted by name in byte order.
     pub found: Vec<Found>,
-    /// What is wrong with files and folders that have no prompt in the list: they cannot be read,
-    /// or a prompt cannot have their name. Warnings and hints are among them.
+    /// Errors, warnings and hints about files and folders that contribute no prompt to the list,
+    /// because they can't be read or have an invalid name.
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
-    /// Files without a suffix, in folders of this program. They may be prompts that were saved
-    /// without `.md`.
-    pub(crate) bare: Vec<PathBuf>,
+    /// Files without a suffix, in this program's folders. They may be prompts saved without `.md`.
+    pub(crate) without_suffix: Vec<PathBuf>,
 }
 
 impl Listing {
-    /// Returns this list with the prompts, problems and tests of other lists. If several lists have
-    /// a prompt of one name, only the prompt of the first list stays.
-    pub(crate) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
+    /// Appends other listings. If several have a prompt with the same name, the first one wins.
+    pub(crate) fn merge(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for other in others {
             self.found.extend(other.found);
             self.problems.extend(other.problems);
             self.tests.extend(other.tests);
         }
-        // The sort is stable, so that an earlier list stays before a later one.
+        // The sort is stable, so that prompts with the same name stay in the order of the listings.
         self.found.sort_by(|a, b| a.name.cmp(&b.name));
         self.found.dedup_by(|later, first| later.name == first.name);
         self
     }
 
-    /// Returns the problems because of which prompts may be missing from the list: files and
-    /// folders that cannot be read.
+    /// Returns the problems that may hide prompts: files and folders that can't be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
         self.problems.iter().filter(|problem| {
             matches!(
@@ -444,8 +442,7 @@ impl Listing {
         })
     }
 
-    /// Returns the names of the prompts, those of the project and the user before the built-in
-    /// ones.
+    /// Returns the names of all prompts, with built-in ones last.
     pub fn names(&self) -> Vec<Name> {
         let mut names = Vec::with_capacity(self.found.len());
         let mut builtin_names = Vec::new();
@@ -461,59 +458,59 @@ impl Listing {
     }
 }
 
-/// A test file in a folder of prompts. It belongs to the prompt of its name in that folder, whether
-/// or not an earlier folder overrides the prompt.
+/// A test file in a prompts folder. It tests the prompt with the same name in that folder, even if
+/// another source overrides that prompt.
 #[derive(Debug, Clone)]
 pub struct TestFile {
-    /// The whole path of the file.
+    /// The full path.
     pub path: PathBuf,
-    /// The path of the file below the folder of prompts, with `/` between its parts.
+    /// The path relative to the prompts folder, `/`-separated.
     pub relative_path: String,
-    /// The prompt that the file tests, or why there is none.
+    /// The prompt under test, or why it doesn't exist.
     pub found: Result<Found, Diagnostic>,
-    /// Whether this program never writes the file, because its folder is another program's, or is
+    /// Whether this program must not write the file, because it is in another program's folder or
     /// in a database.
     pub is_read_only: bool,
-    /// Where the file may be, if its path is a symlink.
+    /// Where the file may be if its path is a symlink.
     pub(crate) reach: Reach,
-    /// The rows that hold the file instead of the disk, if a database has it.
+    /// The files of the folder, if they are in memory instead of on disk.
     pub(crate) memory_files: Option<Arc<MemoryFiles>>,
 }
 
-/// A place that prompts are written to.
+/// Writes prompts.
 pub trait Store: Debug + Send + Sync {
-    /// Returns a prompt that has this name and text, but is not saved. It can be checked and
-    /// expanded like any other prompt.
+    /// Returns an unsaved prompt with this name and text. It can be checked and expanded like any
+    /// other.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Writes a prompt, and returns its new revision; after a deletion, the revision of the deleted
-    /// text. If the prompt has the requested text already, only the history changes.
+    /// Writes a prompt and returns its new revision or, for a deletion, the revision of the deleted
+    /// text. If the text is unchanged, only the history is updated.
     ///
     /// # Errors
-    /// The prompt does not have the expected revision, or cannot be written.
+    /// Fails if the prompt doesn't have the expected revision, or can't be written.
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic>;
 
-    /// Returns the versions of a prompt, the newest first.
+    /// Returns the versions of a prompt, newest first.
     ///
     /// # Errors
-    /// The versions cannot be read.
+    /// Fails if the history can't be read.
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic>;
 
-    /// Returns the text of a version; `None` if there is no such version.
+    /// Returns the text of a version, or `None` if it doesn't exist.
     ///
     /// # Errors
-    /// The version cannot be read, or somebody has changed it in the history.
+    /// Fails if the version can't be read, or was modified inside the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// Returns the folder of the prompt files, which may be missing. For a database, returns its
-    /// address, and for a team's server an empty path.
+    /// Returns the prompts folder, which may not exist. For a database, this is its address; for a
+    /// team's server, it is empty.
     fn folder(&self) -> &Path;
 }
 
-/// The longest note on a change, in bytes. The history keeps it.
+/// The maximum length of a note in the history, in bytes.
 const MAX_NOTE: usize = 2_000;
 
-/// Who writes, and why; for the history.
+/// Who made a change and why, as recorded in the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorship {
     pub(crate) author: Option<Arc<str>>,
@@ -521,10 +518,10 @@ pub struct Authorship {
 }
 
 impl Authorship {
-    /// Returns who writes, and why in a few words. A blank note counts as none.
+    /// Blank notes are dropped.
     ///
     /// # Errors
-    /// The note is longer than 2,000 bytes.
+    /// Fails if the note is longer than 2,000 bytes.
     pub fn new(author: Option<Arc<str>>, note: Option<String>) -> Result<Authorship, Diagnostic> {
         if note.as_ref().is_some_and(|note| note.len() > MAX_NOTE) {
             let message = format!("`note` is longer than {MAX_NOTE} bytes");
@@ -535,27 +532,27 @@ impl Authorship {
     }
 }
 
-/// What a write does to a prompt.
+/// What to do to a prompt.
 #[derive(Debug, Clone, Copy)]
 pub enum WriteAction<'w> {
-    /// Its file gets this text.
+    /// Replace its text.
     SetText(&'w str),
-    /// Its file gets this text, which an earlier version had.
+    /// Replace its text with that of an earlier version.
     Restore(&'w str),
-    /// Its file is deleted.
+    /// Delete its file.
     Delete,
-    /// It gets this name, with its versions and its test file. The versions of a prompt of the team
-    /// stay with the old name.
+    /// Rename it, along with its history and its test file. On a team's server, the history keeps
+    /// the old name.
     ///
-    /// A file keeps the spelling of its suffix. No other file is overwritten, not even one that
-    /// another process creates meanwhile.
+    /// The file keeps the spelling of its suffix. No existing file is overwritten, even if another
+    /// process creates it concurrently.
     Rename(&'w Name),
-    /// Its test file is deleted, and the prompt stays as it is.
+    /// Delete its test file only.
     DeleteTests(&'w TestFile),
 }
 
 impl<'w> WriteAction<'w> {
-    /// Returns the text that the prompt gets, if this action writes one.
+    /// Returns the new text, if this action writes one.
     pub fn text(self) -> Option<&'w str> {
         match self {
             WriteAction::SetText(text) | WriteAction::Restore(text) => Some(text),
@@ -563,25 +560,25 @@ impl<'w> WriteAction<'w> {
         }
     }
 
-    /// Returns whether this action writes the text of an earlier version again.
+    /// Returns whether this action restores an earlier version.
     pub fn is_restore(self) -> bool {
         matches!(self, WriteAction::Restore(_))
     }
 }
 
-/// A write of one prompt.
+/// A request to write one prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteRequest<'w> {
     /// The name of the prompt.
     pub name: &'w Name,
-    /// The revision that the prompt must have; `None` if there must be no such prompt.
+    /// The revision that the prompt must have. `None` if the prompt must not exist yet.
     pub expected: Option<Revision>,
-    /// What the write does.
+    /// What to do.
     pub action: WriteAction<'w>,
-    /// Who writes, and why.
+    /// Who makes the change and why, for the history.
     pub by: &'w Authorship,
-    /// Who writes, and what they may do.
+    /// The caller and their permissions.
     pub caller: &'w Caller,
-    /// How many versions are kept besides the current one.
+    /// How many old versions the history keeps.
     pub versions: NonZeroUsize,
 }

@@ -1,8 +1,8 @@
-//! All prompts of a user: sources in their order, and the library as one caller sees it.
+//! The library: all sources of prompts, and the view of them that one caller has.
 
 use super::caller::{Caller, Prefix};
 use super::project_prompts::{ChangedTexts, ProjectPrompts};
-use super::seen::seen_with;
+use super::restricted::restrict;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use crate::library::disk::open::{read, read_confined};
 use crate::library::disk::prompt_file::Files;
@@ -19,20 +19,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// The sources of prompts in their order: the first that has a name wins. All threads share it.
+/// All sources of prompts, in order: if several have a prompt with the same name, the first wins.
+/// Cheap to clone, and shared by all threads.
 #[derive(Debug, Clone)]
 pub struct Library {
-    /// The sources, those of the first layer first.
+    /// Sorted by layer.
     sources: Arc<Vec<Arc<dyn Source>>>,
-    /// The prompts of the project, if they were asked for. They are one of the sources, too.
+    /// The prompts of the current project, if enabled. Also one of the sources.
     project: Option<Arc<dyn ProjectPrompts>>,
-    /// Who is told when something changes.
+    /// Forwards changes to everyone who watches the library.
     pub(crate) changes: Arc<Changes>,
-    /// When the database of the library last answered, if it has one.
+    /// When the library's database last answered. The outer `None` means that there is no database,
+    /// the inner one that it has never answered.
     pub(crate) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
-    /// Whether messages may have stacks and mentions.
-    takes_mentions: bool,
-    /// How many versions of a prompt a write leaves in its history besides the current one.
+    /// Whether stacks and mentions in messages are expanded, not just commands.
+    expands_mentions: bool,
+    /// How many old versions of a prompt its history keeps.
     pub(crate) versions: NonZeroUsize,
 }
 
@@ -43,49 +45,49 @@ impl Default for Library {
             project: None,
             changes: Arc::default(),
             answered: None,
-            takes_mentions: true,
+            expands_mentions: true,
             versions: NonZeroUsize::MAX,
         }
     }
 }
 
 impl Library {
-    /// Adds a source, behind those of the same layer.
+    /// Adds a source after those of the same layer.
     #[must_use]
     pub fn with(self, source: impl Source + 'static) -> Library {
         self.with_shared(Arc::new(source))
     }
 
-    /// Adds a source, and keeps the sources sorted by their layers.
+    /// Inserts a source according to its layer.
     fn with_shared(mut self, source: Arc<dyn Source>) -> Library {
         let sources = Arc::make_mut(&mut self.sources);
         sources.push(source);
-        sources.sort_by_key(|source| source.about().layer); // stable
+        sources.sort_by_key(|source| source.about().layer); // stable, so it comes after its equals
         self
     }
 
-    /// Returns the prompts of the project, if they were asked for.
+    /// Returns the prompts of the current project, if enabled.
     pub(crate) fn project(&self) -> Option<&Arc<dyn ProjectPrompts>> {
         self.project.as_ref()
     }
 
-    /// Keeps this many versions of each prompt besides the current one, when it is written. By
-    /// default, all are kept.
+    /// Limits the history of each prompt to this many old versions. The default is no limit.
     #[must_use]
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions, ..self }
     }
 
-    /// Sets whether messages may have stacks and mentions. Otherwise, only commands are expanded.
+    /// Sets whether stacks and mentions in messages are expanded, not just commands. The default is
+    /// true.
     #[must_use]
-    pub fn with_mentions(self, takes_mentions: bool) -> Library {
+    pub fn with_mentions(self, expands_mentions: bool) -> Library {
         Library {
-            takes_mentions,
+            expands_mentions,
             ..self
         }
     }
 
-    /// Adds the prompts of the project that the user works on, behind other sources of its layer.
+    /// Adds the prompts of the current project after the other sources of their layer.
     #[must_use]
     pub(crate) fn with_project_prompts(
         mut self,
@@ -95,33 +97,36 @@ impl Library {
         self.with_shared(project)
     }
 
-    /// Returns the library as a user of this machine who does not edit prompts sees it.
+    /// Returns the view of the local user, without the right to edit prompts.
     pub fn view(&self) -> View {
         self.view_for(&Caller::local())
     }
 
-    /// Returns the library as a caller who does not edit prompts sees it. Prompts that the caller
-    /// may not see are not in the view.
+    /// Returns the view of `caller`, without the right to edit prompts. It only contains prompts
+    /// that the caller may see.
     pub fn view_for(&self, caller: &Caller) -> View {
         View {
             sources: Arc::clone(&self.sources),
             project: self.project.clone(),
-            takes_mentions: self.takes_mentions,
+            expands_mentions: self.expands_mentions,
             prefix: caller.prefix.clone(),
             sees_team: caller.sees_team,
             may_edit: false,
         }
     }
 
-    /// Returns a line for a person who asked for the prompts of the project, if there are none:
-    /// where they were searched.
-    pub fn absent_project(&self) -> Option<String> {
-        self.project.as_ref()?.absence()
+    /// Returns a line that explains where the project's prompts were searched, if they are enabled
+    /// but there are none.
+    pub fn missing_project_hint(&self) -> Option<String> {
+        self.project.as_ref()?.missing_hint()
     }
 
-    /// Returns where the prompts of a layer are written: the project's folder, the user's first
-    /// folder in the format of this program, or the team's server. `None` if there is no such
-    /// place, for example without a home directory.
+    /// Returns the store for new prompts in a layer: the project's folder, the user's first
+    /// writable folder, or the team's server. Returns `None` if there isn't one, e.g. without a
+    /// home directory.
+    ///
+    /// # Errors
+    /// Fails if the prompts can't be written at the moment.
     pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         self.sources
             .iter()
@@ -129,27 +134,35 @@ impl Library {
             .find_map(|source| source.store())
     }
 
-    /// Returns how long ago the database of the library last answered, if it has one. `Some(None)`
-    /// means that it has never answered, so that it has not been read yet.
-    pub fn store_age(&self) -> Option<Option<Duration>> {
-        let answered = lock(self.answered.as_ref()?);
-        Some(answered.map(|time| time.elapsed().unwrap_or_default()))
+    /// Returns how long ago the library's database last answered. Returns `None` if there is no
+    /// database, or if it has never answered.
+    pub fn store_age(&self) -> Option<Duration> {
+        let answered = (*lock(self.answered.as_ref()?))?;
+        Some(answered.elapsed().unwrap_or_default())
     }
 
-    /// Returns whether somebody waits for changes.
+    /// Returns whether the library has a database that has never answered, so that its prompts are
+    /// not available yet.
+    pub fn has_unread_store(&self) -> bool {
+        let answered = self.answered.as_ref();
+        answered.is_some_and(|answered| lock(answered).is_none())
+    }
+
+    /// Returns whether anyone watches the library for changes.
     pub fn is_watched(&self) -> bool {
         self.changes.are_watched()
     }
 
-    /// Tells the watchers that something has changed. Whoever changes a source calls this.
-    pub fn changed(&self, change: &Change) {
+    /// Tells everyone who watches the library that it changed. Must be called after a change to a
+    /// source.
+    pub fn notify_changed(&self, change: &Change) {
         self.changes.tell(change);
     }
 
-    /// Watches the files of all sources until the returned watch is dropped.
+    /// Watches the files of all sources until the returned [`Watch`] is dropped.
     ///
-    /// If files have to be polled, so that changes are noticed late, `warn` is called with the
-    /// reason.
+    /// If they have to be polled, `warn` is called with the reason, because changes are noticed
+    /// late then.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
         let add_paths = Box::new(move |watched: &mut Watched| {
@@ -160,8 +173,8 @@ impl Library {
         Watch::start(add_paths, &self.changes, warn)
     }
 
-    /// Returns whether a folder of the library is on a network file system, where any access may
-    /// take long.
+    /// Returns whether a folder of the library is on a network file system, where any access may be
+    /// slow.
     pub fn is_on_network(&self) -> bool {
         self.sources.iter().any(|source| {
             let path = source.about().path.as_deref();
@@ -170,57 +183,57 @@ impl Library {
     }
 }
 
-/// Returns whether a path, or the nearest folder above it that exists, is on a network file system.
+/// Like [`is_on_network`], but a path that doesn't exist counts as its nearest existing parent.
 fn is_path_on_network(path: &Path) -> bool {
     let existing = path.ancestors().find(|path| path.exists());
     existing.is_some_and(is_on_network)
 }
 
-/// A library as one caller sees it.
+/// The part of a library that one caller may see.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The sources of the library, including those that do not exist for the caller.
+    /// All sources of the library. [`View::sources`] filters those that the caller may see.
     sources: Arc<Vec<Arc<dyn Source>>>,
-    /// The prompts of the project, if they were asked for.
+    /// The prompts of the current project, if enabled.
     project: Option<Arc<dyn ProjectPrompts>>,
-    /// Whether messages may have stacks and mentions.
-    takes_mentions: bool,
-    /// The prefix of the caller, for whom only prompts exist whose names begin with it.
+    /// See [`Library::with_mentions`].
+    expands_mentions: bool,
+    /// Limits the view to prompts whose names start with it.
     prefix: Option<Prefix>,
-    /// Whether the prompts of the team exist.
+    /// Whether the caller may see the prompts of the team.
     sees_team: bool,
-    /// Whether the prompts that are only for those who may edit prompts exist.
+    /// Whether the caller may see the prompts that are meant for editors.
     may_edit: bool,
 }
 
-/// What `check` finds in the files of all folders.
+/// The findings of `check`.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many files were read, including those that a file of the same name overrides.
+    /// How many files were read, including overridden ones.
     pub files: usize,
     /// Errors, warnings and hints, sorted by source, path and position.
     pub problems: Vec<Diagnostic>,
 }
 
 impl View {
-    /// Returns this view for a caller who may, or may not, edit prompts.
+    /// Sets whether the caller may edit prompts.
     #[must_use]
     pub fn for_editing(self, may_edit: bool) -> View {
         View { may_edit, ..self }
     }
 
-    /// Returns whether messages may have stacks and mentions.
-    pub fn takes_mentions(&self) -> bool {
-        self.takes_mentions
+    /// Returns whether stacks and mentions in messages are expanded, not just commands.
+    pub fn expands_mentions(&self) -> bool {
+        self.expands_mentions
     }
 
-    /// Returns the prefix of the caller, with which the names of all their prompts begin.
+    /// Returns the prefix that the view is limited to.
     pub fn prefix(&self) -> Option<&Prefix> {
         self.prefix.as_ref()
     }
 
-    /// Returns a line for a person who misses prompts of the project that are not served. A caller
-    /// with a prefix gets none.
+    /// Returns a line that explains why prompts of the project are not served. Never shown to a
+    /// caller with a prefix.
     pub fn untrusted_hint(&self) -> Option<String> {
         if self.prefix.is_some() {
             return None;
@@ -228,47 +241,46 @@ impl View {
         self.project.as_ref()?.untrusted_hint()
     }
 
-    /// Returns a line for the user of a hook, if a prompt of this name is not served because its
-    /// text in a linked worktree was not shown.
+    /// Returns a line that explains why the project's prompt with this name is not served: its text
+    /// in a linked worktree was not shown to the user yet.
     pub fn withheld_hint(&self, name: &str) -> Option<String> {
         let name = Name::new(name).ok()?;
         self.project.as_ref()?.withheld_hint(&name)
     }
 
-    /// Returns the texts of the trusted repository that differ from those that were shown, if any
-    /// do.
+    /// Returns the texts of the trusted project that have changed since they were shown to the
+    /// user, if any.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
         let project = self.project.as_ref()?;
         project.changed_texts(&|| self.list_project())
     }
 
-    /// Returns the prompts of the project that exist for the caller.
+    /// Returns the project's prompts that the caller may see.
     fn list_project(&self) -> Vec<Found> {
         let mut prompts = self.list().found;
         prompts.retain(|found| found.layer.is_project());
         prompts
     }
 
-    /// Returns a line that counts what has changed in the trusted repository since its texts were
-    /// shown.
+    /// Returns a line with the number of texts in the trusted project that have changed since they
+    /// were shown to the user.
     pub fn changed_hint(&self) -> Option<String> {
         Some(self.changed_in_project()?.hint())
     }
 
-    /// Returns the sources that exist for the caller.
+    /// Returns the sources that the caller may see.
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
         let sources = self.sources.iter();
         sources.filter(|source| self.has_source(source.about()))
     }
 
-    /// Returns whether a source exists for the caller.
     fn has_source(&self, about: &About) -> bool {
         let is_hidden_editor_source = about.for_editors && !self.may_edit;
         let is_hidden_team = about.layer == Layer::TEAM && !self.sees_team;
         !is_hidden_editor_source && !is_hidden_team
     }
 
-    /// Returns whether a prompt of this name may exist for the caller.
+    /// Returns whether the prefix allows a prompt with this name.
     fn contains(&self, name: &str) -> bool {
         match &self.prefix {
             Some(prefix) => prefix.contains(name),
@@ -276,36 +288,37 @@ impl View {
         }
     }
 
-    /// Returns the prompt with exactly this name. A broken file overrides the prompts of later
-    /// sources, too.
+    /// Returns the prompt with exactly this name. Its file may be broken: that doesn't make a later
+    /// source win.
     pub fn get(&self, name: &Name) -> Option<Found> {
         if !self.contains(name) {
             return None;
         }
         let found = self.sources().find_map(|source| source.find(name))?;
-        Some(self.seen(found))
+        Some(self.restrict_to_prefix(found))
     }
 
-    /// Returns a prompt as the caller sees it: with a prefix, an error in a file outside of the
-    /// prefix does not say what is wrong there.
-    fn seen(&self, found: Found) -> Found {
+    /// Hides errors in files outside the prefix, if there is one.
+    fn restrict_to_prefix(&self, found: Found) -> Found {
         match &self.prefix {
-            Some(prefix) => seen_with(prefix, found),
+            Some(prefix) => restrict(prefix, found),
             None => found,
         }
     }
 
-    /// Returns every prompt with exactly this name, the one that wins first.
-    pub fn all(&self, name: &Name) -> Vec<Found> {
+    /// Returns every prompt with exactly this name, from the winner to the last one that it
+    /// overrides.
+    pub fn get_all(&self, name: &Name) -> Vec<Found> {
         if !self.contains(name) {
             return Vec::new();
         }
         let prompts = self.sources().filter_map(|source| source.find(name));
-        prompts.map(|found| self.seen(found)).collect()
+        prompts
+            .map(|found| self.restrict_to_prefix(found))
+            .collect()
     }
 
-    /// Returns the prompt of this name that exists only for callers who may edit prompts; `None` if
-    /// this caller may edit them.
+    /// Returns the prompt with this name if it is hidden because the caller may not edit prompts.
     pub(crate) fn only_for_editors(&self, name: &Name) -> Option<Found> {
         if self.may_edit || !self.contains(name) {
             return None;
@@ -317,9 +330,8 @@ impl View {
         hidden.find_map(|source| source.find(name))
     }
 
-    /// Returns a prompt that has this name and text, but is not saved. It is checked and expanded
-    /// like a prompt in the user's folder; `None` if that folder does not exist or cannot be
-    /// written.
+    /// Returns an unsaved prompt with this name and text, which is checked and expanded as if it
+    /// were in the user's folder. Returns `None` if that folder doesn't exist or isn't writable.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
         let store = self
             .sources()
@@ -340,22 +352,22 @@ impl View {
         tests.find(|file| matches!(&file.found, Ok(tested) if tested.location() == place))
     }
 
-    /// Returns all prompts, and what is wrong with the folders. Folders are read, files are not.
+    /// Returns all prompts, and the problems with their folders. Reads folders, but opens no files.
     pub fn list(&self) -> Listing {
-        let mut all = Listing::default().with(self.sources().map(|source| source.list()));
+        let mut all = Listing::default().merge(self.sources().map(|source| source.list()));
         if self.prefix.is_none() {
             return all;
         }
         all.found.retain(|found| self.contains(&found.name));
         for found in &mut all.found {
-            *found = self.seen(found.clone());
+            *found = self.restrict_to_prefix(found.clone());
         }
         all.problems.retain(|problem| self.is_visible(problem));
         all
     }
 
-    /// Returns whether the caller may see a problem. A caller with the prefix `team-a/` sees only
-    /// the problems of the folder `team-a` and of the files in it.
+    /// Returns whether the caller may see a problem. With the prefix `team-a/`, only problems of
+    /// the folder `team-a` and its contents are visible.
     pub(crate) fn is_visible(&self, problem: &Diagnostic) -> bool {
         let Some(prefix) = &self.prefix else {
             return true;
@@ -367,8 +379,8 @@ impl View {
         prefix.contains(&below) || prefix.folder() == below
     }
 
-    /// Returns the path of a file below its folder of prompts, with `/` between its parts, such as
-    /// `git/commit.md`. For a file in no folder of prompts, returns the whole path.
+    /// Returns the path of a file relative to its prompts folder, `/`-separated: `git/commit.md`. A
+    /// path outside all prompts folders is returned whole.
     pub fn relative_path(&self, path: &Path) -> String {
         for root in self.paths() {
             if path != root && path.starts_with(&root) {
@@ -378,13 +390,13 @@ impl View {
         path.display().to_string()
     }
 
-    /// Returns an error for each file and folder that cannot be read. One of them may have a prompt
-    /// that was not found.
+    /// Returns an error for each file and folder that can't be read. A prompt may be missing
+    /// because of it.
     pub fn unreadable(&self) -> Vec<Diagnostic> {
         self.list().unreadable().cloned().collect()
     }
 
-    /// Returns an error for each source, or part of a source, that cannot be read at this moment.
+    /// Returns an error for each source that can't be read, fully or partly, at the moment.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for source in self.sources() {
@@ -394,7 +406,7 @@ impl View {
         problems
     }
 
-    /// Calls each service that renders prompts, and returns a hint or an error about its answer.
+    /// Calls each service that renders prompts, and returns a hint or an error about its response.
     pub fn probe(&self) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for source in self.sources() {
@@ -404,18 +416,19 @@ impl View {
         findings
     }
 
-    /// Returns whether services render some of the prompts, so that an expansion may take long.
+    /// Returns whether expanding some of the prompts calls a service, which may be slow.
     pub fn calls_services(&self) -> bool {
         self.sources().any(|source| source.about().calls_services)
     }
 
-    /// Returns whether some of the prompts may wait for a service or the team's server.
+    /// Returns whether reading or expanding some of the prompts waits for a service or the team's
+    /// server.
     pub fn waits_for_servers(&self) -> bool {
         let mut sources = self.sources();
         sources.any(|source| source.about().layer.waits_for_server())
     }
 
-    /// Returns the folders and documents that the prompts are in. Some may be missing.
+    /// Returns the folders and documents that contain the prompts. They may not exist.
     pub fn paths(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         if let Some(project) = &self.project {
@@ -427,16 +440,14 @@ impl View {
         paths
     }
 
-    /// Returns the prompt in a file. `path` is absolute.
-    ///
-    /// The file need not be in a folder of the library. Elsewhere, its path tells the format, as in
-    /// `.claude/commands/x.md`.
+    /// Returns the prompt in a file. `path` is absolute, and may be outside the library. In that
+    /// case, the format is guessed from the path, e.g. for `.claude/commands/x.md`.
     ///
     /// # Errors
-    /// The suffix or the name is not that of a prompt file.
+    /// Fails if the path is not that of a prompt file.
     pub fn find_by_path(&self, path: &Path) -> Result<Found, Diagnostic> {
         let mut sources: Vec<_> = self.sources().collect();
-        // Of folders within each other, the innermost one decides, and it has the longest path.
+        // Try inner folders before outer ones: they have longer paths.
         sources.sort_by_key(|source| Reverse(path_length(source.about())));
         if let Some(result) = sources.iter().find_map(|source| source.find_by_path(path)) {
             return result;
@@ -444,8 +455,8 @@ impl View {
         Files::guess_for(path).handle_at(path)
     }
 
-    /// Returns all errors, warnings and hints about one file. The file may also be a partial, which
-    /// is only there to be included.
+    /// Returns all errors, warnings and hints about a file. It may be a prompt, or a partial that
+    /// prompts include.
     pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
         match self.find_by_path(path) {
             Ok(found) => found.check(),
@@ -456,13 +467,12 @@ impl View {
         }
     }
 
-    /// Returns the error because of which a partial cannot be read or parsed, if there is one.
+    /// Returns the error from reading or parsing a partial, if any.
     ///
-    /// The placeholders are not checked, because only the prompts that include the partial declare
-    /// the arguments.
+    /// Its placeholders can't be checked, because their arguments are declared by the including
+    /// prompts.
     fn check_partial(&self, path: &Path) -> Option<Diagnostic> {
-        // A partial has no name, and the parser needs one.
-        let name = Name::new("partial").ok()?;
+        let name = Name::new("partial").ok()?; // the parser needs one, though partials have none
         let result = read_confined(path, &self.reach_of_partial(path))
             .and_then(|bytes| Prompt::parse(name, &bytes));
         match result {
@@ -471,9 +481,8 @@ impl View {
         }
     }
 
-    /// Returns which files a partial may include: any file, if the partial is in a folder of the
-    /// library. A partial elsewhere may be somebody else's, so it may include only files of its own
-    /// project.
+    /// Returns the reach for a partial: unrestricted in a folder of the library. Elsewhere,
+    /// somebody else may have written it, so it is confined to its project.
     fn reach_of_partial(&self, path: &Path) -> Reach {
         let mut folders = self
             .sources()
@@ -485,15 +494,15 @@ impl View {
         }
     }
 
-    /// Reads all files of all folders, and reports their errors, warnings and hints. With a
-    /// `scope`, which is a folder or a file, only the files in it are read.
+    /// Checks all files, or only those in `scope`, which is a folder or a file. Reports their
+    /// errors, warnings and hints.
     pub fn check(&self, scope: Option<&Path>) -> Report {
-        self.check_also(scope, &mut |_, _| None)
+        self.check_with(scope, &mut |_, _| None) // no further checks
     }
 
-    /// Checks files as [`check`](View::check) does, and adds the diagnostic that `check_further`
-    /// returns for a prompt and the path of its source.
-    pub fn check_also(
+    /// Like [`check`](View::check), but also reports what `check_further` returns for each prompt
+    /// and the path of its source.
+    pub fn check_with(
         &self,
         scope: Option<&Path>,
         check_further: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
@@ -516,7 +525,7 @@ impl View {
                     problems.extend(check_further(found, source.about().path.as_deref()));
                 }
             }
-            for file in &listing.bare {
+            for file in &listing.without_suffix {
                 if overlaps(file, scope) {
                     problems.extend(missing_suffix_warning(file));
                 }
@@ -528,7 +537,7 @@ impl View {
     }
 }
 
-/// Returns the length of the path of a source. A source without a path has the longest one.
+/// Returns the length of a source's path. A source without a path counts as having the longest one.
 fn path_length(about: &About) -> usize {
     match &about.path {
         Some(path) => path.as_os_str().len(),
@@ -536,10 +545,8 @@ fn path_length(about: &About) -> usize {
     }
 }
 
-/// Returns whether a file or folder is in a scope, which is a folder or a file, or contains the
-/// scope. Without a scope, every path counts.
-///
-/// A problem of the folder `team` concerns a check of `team/git`, too.
+/// Returns whether a path is inside `scope`, or contains it: a problem with the folder `team`
+/// matters to a check of `team/git`. Without a scope, every path counts.
 fn overlaps(path: &Path, scope: Option<&Path>) -> bool {
     match scope {
         Some(scope) => path.starts_with(scope) || scope.starts_with(path),
@@ -547,8 +554,8 @@ fn overlaps(path: &Path, scope: Option<&Path>) -> bool {
     }
 }
 
-/// Returns a warning about a file without a suffix that looks like a prompt, because it has a
-/// placeholder for the input or begins with frontmatter.
+/// Returns a warning about a file without a suffix that seems to be a prompt: it contains a
+/// placeholder for the input, or starts with frontmatter.
 fn missing_suffix_warning(file: &Path) -> Option<Diagnostic> {
     let bytes = read(file, MAX_FILE).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -587,7 +594,7 @@ mod tests {
         });
     }
 
-    /// Reads the 20 prompts, whose texts are twice the same word, this many times.
+    /// Reads the 20 prompts `times` times. Each must contain the same word twice.
     fn read_all_prompts(library: &Library, times: usize) {
         for _ in 0..times {
             let view = library.view();
@@ -604,8 +611,7 @@ mod tests {
         }
     }
 
-    /// Returns a folder with prompts of the same names in two folders and a project, and their
-    /// library.
+    /// Creates two folders and a project that contain prompts with the same names.
     fn folders_with_equal_names() -> (TempDir, Library) {
         let folder = tempfile::tempdir().unwrap();
         for (file, text) in [
@@ -626,7 +632,7 @@ mod tests {
     }
 
     fn texts(view: &View, name: &str) -> Vec<String> {
-        let found = view.all(&Name::new(name).unwrap()).into_iter();
+        let found = view.get_all(&Name::new(name).unwrap()).into_iter();
         found.map(|found| found.text().unwrap()).collect()
     }
 

@@ -68,7 +68,7 @@ impl Notifier {
 impl Drop for Notifier {
     fn drop(&mut self) {
         self.listeners = Arc::default();
-        self.library.changed(&Change::anything()); // the thread sees that its listeners are gone
+        self.library.notify_changed(&Change::anything()); // the thread sees that its listeners are gone
     }
 }
 

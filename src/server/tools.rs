@@ -92,7 +92,7 @@ fn describe_prompts(definition: &mut Object, names: &[Name], view: &View) {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    if view.takes_mentions() {
+    if view.expands_mentions() {
         description += expand::MENTIONS;
     }
     description += &expand::commands(names, expand::NAMES_BUDGET);

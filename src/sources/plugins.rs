@@ -170,7 +170,7 @@ impl Source for Plugins {
             problems: self.problems(),
             ..Listing::default()
         };
-        own.with(self.all_folders().iter().map(Source::list))
+        own.merge(self.all_folders().iter().map(Source::list))
     }
 
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {

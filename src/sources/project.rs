@@ -135,7 +135,11 @@ impl Source for Project {
             None => {}
         }
         let Some(root) = self.repository_root().or(self.candidates.first()) else {
-            return Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, "")));
+            return Some(Err(Diagnostic::new(
+                Kind::NotWritable,
+                self.missing_hint()?,
+                "",
+            )));
         };
         let new = self.open(root, &root.folder, TrustLevel::Everything);
         new.folder.store()
@@ -332,7 +336,7 @@ impl ProjectPrompts for Project {
         Some(served.folder.files.root.path.clone())
     }
 
-    fn absence(&self) -> Option<String> {
+    fn missing_hint(&self) -> Option<String> {
         let is_asked_for = self.trust.is_none(); // with `--project`
         if !is_asked_for || self.served_prompts().is_some() {
             return None;

@@ -329,7 +329,7 @@ impl<'f> Scan<'f> {
         if is_test_file(path) {
             self.test_paths.push(path.to_owned()); // its target is checked when it is read
         } else if has_no_suffix && !self.files.root.is_read_only() && !is_linked {
-            self.listing.bare.push(path.to_owned());
+            self.listing.without_suffix.push(path.to_owned());
         }
     }
 

@@ -242,7 +242,7 @@ impl Editor<'_> {
     /// Returns the prompt with this name in the store, even if a prompt of another layer overrides
     /// it.
     pub fn find_in_store(&self, name: &Name) -> Option<Found> {
-        let mut prompts = self.view.all(name).into_iter();
+        let mut prompts = self.view.get_all(name).into_iter();
         prompts.find(|found| self.is_in_store(found))
     }
 
@@ -422,7 +422,7 @@ impl Editor<'_> {
         let outcome = self.store.write(&request);
         // Even a failed write may have changed something, so watchers are always notified.
         let change = Change::of_prompts(BTreeSet::from([name.clone()]));
-        self.library.changed(&change);
+        self.library.notify_changed(&change);
         let revision = outcome.map_err(|error| self.explain_conflict(&request, error))?;
         tracing::debug!(%name, %revision, "wrote a prompt");
         Ok(revision)

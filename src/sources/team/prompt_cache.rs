@@ -428,7 +428,7 @@ impl Team {
             let list = self.list();
             let change = last_list.change_to(&list);
             if change != Change::default() {
-                library.changed(&change);
+                library.notify_changed(&change);
                 self.fetch_texts(&list);
             }
             last_list = list;

@@ -278,7 +278,7 @@ impl RequestContext {
     /// Fails with 429 if a rate limit would be exceeded. Fails with 503 if the library's database
     /// has never been read, so that a load balancer tries another server.
     pub(super) fn admit(&self, methods: &[&str]) -> Result<(), Refusal> {
-        let has_unread_database = self.app.server.library().store_age() == Some(None);
+        let has_unread_database = self.app.server.library().has_unread_store();
         if has_unread_database {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));

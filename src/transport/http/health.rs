@@ -91,7 +91,7 @@ pub(super) async fn metrics(context: RequestContext) -> HttpResult {
         require(&caller, Role::Admin)?;
     }
     // `None` if the library has no database, or if it has never answered.
-    let store_age = app.server.library().store_age().flatten();
+    let store_age = app.server.library().store_age();
     let Ok(text) = app.metrics.encode(app.streams.count_open(), store_age) else {
         return Err(Refusal::bug());
     };

@@ -1,5 +1,5 @@
-//! A prompt as a caller with a prefix sees it: what is wrong in a file that they may not see says
-//! nothing of that file.
+//! Restricts what a caller with a prefix learns about a prompt: errors in files outside the prefix
+//! reveal nothing about those files.
 
 use super::call::{BoundCall, Join};
 use super::caller::Prefix;
@@ -9,30 +9,27 @@ use crate::wording::quoted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A prompt as a caller with a prefix sees it.
+/// A prompt whose errors are restricted to a prefix.
 #[derive(Debug)]
-struct SeenWithPrefix {
-    /// The prompt as its source has it.
+struct RestrictedHandle {
+    /// The original prompt.
     found: Found,
     /// The prefix of the caller.
     prefix: Prefix,
 }
 
-/// Returns a prompt as a caller with this prefix sees it.
-pub(crate) fn seen_with(prefix: &Prefix, found: Found) -> Found {
-    let seen = SeenWithPrefix {
+/// Returns `found` with its errors restricted to `prefix`.
+pub(crate) fn restrict(prefix: &Prefix, found: Found) -> Found {
+    found.with_handle(RestrictedHandle {
         found: found.clone(),
         prefix: prefix.clone(),
-    };
-    found.with_handle(seen)
+    })
 }
 
-impl SeenWithPrefix {
-    /// Returns an error as the caller may see it.
-    ///
-    /// An error in a file that the caller may see stays as it is. Any other error becomes one about
-    /// the prompt's own file, which says only that a file that it includes is wrong.
-    fn visible_error(&self, error: Diagnostic) -> Diagnostic {
+impl RestrictedHandle {
+    /// Keeps an error in a file that the caller may see. Replaces any other error with one about
+    /// the prompt's own file, which only says that an included file is broken.
+    fn restrict_error(&self, error: Diagnostic) -> Diagnostic {
         let prompt_file = self.found.location().path();
         let is_visible = match &error.file {
             Some(file) => self.is_visible(file, &prompt_file),
@@ -41,7 +38,7 @@ impl SeenWithPrefix {
         if is_visible {
             let mut further = Vec::with_capacity(error.further.len());
             for other in error.further {
-                further.push(self.visible_error(other));
+                further.push(self.restrict_error(other));
             }
             return Diagnostic { further, ..error };
         }
@@ -51,8 +48,8 @@ impl SeenWithPrefix {
         Diagnostic::new(error.kind, message, fix).in_file(prompt_file)
     }
 
-    /// Returns whether the caller may see a file: it is the file of the prompt, or in the folder of
-    /// the prefix that the prompt is in.
+    /// Returns whether the caller may see a file: it is the prompt's own file, or is in the
+    /// prefix's folder that contains the prompt.
     fn is_visible(&self, file: &Path, prompt_file: &Path) -> bool {
         if file == prompt_file {
             return true;
@@ -65,7 +62,7 @@ impl SeenWithPrefix {
     }
 }
 
-impl Handle for SeenWithPrefix {
+impl Handle for RestrictedHandle {
     fn location(&self) -> Location {
         self.found.location()
     }
@@ -74,7 +71,7 @@ impl Handle for SeenWithPrefix {
         let info = self.found.info();
         let summary = info
             .summary
-            .map_err(|error| Box::new(self.visible_error(*error)));
+            .map_err(|error| Box::new(self.restrict_error(*error)));
         Info { summary, ..info }
     }
 
@@ -85,12 +82,12 @@ impl Handle for SeenWithPrefix {
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
         self.found
             .prompt()
-            .map_err(|error| self.visible_error(error))
+            .map_err(|error| self.restrict_error(error))
     }
 
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let messages = self.found.messages(bound, join);
-        messages.map_err(|error| self.visible_error(error))
+        messages.map_err(|error| self.restrict_error(error))
     }
 
     fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
@@ -104,7 +101,7 @@ impl Handle for SeenWithPrefix {
     fn check(&self) -> Vec<Diagnostic> {
         let problems = self.found.check().into_iter();
         problems
-            .map(|problem| self.visible_error(problem))
+            .map(|problem| self.restrict_error(problem))
             .collect()
     }
 }
