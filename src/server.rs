@@ -25,17 +25,17 @@ pub use crate::library::Change;
 pub use context::{PAGE_SIZE, Settings};
 pub use era::{Era, check_modern_version, legacy_version, modern_version};
 pub use notifier::Listener;
-pub use reply::{Job, MayWait, Reply};
+pub use reply::{Job, LongestWait, Reply};
 pub use session::Session;
-pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
-pub use tools::LEAST_LIMIT;
+pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, listen_result};
+pub use tools::MIN_PART_LIMIT;
 
 use crate::jsonrpc::{Error, Id, Json, Message, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
 use crate::mcp::CancelledParams;
 use crate::wording::{format_size, quoted};
-use context::{Context, Shared, for_log};
-use era::{Cacheable, FRESH, VERSION_WITH_BATCHES};
+use context::{Context, Shared, to_log_json};
+use era::{CachePolicy, VERSION_WITH_BATCHES, VOLATILE};
 use failure::{Failure, FailureKind};
 use reply::{Outcome, PendingRequest};
 use serde_json::Value;
@@ -118,7 +118,7 @@ impl Server {
             return;
         }
         session.subscriptions.is_initialized = true;
-        if session.was_shown_something {
+        if session.has_cacheable_results {
             self.shared.watch();
             // What the client was shown may have changed since.
             self.library().notify_changed(&Change::anything());
@@ -160,7 +160,7 @@ impl Server {
 
     /// Answers a request of a batch. `initialize` and modern requests cannot be part of one.
     fn request_of_batch(&self, session: &mut Session, request: Request) -> Response {
-        let is_modern = Era::of(&request.method, &request.params) == Era::Modern;
+        let is_modern = Era::of_request(&request.method, &request.params) == Era::Modern;
         if is_modern || request.method == "initialize" {
             let message = format!("{} cannot be part of a batch", quoted(&request.method));
             return Response::error(Some(&request.id), Error::invalid_request(message));
@@ -171,14 +171,14 @@ impl Server {
     /// Answers a request, or returns the job that answers it.
     fn request(&self, session: &mut Session, request: Request) -> Reply {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %for_log(&id), ?method, params = %for_log(&params), "request");
+        tracing::trace!(id = %to_log_json(&id), ?method, params = %to_log_json(&params), "request");
         let request = PendingRequest {
             id,
-            era: Era::of(&method, &params),
+            era: Era::of_request(&method, &params),
             method,
             started: Instant::now(),
         };
-        let method = match find_method(&request, &params) {
+        let method = match check_request(&request, &params) {
             Ok(method) => method,
             Err(failure) => return request.refuse(failure),
         };
@@ -195,10 +195,10 @@ impl Server {
             }
             MethodHandler::Listen => self.listen(session, request, &params),
             MethodHandler::Library(handler) => self.run_or_defer(Job {
-                may_wait: method.may_wait,
+                longest_wait: method.longest_wait,
                 request,
                 handler: Box::new(move || {
-                    if context.is_notified {
+                    if context.relies_on_notifications {
                         context.shared.watch(); // before it reads what the client may keep
                     }
                     handler(&context, &params)
@@ -224,7 +224,7 @@ impl Server {
             Err(failure) => return request.refuse(failure),
         };
         self.run_or_defer(Job {
-            may_wait: tool.may_wait,
+            longest_wait: tool.longest_wait,
             request,
             handler: Box::new(move || tools::call(tool, &context, &params)),
         })
@@ -245,21 +245,21 @@ impl Server {
             agent: era.agent(params).or(session.agent),
             era,
             version: None,
-            is_notified: false,
+            relies_on_notifications: false,
         };
         if era == Era::Legacy {
-            let is_cacheable = method.cacheable.is_some();
-            session.was_shown_something |= is_cacheable;
+            let is_cacheable = method.cache_policy.is_some();
+            session.has_cacheable_results |= is_cacheable;
             context.version = session.version;
-            context.is_notified = is_cacheable && session.subscriptions.is_initialized;
+            context.relies_on_notifications = is_cacheable && session.subscriptions.is_initialized;
         }
         context
     }
 
     /// Runs a job now, unless it may wait so long that a transport must run it.
     fn run_or_defer(&self, job: Job) -> Reply {
-        if self.shared.needs_job(job.may_wait) {
-            Reply::Later(job)
+        if self.shared.needs_job(job.longest_wait) {
+            Reply::Deferred(job)
         } else {
             job.run()
         }
@@ -305,9 +305,9 @@ fn left_out_of_batch(id: &Id, reason: &str) -> Response {
 ///
 /// # Errors
 /// The metadata is wrong; the method does not exist in the era of the request.
-fn find_method(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
+fn check_request(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
     request.era.check_metadata(params)?;
-    match method(&request.method) {
+    match find_method(&request.method) {
         Some(method) if method.only_in.is_none_or(|era| era == request.era) => Ok(method),
         _ => Err(Failure::new(
             FailureKind::MethodNotFound,
@@ -323,13 +323,13 @@ pub struct Method {
     /// The only era that has the method; `None`: both have it.
     only_in: Option<Era>,
     /// What a request may wait for.
-    may_wait: MayWait,
+    longest_wait: LongestWait,
     /// Who may call it.
     role: Role,
     /// The member of the params that the header `Mcp-Name` repeats.
     pub name_param: Option<&'static str>,
     /// How long a client may cache the result; `None`: not at all.
-    cacheable: Option<Cacheable>,
+    cache_policy: Option<CachePolicy>,
     handler: MethodHandler,
 }
 
@@ -347,12 +347,12 @@ enum MethodHandler {
 }
 
 /// Returns the method with this name.
-pub fn method(name: &str) -> Option<&'static Method> {
+pub fn find_method(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
 /// Returns the names of all methods of requests.
-pub fn methods() -> impl Iterator<Item = &'static str> {
+pub fn method_names() -> impl Iterator<Item = &'static str> {
     METHODS.iter().map(|method| method.name)
 }
 
@@ -362,34 +362,34 @@ pub fn methods() -> impl Iterator<Item = &'static str> {
 /// The result of a `session` or a `plain` handler is written here. A `slow` handler gives an
 /// [`Outcome`].
 macro_rules! methods {
-    ($($name:literal $only_in:expr, $may_wait:ident $role:ident $name_param:expr, $cacheable:expr, $kind:ident $(($handler:path))?;)*) => {
+    ($($name:literal $only_in:expr, $longest_wait:ident $role:ident $name_param:expr, $cache_policy:expr, $kind:ident $(($handler:path))?;)*) => {
         static METHODS: &[Method] = &[$(Method {
             name: $name,
             only_in: $only_in,
-            may_wait: MayWait::$may_wait,
+            longest_wait: LongestWait::$longest_wait,
             role: Role::$role,
             name_param: $name_param,
-            cacheable: $cacheable,
-            handler: methods!(@ $cacheable, $kind $(($handler))?),
+            cache_policy: $cache_policy,
+            handler: methods!(@ $cache_policy, $kind $(($handler))?),
         }),*];
     };
-    (@ $cacheable:expr, session($handler:path)) => {
+    (@ $cache_policy:expr, session($handler:path)) => {
         MethodHandler::Session(|session, context, params| {
             let result = $handler(session, context, read(params)?)?;
-            Ok(context.era.result(Json::serialize(&result)?, $cacheable))
+            Ok(context.era.result(Json::serialize(&result)?, $cache_policy))
         })
     };
-    (@ $cacheable:expr, plain($handler:path)) => {
+    (@ $cache_policy:expr, plain($handler:path)) => {
         MethodHandler::Library(|context, params| {
             let result = $handler(context, read(params)?)?;
-            Ok(Outcome::Now(context.era.result(Json::serialize(&result)?, $cacheable)))
+            Ok(Outcome::Now(context.era.result(Json::serialize(&result)?, $cache_policy)))
         })
     };
-    (@ $cacheable:expr, slow($handler:path)) => {
+    (@ $cache_policy:expr, slow($handler:path)) => {
         MethodHandler::Library(|context, params| $handler(context, read(params)?))
     };
-    (@ $cacheable:expr, tool) => { MethodHandler::Tool };
-    (@ $cacheable:expr, listen) => { MethodHandler::Listen };
+    (@ $cache_policy:expr, tool) => { MethodHandler::Tool };
+    (@ $cache_policy:expr, listen) => { MethodHandler::Listen };
 }
 
 const LEGACY: Option<Era> = Some(Era::Legacy);
@@ -403,17 +403,17 @@ methods! {
     "prompts/create"           None,   Write   Write None,         None,        plain(prompt_edits::create);
     "prompts/delete"           None,   Write   Write None,         None,        plain(prompt_edits::delete);
     "prompts/get"              None,   Files   Read  Some("name"), None,        slow(prompts::get);
-    "prompts/list"             None,   Folders Read  None,         Some(FRESH), plain(prompts::list);
+    "prompts/list"             None,   Folders Read  None,         Some(VOLATILE), plain(prompts::list);
     "prompts/update"           None,   Write   Write None,         None,        plain(prompt_edits::update);
-    "resources/list"           None,   Folders Read  None,         Some(FRESH), plain(resources::list);
-    "resources/read"           None,   Files   Read  Some("uri"),  Some(FRESH), slow(resources::read);
+    "resources/list"           None,   Folders Read  None,         Some(VOLATILE), plain(resources::list);
+    "resources/read"           None,   Files   Read  Some("uri"),  Some(VOLATILE), slow(resources::read);
     "resources/subscribe"      LEGACY, Nothing Read  None,         None,        session(session::subscribe);
-    "resources/templates/list" None,   Nothing Read  None,         Some(FRESH), plain(resources::templates);
+    "resources/templates/list" None,   Nothing Read  None,         Some(VOLATILE), plain(resources::templates);
     "resources/unsubscribe"    LEGACY, Nothing Read  None,         None,        session(session::unsubscribe);
     "server/discover"          MODERN, Nothing Read  None,         None,        slow(session::discover);
     "subscriptions/listen"     MODERN, Nothing Read  None,         None,        listen;
     "tools/call"               None,   Files   Read  Some("name"), None,        tool;
-    "tools/list"               None,   Folders Read  None,         Some(FRESH), plain(tools::list);
+    "tools/list"               None,   Folders Read  None,         Some(VOLATILE), plain(tools::list);
 }
 
 #[cfg(test)]

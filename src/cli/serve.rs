@@ -9,7 +9,7 @@ use super::append;
 use super::output::{self, Escaping, Reporter};
 use super::source_options::PromptSource;
 use crate::library::{DEFAULT_MAX_VERSIONS, Library};
-use crate::server::{MayWait, PAGE_SIZE, Server, Settings};
+use crate::server::{LongestWait, PAGE_SIZE, Server, Settings};
 use crate::transport::{Tap, stdio};
 use crate::wording::without_password;
 use anyhow::Context;
@@ -79,7 +79,7 @@ impl Serve {
                 None
             }
         };
-        let server = serve.server(library, MayWait::Write);
+        let server = serve.server(library, LongestWait::Write);
         let output = output::protocol_stream().context("standard output failed")?;
         stdio::serve(&server, io::stdin(), output, tap)
             .context("standard input or output failed")?;
@@ -101,12 +101,12 @@ impl Serve {
 
     /// Returns the server of a library. A request that may wait for `wait_threshold`, or for
     /// longer, is replied to in a job.
-    fn server(&self, library: Arc<Library>, wait_threshold: MayWait) -> Server {
+    fn server(&self, library: Arc<Library>, wait_threshold: LongestWait) -> Server {
         let settings = Settings {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
-            result_limit: self.result_limit,
-            notifier_warns: Some(output::print_warning),
+            max_part_chars: self.result_limit,
+            on_notifier_warning: Some(output::print_warning),
             wait_threshold,
         };
         Server::new(library, settings)

@@ -29,14 +29,14 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
             matching(choices, argument.value, folded_choice)
         }
         ("ref/resource", _, Some(uri))
-            if uri == resources::TEMPLATE || !resources::names(uri).is_empty() =>
+            if uri == resources::URI_TEMPLATE || !resources::names_from_uri(uri).is_empty() =>
         {
             let names = template_values(&view, uri, &argument);
             matching(names, argument.value, fold_name)
         }
         _ => {
             let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
-            let template = resources::TEMPLATE;
+            let template = resources::URI_TEMPLATE;
             return Err(Failure::invalid_params(format!("{text} {template}")));
         }
     };
@@ -61,7 +61,8 @@ fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Fai
 /// Returns the values for the variable of the resource template: the names of all prompts, without
 /// drafts that nobody has edited. A URI without a variable has none.
 fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) -> Vec<String> {
-    let is_variable = uri == resources::TEMPLATE && argument.name == resources::VARIABLE;
+    let is_variable =
+        uri == resources::URI_TEMPLATE && argument.name == resources::TEMPLATE_VARIABLE;
     // `fold_name` makes a text that is too long for a name empty, and every name begins with that.
     if !is_variable || argument.value.len() > 4 * MAX_NAME {
         return Vec::new();

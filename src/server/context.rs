@@ -3,7 +3,7 @@
 
 use super::era::Era;
 use super::notifier::Notifier;
-use super::reply::MayWait;
+use super::reply::LongestWait;
 use crate::agents::{Agent, MenuTemplate, PartLimit, Unit};
 use crate::library::{Authorship, Caller, Editor, HOW_TO_ALLOW_EDITS, Library, Role, View};
 use crate::prompt::Diagnostic;
@@ -25,13 +25,13 @@ pub struct Settings {
     pub page_size: NonZeroUsize,
     /// How many characters one part of a result of `expand_prompt` has at most, for all clients;
     /// `None`: what the agent shows its model, if it is a known one.
-    pub result_limit: Option<usize>,
+    pub max_part_chars: Option<usize>,
     /// Receives, once, the reason why notifications of changes are delayed; `None`: there are no
     /// notifications.
-    pub notifier_warns: Option<fn(&str)>,
+    pub on_notifier_warning: Option<fn(&str)>,
     /// A request that may wait for this, or for longer, is replied to by a
     /// [`Job`](super::Job).
-    pub wait_threshold: MayWait,
+    pub wait_threshold: LongestWait,
 }
 
 impl Default for Settings {
@@ -39,9 +39,9 @@ impl Default for Settings {
         Settings {
             may_edit: false,
             page_size: PAGE_SIZE,
-            result_limit: None,
-            notifier_warns: None,
-            wait_threshold: MayWait::Write,
+            max_part_chars: None,
+            on_notifier_warning: None,
+            wait_threshold: LongestWait::Write,
         }
     }
 }
@@ -58,7 +58,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(library: Arc<Library>, settings: Settings) -> Shared {
         let notifier = settings
-            .notifier_warns
+            .on_notifier_warning
             .map(|warn| Notifier::new(Arc::clone(&library), warn));
         Shared {
             library,
@@ -89,9 +89,9 @@ impl Shared {
 
     /// Returns whether the reply to a request must be a job, because the request may wait too long.
     /// On a network file system, every file may take long.
-    pub(super) fn needs_job(&self, may_wait: MayWait) -> bool {
-        may_wait >= self.settings.wait_threshold
-            || (may_wait >= MayWait::Files && self.is_on_network())
+    pub(super) fn needs_job(&self, longest_wait: LongestWait) -> bool {
+        longest_wait >= self.settings.wait_threshold
+            || (longest_wait >= LongestWait::Files && self.is_on_network())
     }
 
     fn is_on_network(&self) -> bool {
@@ -112,7 +112,7 @@ pub(super) struct Context {
     /// The protocol version; `None` if it is the newest.
     pub(super) version: Option<&'static str>,
     /// Whether the client may cache what it gets until it is notified of a change.
-    pub(super) is_notified: bool,
+    pub(super) relies_on_notifications: bool,
 }
 
 impl Context {
@@ -143,7 +143,7 @@ impl Context {
     /// Returns the longest result that the client gets in one part; `None` if every result is in
     /// one part.
     pub(super) fn part_limit(&self) -> Option<PartLimit> {
-        match self.shared.settings.result_limit {
+        match self.shared.settings.max_part_chars {
             Some(max) => Some(PartLimit {
                 max,
                 unit: Unit::Characters,
@@ -174,6 +174,6 @@ impl Context {
 
 /// Returns JSON from a client for the log: one line, without control characters that a terminal may
 /// act on.
-pub(super) fn for_log(json: &impl Serialize) -> String {
+pub(super) fn to_log_json(json: &impl Serialize) -> String {
     printable_json(&serde_json::to_string(json).unwrap_or_default())
 }

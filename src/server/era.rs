@@ -60,7 +60,7 @@ pub fn legacy_version(name: &str) -> Option<&'static str> {
 /// # Errors
 /// `-32602`: the `_meta` of a modern request is incomplete.
 pub fn modern_version(request: &Request) -> Result<Option<&str>, jsonrpc::Error> {
-    let era = Era::of(&request.method, &request.params);
+    let era = Era::of_request(&request.method, &request.params);
     match era.metadata(&request.params) {
         Ok(Some(metadata)) => Ok(Some(metadata.protocol_version)),
         Ok(None) => Ok(None),
@@ -110,7 +110,7 @@ pub(super) fn agent_of_client(client_info: Option<&Value>) -> Option<&'static Ag
 impl Era {
     /// Returns the era that a request claims: modern by its `_meta`, or by a method that only the
     /// modern era has.
-    pub(super) fn of(method: &str, params: &Object) -> Era {
+    pub(super) fn of_request(method: &str, params: &Object) -> Era {
         if matches!(method, "server/discover" | "subscriptions/listen") {
             return Era::Modern;
         }
@@ -173,10 +173,10 @@ impl Era {
 
     /// Returns the JSON of a result. The modern era adds `resultType`, the server's name in
     /// `_meta`, and to a result that a client may cache, for how long and for whom.
-    pub(super) fn result(self, result: Json, cacheable: Option<Cacheable>) -> Json {
+    pub(super) fn result(self, result: Json, cache_policy: Option<CachePolicy>) -> Json {
         match self {
             Era::Legacy => result,
-            Era::Modern => modern_result(result, cacheable, SERVER_INFO_JSON),
+            Era::Modern => modern_result(result, cache_policy, SERVER_INFO_JSON),
         }
     }
 
@@ -208,7 +208,7 @@ impl Era {
 
 /// How long a client may cache a result, and for whom (2026-07-28).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cacheable {
+pub(super) struct CachePolicy {
     ttl_ms: u64,
     /// Who may see a cached result: everybody (`public`), or only the client that sent the request
     /// (`private`).
@@ -216,21 +216,25 @@ pub(super) struct Cacheable {
 }
 
 /// A result that changes only with the program.
-pub(super) const CONSTANT: Cacheable = Cacheable {
+pub(super) const CONSTANT: CachePolicy = CachePolicy {
     ttl_ms: 3_600_000,
     scope: "public",
 };
 
 /// A result that comes from the user's files, which may change at any time.
-pub(super) const FRESH: Cacheable = Cacheable {
+pub(super) const VOLATILE: CachePolicy = CachePolicy {
     ttl_ms: 0,
     scope: "private",
 };
 
 /// Adds the members of every modern result: `server_info` is JSON.
-pub(super) fn modern_result(result: Json, cacheable: Option<Cacheable>, server_info: &str) -> Json {
+pub(super) fn modern_result(
+    result: Json,
+    cache_policy: Option<CachePolicy>,
+    server_info: &str,
+) -> Json {
     let mut members = String::from(r#""resultType":"complete","#);
-    if let Some(Cacheable { ttl_ms, scope }) = cacheable {
+    if let Some(CachePolicy { ttl_ms, scope }) = cache_policy {
         members += &format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}","#);
     }
     members += &format!(r#""_meta":{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#);

@@ -13,7 +13,7 @@ use std::thread;
 pub trait Listener: Send + Sync {
     /// Sends the notifications that [`Session::notifications`](super::Session::notifications)
     /// selects. It blocks while the client of a pipe does not read.
-    fn tell(&self, change: &Change);
+    fn notify(&self, change: &Change);
 }
 
 type Listeners = Mutex<Vec<Weak<dyn Listener>>>;
@@ -83,7 +83,7 @@ fn tell_listeners(mut watch: Watch, listeners: Weak<Listeners>) {
         let alive: Vec<_> = lock(&listeners).iter().filter_map(Weak::upgrade).collect();
         drop(listeners);
         for listener in alive {
-            listener.tell(&change);
+            listener.notify(&change);
         }
     }
 }

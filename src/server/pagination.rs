@@ -28,7 +28,7 @@ impl Page {
     ///
     /// # Errors
     /// The cursor is invalid, or belongs to another list or filter.
-    pub(super) fn requested(
+    pub(super) fn from_cursor(
         list: impl Hash,
         size: NonZeroUsize,
         cursor: Option<&str>,
@@ -71,7 +71,7 @@ impl Page {
 ///
 /// # Errors
 /// There is a cursor; none can be valid.
-pub(super) fn only_page(params: PaginatedParams<'_>) -> Result<(), Failure> {
+pub(super) fn reject_cursor(params: PaginatedParams<'_>) -> Result<(), Failure> {
     match params.cursor {
         None | Some("") => Ok(()),
         Some(_) => Err(invalid_cursor()),
@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn requested(list: &str, size: usize, cursor: Option<&str>) -> Result<Page, Failure> {
-        Page::requested(list, NonZeroUsize::new(size).unwrap(), cursor)
+        Page::from_cursor(list, NonZeroUsize::new(size).unwrap(), cursor)
     }
 
     fn page(size: usize, cursor: Option<&str>) -> Page {
@@ -163,7 +163,7 @@ mod tests {
         assert!(requested("prompts", 1, Some(&cursor)).is_ok());
         assert!(requested("resources", 1, Some(&cursor)).is_err());
         assert!(
-            only_page(PaginatedParams {
+            reject_cursor(PaginatedParams {
                 cursor: Some(&cursor)
             })
             .is_err()

@@ -37,7 +37,7 @@ pub(super) fn list(
     let max = context.shared.settings.page_size;
     let size = limit.map_or(max, |limit| limit.min(max));
     // Each filter has cursors of its own.
-    let page = Page::requested(("prompts", &filter), size, cursor)?;
+    let page = Page::from_cursor(("prompts", &filter), size, cursor)?;
     let query = filter.as_ref().and_then(|filter| filter.query);
     let mut entries = context.view().select(query, None).found;
     entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first

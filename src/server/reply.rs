@@ -15,7 +15,7 @@ pub enum Reply {
     /// The response to a request, or to a batch.
     Response(Response),
     /// The rest of a request, which may wait and then gives the reply.
-    Later(Job),
+    Deferred(Job),
     /// The acknowledgement of a request that stays open. What follows goes to the
     /// [`Listener`](super::Listener).
     Stream(Notification),
@@ -28,7 +28,7 @@ impl Reply {
     pub(super) fn into_response(self) -> Response {
         match self {
             Reply::Response(response) => response,
-            Reply::Later(job) => job.run().into_response(),
+            Reply::Deferred(job) => job.run().into_response(),
             Reply::None | Reply::Stream(_) | Reply::Cancelled(_) => {
                 Response::error(None, Error::invalid_request("not a request"))
             }
@@ -38,7 +38,7 @@ impl Reply {
 
 /// What a request may wait for. The longest wait is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MayWait {
+pub enum LongestWait {
     /// Nothing: the request is answered from memory.
     Nothing,
     /// A few files.
@@ -56,7 +56,7 @@ pub(super) enum Outcome {
     /// The result.
     Now(Json),
     /// The work that waits for a service or the team's server, and then gives the result.
-    Later(Work),
+    Deferred(Work),
 }
 
 /// The work that makes a result.
@@ -70,7 +70,7 @@ impl Outcome {
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Outcome, Failure> {
         if layer.waits_for_server() {
-            Ok(Outcome::Later(Box::new(work)))
+            Ok(Outcome::Deferred(Box::new(work)))
         } else {
             work().map(Outcome::Now)
         }
@@ -83,7 +83,7 @@ pub(super) type Handler = Box<dyn FnOnce() -> Result<Outcome, Failure> + Send>;
 /// The rest of a request, which may wait.
 pub struct Job {
     /// What the job may wait for.
-    pub may_wait: MayWait,
+    pub longest_wait: LongestWait,
     pub(super) request: PendingRequest,
     pub(super) handler: Handler,
 }
@@ -123,8 +123,8 @@ impl PendingRequest {
                 self.log(None);
                 Reply::Response(Response::result(&self.id, result))
             }
-            Ok(Outcome::Later(work)) => Reply::Later(Job {
-                may_wait: MayWait::Service,
+            Ok(Outcome::Deferred(work)) => Reply::Deferred(Job {
+                longest_wait: LongestWait::Service,
                 request: self,
                 handler: Box::new(|| work().map(Outcome::Now)),
             }),

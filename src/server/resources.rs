@@ -6,7 +6,7 @@
 //! as a path.
 
 use super::context::Context;
-use super::era::FRESH;
+use super::era::VOLATILE;
 use super::failure::{Failure, FailureKind};
 use super::pagination::{self, Page};
 use super::reply::Outcome;
@@ -20,10 +20,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 /// RFC 6570: `+` means that `/` is not encoded.
-pub(super) const TEMPLATE: &str = "prompt://{+name}";
+pub(super) const URI_TEMPLATE: &str = "prompt://{+name}";
 
 /// The variable of the template.
-pub(super) const VARIABLE: &str = "name";
+pub(super) const TEMPLATE_VARIABLE: &str = "name";
 
 const MIME_TYPE: &str = "text/markdown";
 
@@ -36,7 +36,7 @@ pub(super) fn list(
     params: mcp::PaginatedParams<'_>,
 ) -> Result<mcp::ListResourcesResult, Failure> {
     let size = context.shared.settings.page_size;
-    let page = Page::requested("resources", size, params.cursor)?;
+    let page = Page::from_cursor("resources", size, params.cursor)?;
     let found = context.view().list().found;
     let (resources, next_cursor) = page.fill(&found, |found| &found.name, resource);
     Ok(mcp::ListResourcesResult {
@@ -76,9 +76,9 @@ fn last_modified(time: Timestamp) -> Value {
 /// # Errors
 /// There is a cursor.
 pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result<Value, Failure> {
-    pagination::only_page(params)?;
+    pagination::reject_cursor(params)?;
     Ok(json!({ "resourceTemplates": [{
-        "uriTemplate": TEMPLATE,
+        "uriTemplate": URI_TEMPLATE,
         "name": "prompt",
         "title": "Prompt file",
         "description": "The Markdown source of a prompt, by the prompt's name",
@@ -99,13 +99,13 @@ pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result
         let text = found.text().map_err(Failure::unavailable)?;
         let meta = meta(Revision::of_contents(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
-        Ok(era.result(Json::from_text(contents.to_string()), Some(FRESH)))
+        Ok(era.result(Json::from_text(contents.to_string()), Some(VOLATILE)))
     })
 }
 
 /// Returns the prompt that has a URI.
 fn find(view: &View, uri: &str) -> Option<Found> {
-    for name in names(uri) {
+    for name in names_from_uri(uri) {
         if let Ok(name) = Name::new(&name)
             && let Some(found) = view.get(&name)
         {
@@ -165,7 +165,7 @@ pub(super) fn uri_of_attachment(prompt: &str, attachment: &str) -> String {
 /// name of a file). A URI of another scheme identifies no name.
 ///
 /// `prompt://a%20b` → `a b`, `a%20b`
-pub(super) fn names(uri: &str) -> Vec<String> {
+pub(super) fn names_from_uri(uri: &str) -> Vec<String> {
     let Some(scheme) = uri.get(..SCHEME.len()) else {
         return Vec::new();
     };
@@ -191,12 +191,12 @@ mod tests {
             uri("Über 100%?#[x]:\"@"),
             "prompt://%C3%9Cber%20100%25%3F%23%5Bx%5D%3A%22%40"
         );
-        assert_eq!(names("PROMPT://git/commit"), ["git/commit"]);
-        assert_eq!(names("prompt://a%20b"), ["a b", "a%20b"]);
-        assert_eq!(names("prompt://100%"), ["100%"]);
-        assert_eq!(names("prompt://%ff"), ["%ff"]);
+        assert_eq!(names_from_uri("PROMPT://git/commit"), ["git/commit"]);
+        assert_eq!(names_from_uri("prompt://a%20b"), ["a b", "a%20b"]);
+        assert_eq!(names_from_uri("prompt://100%"), ["100%"]);
+        assert_eq!(names_from_uri("prompt://%ff"), ["%ff"]);
         for other in ["", "prompt:", "prompt:/x", "file:///x", "x", "ünicode"] {
-            assert_eq!(names(other), [""; 0], "{other}");
+            assert_eq!(names_from_uri(other), [""; 0], "{other}");
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
         fn every_name_is_the_same_after_a_round_trip_through_its_uri(name in ".+") {
             let uri = uri(&name);
             prop_assert!(uri.bytes().all(|byte| byte.is_ascii_graphic()), "{}", uri);
-            prop_assert_eq!(&names(&uri)[0], &name);
+            prop_assert_eq!(&names_from_uri(&uri)[0], &name);
         }
     }
 }

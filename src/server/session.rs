@@ -1,7 +1,7 @@
 //! What the server knows of one conversation, and the methods of the conversation itself: how it
 //! begins, and what it subscribes to.
 
-use super::context::{Context, for_log};
+use super::context::{Context, to_log_json};
 use super::era::{
     self, CONSTANT, LEGACY_VERSIONS, MODERN_VERSIONS, VERSION_WITH_BATCHES, legacy_version,
 };
@@ -29,7 +29,7 @@ pub struct Session {
     /// Whether the session ends with the request, so that nobody can subscribe in it.
     is_one_request: bool,
     /// Whether the client was shown something that it may cache until it is notified of a change.
-    pub(super) was_shown_something: bool,
+    pub(super) has_cacheable_results: bool,
 }
 
 impl Session {
@@ -41,13 +41,13 @@ impl Session {
             caller: caller.into(),
             subscriptions: Subscriptions::default(),
             is_one_request: false,
-            was_shown_something: false,
+            has_cacheable_results: false,
         }
     }
 
     /// Creates the conversation of a single request over HTTP. `version` is what an earlier request
     /// has negotiated, and `agent` the name of the agent that sent it.
-    pub fn of_request(
+    pub fn for_request(
         caller: impl Into<Arc<Caller>>,
         version: Option<&str>,
         agent: Option<&str>,
@@ -62,8 +62,8 @@ impl Session {
 
     /// Creates the conversation of a stream on which legacy clients are notified of changes of all
     /// lists.
-    pub fn of_notifications(caller: impl Into<Arc<Caller>>) -> Session {
-        let mut session = Session::of_request(caller, Some(VERSION_WITH_BATCHES), None);
+    pub fn for_notifications(caller: impl Into<Arc<Caller>>) -> Session {
+        let mut session = Session::for_request(caller, Some(VERSION_WITH_BATCHES), None);
         session.subscriptions.is_initialized = true;
         session
     }
@@ -72,7 +72,7 @@ impl Session {
     fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
         self.version = Some(version);
         self.agent = agent;
-        self.was_shown_something = false;
+        self.has_cacheable_results = false;
         self.subscriptions.begin();
     }
 
@@ -119,7 +119,7 @@ pub(super) fn initialize(
     } = params;
     let [.., newest] = LEGACY_VERSIONS;
     let version = legacy_version(requested).unwrap_or(newest);
-    tracing::info!(client = %for_log(&client_info), requested, version, "initialize");
+    tracing::info!(client = %to_log_json(&client_info), requested, version, "initialize");
     session.begin(version, era::agent_of_client(client_info.as_ref()));
     let server_info = if version == newest {
         era::server_info_with_icon()

@@ -66,7 +66,7 @@ impl Subscriptions {
     /// # Errors
     /// No prompt can have this URI; there are too many subscriptions.
     pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Failure> {
-        if resources::names(uri).is_empty() {
+        if resources::names_from_uri(uri).is_empty() {
             return Err(resources::not_found(uri));
         }
         if !self.resources.contains(uri) {
@@ -109,7 +109,7 @@ impl Subscriptions {
         } = read(params)?;
         // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut filter.resource_subscriptions {
-            uris.retain(|uri| !resources::names(uri).is_empty());
+            uris.retain(|uri| !resources::names_from_uri(uri).is_empty());
         }
         if self.listens.iter().any(|listen| listen.id == *id) {
             let text = "a subscriptions/listen with this id is open; cancel it, or use another id";
@@ -182,7 +182,7 @@ fn count_resources(filter: &SubscriptionFilter) -> usize {
 
 /// Returns whether a prompt that has this URI exists for the client, and may have changed.
 fn may_concern(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
-    let names = resources::names(uri);
+    let names = resources::names_from_uri(uri);
     names.iter().any(|name| change.may_affect(name, prefix))
 }
 
@@ -202,7 +202,7 @@ pub fn all_lists_changed() -> Vec<Notification> {
 
 /// Returns the message with which the server ends a `subscriptions/listen`: the result of that
 /// request.
-pub fn end_of_listen(id: &Id) -> Response {
+pub fn listen_result(id: &Id) -> Response {
     let result = json!({ "resultType": "complete", "_meta": meta(id) });
     Response::result(id, Json::from_text(result.to_string()))
 }

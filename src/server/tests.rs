@@ -16,9 +16,12 @@ fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
         started: Instant::now(),
     };
     let at_once = request().reply(|| panic!("on purpose, in a test"));
-    let later =
-        request().reply(|| Ok(Outcome::Later(Box::new(|| panic!("on purpose, in a test")))));
-    assert!(matches!(later, Reply::Later(_)));
+    let later = request().reply(|| {
+        Ok(Outcome::Deferred(Box::new(|| {
+            panic!("on purpose, in a test")
+        })))
+    });
+    assert!(matches!(later, Reply::Deferred(_)));
     for reply in [at_once, later] {
         let response = reply.into_response();
         let answer: Value = serde_json::from_str(response.as_json()).unwrap();
@@ -47,35 +50,35 @@ fn what_may_take_long_is_a_job() {
     let tool = |name: &str, arguments: Value| {
         ("tools/call", json!({"name": name, "arguments": arguments}))
     };
-    for ((method, params), may_wait) in [
-        (("ping", json!({})), MayWait::Nothing),
-        (("unknown", json!({})), MayWait::Nothing),
+    for ((method, params), longest_wait) in [
+        (("ping", json!({})), LongestWait::Nothing),
+        (("unknown", json!({})), LongestWait::Nothing),
         (
             tool("expand_prompt", json!({"command": "a", "input": ""})),
-            MayWait::Files,
+            LongestWait::Files,
         ),
-        (("prompts/get", json!({"name": "a"})), MayWait::Files),
-        (("prompts/list", json!({})), MayWait::Folders),
-        (tool("list_prompts", json!({})), MayWait::Folders),
+        (("prompts/get", json!({"name": "a"})), LongestWait::Files),
+        (("prompts/list", json!({})), LongestWait::Folders),
+        (tool("list_prompts", json!({})), LongestWait::Folders),
         (
             tool("create_prompt", json!({"command": "b", "file": "B"})),
-            MayWait::Write,
+            LongestWait::Write,
         ),
-        (("prompts/delete", json!({"name": "b"})), MayWait::Write),
+        (("prompts/delete", json!({"name": "b"})), LongestWait::Write),
     ] {
         let line =
             json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         for threshold in [
-            MayWait::Files,
-            MayWait::Folders,
-            MayWait::Write,
-            MayWait::Service,
+            LongestWait::Files,
+            LongestWait::Folders,
+            LongestWait::Write,
+            LongestWait::Service,
         ] {
             let message = Message::parse(line.as_bytes()).unwrap();
             match server(threshold).handle(&mut Session::new(Caller::local()), message) {
-                Reply::Response(_) => assert!(may_wait < threshold, "{line} {threshold:?}"),
-                Reply::Later(job) => assert!(
-                    may_wait >= threshold && job.may_wait == may_wait,
+                Reply::Response(_) => assert!(longest_wait < threshold, "{line} {threshold:?}"),
+                Reply::Deferred(job) => assert!(
+                    longest_wait >= threshold && job.longest_wait == longest_wait,
                     "{line} {threshold:?}"
                 ),
                 _ => panic!("no response, and no job"),

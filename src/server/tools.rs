@@ -9,13 +9,13 @@ mod expand;
 mod list;
 mod parts;
 
-pub use parts::LEAST_LIMIT;
+pub use parts::MIN_PART_LIMIT;
 
 use super::context::Context;
 use super::era::Era;
 use super::failure::{Failure, FailureKind};
 use super::pagination;
-use super::reply::{MayWait, Outcome};
+use super::reply::{LongestWait, Outcome};
 use crate::jsonrpc::{Json, Object, read, write_string};
 use crate::library::{Role, View};
 use crate::mcp::{CallToolParams, PaginatedParams};
@@ -29,20 +29,20 @@ pub(super) struct Tool {
     /// What clients see, in JSON.
     definition: &'static str,
     /// What a call may wait for.
-    pub(super) may_wait: MayWait,
+    pub(super) longest_wait: LongestWait,
     /// Who may call it.
     role: Role,
     run: fn(&Context, &Object) -> Result<Outcome, Failure>,
 }
 
 macro_rules! tools {
-    ($($name:literal $may_wait:ident $role:ident $run:path;)*) => {
+    ($($name:literal $longest_wait:ident $role:ident $run:path;)*) => {
         /// The tools, in the order of the listing. The first one works without arguments, as some
         /// clients try it.
         static TOOLS: &[Tool] = &[$(Tool {
             name: $name,
             definition: include_str!(concat!("tools/", $name, ".json")),
-            may_wait: MayWait::$may_wait,
+            longest_wait: LongestWait::$longest_wait,
             role: Role::$role,
             run: $run,
         }),*];
@@ -71,7 +71,7 @@ fn tools_for(context: &Context) -> impl Iterator<Item = &'static Tool> {
 /// # Errors
 /// There is a cursor.
 pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Value, Failure> {
-    pagination::only_page(params)?;
+    pagination::reject_cursor(params)?;
     let view = context.view();
     let names = view.list().names();
     let mut definitions = Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn call(
     let era = context.era;
     match (tool.run)(context, arguments) {
         Ok(Outcome::Now(structured)) => Ok(Outcome::Now(tool_result(&structured, era))),
-        Ok(Outcome::Later(work)) => Ok(Outcome::Later(Box::new(move || match work() {
+        Ok(Outcome::Deferred(work)) => Ok(Outcome::Deferred(Box::new(move || match work() {
             Ok(structured) => Ok(tool_result(&structured, era)),
             Err(failure) => failed_result(tool, failure, era),
         }))),

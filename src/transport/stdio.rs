@@ -194,7 +194,7 @@ impl Conversation {
             Reply::None => {}
             Reply::Response(response) => self.send(response.as_json())?,
             Reply::Stream(acknowledgement) => self.send(&acknowledgement.to_json())?,
-            Reply::Later(job) => return Ok(Some(job)),
+            Reply::Deferred(job) => return Ok(Some(job)),
             Reply::Cancelled(id) => self.running_requests.retain(|running| *running != id),
         }
         Ok(None)
@@ -294,7 +294,7 @@ fn run_job(job: Job, shared: &Mutex<Conversation>) {
 }
 
 impl Listener for Mutex<Conversation> {
-    fn tell(&self, change: &Change) {
+    fn notify(&self, change: &Change) {
         let mut conversation = lock(self);
         if let Err(error) = conversation.notify(change) {
             conversation.store_write_error(error);

@@ -5,7 +5,7 @@ use crate::cli::output::{self, Reporter};
 use crate::cli::source_options::PromptSource;
 use crate::cli::user_folders;
 use crate::library::{Caller, Role};
-use crate::server::MayWait;
+use crate::server::LongestWait;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
@@ -146,7 +146,7 @@ impl Http {
         let editing = self.editing(serve)?;
         let options = self.options(address, &editing, tap, &mut warnings)?;
         let library = serve.library(source);
-        let server = serve.server(Arc::clone(&library), MayWait::Folders);
+        let server = serve.server(Arc::clone(&library), LongestWait::Folders);
         let scheme = if options.tls.is_some() {
             "https"
         } else {

@@ -1,6 +1,6 @@
 //! The options of the server, which `config.toml` has, too.
 
-use crate::server::LEAST_LIMIT;
+use crate::server::MIN_PART_LIMIT;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
@@ -55,11 +55,11 @@ pub(in crate::cli) struct Serve {
 /// Parses the value of `--result-limit`.
 ///
 /// # Errors
-/// It is not a whole number, or less than [`LEAST_LIMIT`].
+/// It is not a whole number, or less than [`MIN_PART_LIMIT`].
 pub(in crate::cli) fn result_limit(text: &str) -> Result<usize, String> {
     let limit: usize = text.parse().map_err(|_| "not a whole number".to_owned())?;
-    if limit < LEAST_LIMIT {
-        Err(format!("less than {LEAST_LIMIT}"))
+    if limit < MIN_PART_LIMIT {
+        Err(format!("less than {MIN_PART_LIMIT}"))
     } else {
         Ok(limit)
     }

@@ -18,7 +18,7 @@ const AROUND: usize = 200;
 const AROUND_LIST: usize = 3 * AROUND / 2;
 
 /// The least limit of a part; about a third of such a part is its last line.
-pub const LEAST_LIMIT: usize = 3 * AROUND;
+pub const MIN_PART_LIMIT: usize = 3 * AROUND;
 
 /// Why a part cannot be given.
 const INVALID: &str = "`part` must be the `next` of the part before";
@@ -267,7 +267,7 @@ mod tests {
             pieces in prop::collection::vec(
                 prop_oneof!["[a-z ]{0,90}", ".{0,30}", Just("\n".to_owned()), "[\"\\\\\\x00-\\x1f]{0,9}"], 0..120,
             ),
-            max in LEAST_LIMIT..3_000,
+            max in MIN_PART_LIMIT..3_000,
             unit in prop::sample::select(&[Unit::Bytes, Unit::Characters, Unit::Utf16][..]),
             is_printed in any::<bool>(),
         ) {
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_part_belongs_to_one_text() {
-        let limit = limit(LEAST_LIMIT, Unit::Bytes);
+        let limit = limit(MIN_PART_LIMIT, Unit::Bytes);
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
         let next = part(&old, limit, "").unwrap().next.unwrap();
         assert!(

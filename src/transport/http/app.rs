@@ -14,7 +14,7 @@ use crate::jsonrpc::Message;
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::prompt::Diagnostic;
-use crate::server::{MayWait, Reply, Server, Session};
+use crate::server::{LongestWait, Reply, Server, Session};
 use crate::transport::tap::Tap;
 use axum::http::StatusCode;
 use ipnet::IpNet;
@@ -236,11 +236,13 @@ impl App {
             _ => self.server.handle(session, message),
         };
         // A job can return another one that waits for something else.
-        while let Reply::Later(job) = reply {
-            let threads = match job.may_wait {
-                MayWait::Write => &self.threads.writes,
-                MayWait::Service => &self.threads.services,
-                MayWait::Nothing | MayWait::Files | MayWait::Folders => &self.threads.reads,
+        while let Reply::Deferred(job) = reply {
+            let threads = match job.longest_wait {
+                LongestWait::Write => &self.threads.writes,
+                LongestWait::Service => &self.threads.services,
+                LongestWait::Nothing | LongestWait::Files | LongestWait::Folders => {
+                    &self.threads.reads
+                }
             };
             reply = threads.run(caller_key, move || job.run()).await?;
         }

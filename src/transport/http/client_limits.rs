@@ -112,10 +112,10 @@ fn parse_message_count(number: &str) -> Result<NonZeroU32, String> {
 /// # Errors
 /// Fails if the server has no such method. The error lists those that it has.
 fn known_method(name: &str) -> Result<&'static str, String> {
-    match server::methods().find(|method| *method == name) {
+    match server::method_names().find(|method| *method == name) {
         Some(method) => Ok(method),
         None => {
-            let methods = or_list(&server::methods().collect::<Vec<_>>());
+            let methods = or_list(&server::method_names().collect::<Vec<_>>());
             Err(format!("no method {}; use {methods}", quoted(name)))
         }
     }

@@ -3,7 +3,7 @@
 
 use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
-use crate::server::{Era, check_modern_version, legacy_version, method, modern_version};
+use crate::server::{Era, check_modern_version, find_method, legacy_version, modern_version};
 use crate::wording::quoted;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -187,7 +187,7 @@ pub fn request_era(headers: &HeaderMap, request: &Request) -> Result<Era, Error>
 /// Checks that `Mcp-Name` matches the name in the params. Ignores the header if the method has no
 /// such param.
 fn check_name_header(headers: &HeaderMap, request: &Request) -> Result<(), Error> {
-    let Some(name_param) = method(&request.method).and_then(|method| method.name_param) else {
+    let Some(name_param) = find_method(&request.method).and_then(|method| method.name_param) else {
         return Ok(());
     };
     let name = request.params.get(name_param).and_then(Value::as_str);

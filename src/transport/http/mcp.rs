@@ -259,7 +259,7 @@ impl McpRequest<'_> {
     fn stateless_session(&self) -> Session {
         let no_version = None;
         let no_agent = None;
-        Session::of_request(Arc::clone(&self.context.caller), no_version, no_agent)
+        Session::for_request(Arc::clone(&self.context.caller), no_version, no_agent)
     }
 
     /// Returns the session of a legacy request. Its version is the one in the version header, which
@@ -270,11 +270,11 @@ impl McpRequest<'_> {
         let caller = Arc::clone(&self.context.caller);
         let Some(session) = self.session()? else {
             let version = header_version.unwrap_or(headers::DEFAULT_VERSION);
-            return Ok(Session::of_request(caller, Some(version), None));
+            return Ok(Session::for_request(caller, Some(version), None));
         };
         let version = header_version.unwrap_or(session.version);
         let agent = session.agent.as_deref();
-        Ok(Session::of_request(caller, Some(version), agent))
+        Ok(Session::for_request(caller, Some(version), agent))
     }
 
     /// Returns the session in `Mcp-Session-Id`, or `None` without this header.

@@ -4,7 +4,7 @@
 //! method counts as `other`.
 
 use crate::jsonrpc::Message;
-use crate::server::methods;
+use crate::server::method_names;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -172,7 +172,7 @@ pub(super) fn label(message: &Message) -> &'static str {
         Message::Response => "response",
         Message::Batch(_) => "batch",
     };
-    methods()
+    method_names()
         .chain(EXTRA_METHOD_LABELS)
         .find(|label| *label == method)
         .unwrap_or("other")

@@ -124,7 +124,7 @@ impl ChangeCounts {
 impl Listener for ChangeCounts {
     /// Counts a change once for each folder that it affects. A change of the prompts `team-a/x` and
     /// `team-a/y` counts once for `team-a/` and once for `""`.
-    fn tell(&self, change: &Change) {
+    fn notify(&self, change: &Change) {
         let mut affected = BTreeSet::new();
         for name in &change.prompts {
             affected.extend(ancestor_folders(name));
@@ -270,7 +270,7 @@ impl Stream {
 
 impl Listener for Stream {
     /// Sends the notifications of a change that the client has subscribed to.
-    fn tell(&self, change: &Change) {
+    fn notify(&self, change: &Change) {
         let notifications = lock(&self.session).notifications(change);
         self.send_notifications(&notifications);
     }
@@ -369,7 +369,7 @@ impl Streams {
         session: &SessionId,
         last_event_id: Option<&str>,
     ) -> Response {
-        let notified_session = Session::of_notifications(caller);
+        let notified_session = Session::for_notifications(caller);
         let body = self.new_stream(notified_session, client, Some(session.random), None);
         // Keep the session locked until the first event is sent: no notification can precede it.
         let session_lock = lock(&body.stream.session);
@@ -389,7 +389,7 @@ impl Streams {
         client: &Arc<Client>,
         request: Request,
     ) -> Result<Response, Reply> {
-        let response = server::end_of_listen(&request.id);
+        let response = server::listen_result(&request.id);
         let final_event = format!("data: {}\n\n", response.as_json()).into();
         let body = self.new_stream(session, client, None, Some(final_event));
         // Keep the session locked until the acknowledgement is sent: no notification can precede it.
@@ -485,7 +485,7 @@ mod tests {
             (folder("team-a/"), 7, 3),
             (folder("team-a/x/"), 8, 4),
         ] {
-            change_counts.tell(&change);
+            change_counts.notify(&change);
             assert_eq!(
                 change_counts.visible_to(&everyone).count,
                 count_of_all,

@@ -100,7 +100,7 @@ struct ChangeQueue(Mutex<Option<mpsc::Sender<Change>>>);
 
 impl Listener for ChangeQueue {
     /// Queues a change. If the queue is full, closes it, which ends the conversation.
-    fn tell(&self, change: &Change) {
+    fn notify(&self, change: &Change) {
         let mut sender = lock(&self.0);
         let Some(open_sender) = &*sender else { return };
         if open_sender.try_send(change.clone()).is_err() {
@@ -253,7 +253,7 @@ impl SocketConversation {
         };
         let mut is_error = false;
         let answer = match result {
-            Ok(Reply::None | Reply::Cancelled(_) | Reply::Later(_)) => None,
+            Ok(Reply::None | Reply::Cancelled(_) | Reply::Deferred(_)) => None,
             Ok(Reply::Stream(acknowledgement)) => Some(acknowledgement.to_json()),
             Ok(Reply::Response(response)) => {
                 is_error = response.error_code().is_some();
