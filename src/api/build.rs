@@ -1,20 +1,20 @@
-//! Lists and files of prompts, made from a view of the library.
+//! Builds lists and files of prompts.
 
 use super::types::{
-    AnnotatedFile, FormFields, IncludedText, ListFilter, ListRow, Range, ShownFile,
+    AnnotatedFile, FormFields, IncludedText, ListFilter, ListRow, ShownFile, Utf16Range,
 };
 use crate::library::{Found, Layer, Selection, View};
 use crate::prompt::{Diagnostic, Format, Included, Prompt, Revision, with_only_include_key};
 use serde::Serializer;
 use std::ops;
 
-/// The source of a prompt that is part of the program; that of any other is an absolute path.
+/// The `source` of a built-in prompt. That of any other prompt is a path or a URL.
 pub const BUILT_IN: &str = Layer::BUILTIN.name;
 
-/// How many bytes of memory a list reserves for each prompt as JSON: most take less.
-const RESERVED_PER_PROMPT: usize = 512;
+/// The number of bytes to reserve for each prompt in a JSON list. Most need less.
+const BYTES_PER_PROMPT: usize = 512;
 
-/// Returns the prompts that match a filter. A blank query counts as none.
+/// Returns the prompts that match a filter. A blank query matches every prompt.
 pub fn list(view: &View, filter: &ListFilter) -> Selection {
     let mut query = filter.query.as_deref();
     if query.is_some_and(|query| query.trim().is_empty()) {
@@ -29,7 +29,7 @@ pub fn list(view: &View, filter: &ListFilter) -> Selection {
     selection
 }
 
-/// Returns the rows of a list, in their order. Each prompt is read when its row is asked for.
+/// Returns the rows of a list, in order. Each prompt's file is read when its row is requested.
 pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
     selection.read().map(|(found, prompt, info)| ListRow {
         name: found.name.to_string(),
@@ -37,7 +37,7 @@ pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
         description: prompt.description.clone().unwrap_or_default(),
         layer: found.layer,
         pack: found.pack_version(),
-        format: format(found),
+        format: foreign_format(found),
         source: found.location().display,
         tags: prompt.tags.clone(),
         usage: prompt.usage.clone(),
@@ -49,15 +49,15 @@ pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
     })
 }
 
-/// Returns a list as JSON: an object with `prompts`, and with `problems` if there are any. The
-/// prompts are read while it is written.
+/// Returns a list as JSON: `{"prompts": […], "problems": […]}`, without `problems` if there are
+/// none.
 ///
 /// # Errors
-/// A prompt cannot be written as JSON, which no prompt is known to cause.
+/// Fails if a prompt cannot be serialized, which isn't known to happen.
 pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
-    // The list is written into memory that is reserved at once, so that it is never copied while it
-    // grows. Reserved memory that stays unused costs nothing.
-    let mut json = Vec::with_capacity(RESERVED_PER_PROMPT * selection.found.len());
+    // Reserving memory for the whole list avoids copies while it grows. Unused memory costs nothing,
+    // because the system provides it only when it is written to.
+    let mut json = Vec::with_capacity(BYTES_PER_PROMPT * selection.found.len());
     json.extend(br#"{"prompts":"#);
     serde_json::Serializer::new(&mut json).collect_seq(list_rows(selection))?;
     if !selection.problems.is_empty() {
@@ -68,28 +68,28 @@ pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Returns the format of a prompt of another program, such as `claude`; `None` for the format of
-/// this program.
-pub(super) fn format(found: &Found) -> Option<&'static str> {
+/// Returns the format of a prompt in the format of another program, e.g. `claude`. Returns `None`
+/// for this program's own format.
+pub(super) fn foreign_format(found: &Found) -> Option<&'static str> {
     if found.format == Format::OWN {
         return None;
     }
     Some(found.format.name)
 }
 
-/// Returns the file of the prompt that a command names. The file may be broken.
+/// Returns the file of a prompt, even if it is broken.
 ///
 /// # Errors
-/// No prompt has this name, or its file cannot be read as text.
+/// Fails if no prompt has this name, or if its file cannot be read as UTF-8.
 pub fn show(view: &View, command: &str) -> Result<ShownFile, Diagnostic> {
-    shown(&view.find(command)?)
+    shown_file(&view.find(command)?)
 }
 
-/// Returns the name, the place, the revision and the text of a prompt file.
+/// Reads the file of a prompt.
 ///
 /// # Errors
-/// The file cannot be read as text.
-fn shown(found: &Found) -> Result<ShownFile, Diagnostic> {
+/// Fails if the file cannot be read as UTF-8.
+fn shown_file(found: &Found) -> Result<ShownFile, Diagnostic> {
     let text = found.text()?;
     let path = found.location().file.map(|file| file.display().to_string());
     Ok(ShownFile {
@@ -101,40 +101,40 @@ fn shown(found: &Found) -> Result<ShownFile, Diagnostic> {
     })
 }
 
-/// Returns the file of a prompt as the web page shows it: with the places of its placeholders, the
-/// files that it includes, and the fields of its form. A broken file has only its text.
+/// Returns the file of a prompt with everything that the web page shows: where its placeholders
+/// are, the files that it includes, and the fields of its form. For a broken file, returns only its
+/// text.
 ///
 /// # Errors
-/// Those of [`show`].
+/// Fails like [`show`].
 pub fn file(view: &View, command: &str) -> Result<AnnotatedFile, Diagnostic> {
     let found = view.find(command)?;
     let mut file = AnnotatedFile {
-        shown: shown(&found)?,
+        shown: shown_file(&found)?,
         fields: None,
-        marks: Vec::new(),
+        placeholder_ranges: Vec::new(),
         includes: Vec::new(),
     };
     if let Ok(prompt) = found.prompt() {
         let text = &file.shown.text;
         let template = prompt.parse_template(text);
-        let placeholders = template.placeholders();
-        file.marks = units(
-            text,
-            placeholders.map(|placeholder| placeholder.range.clone()),
-        );
+        let byte_ranges = template
+            .placeholders()
+            .map(|placeholder| placeholder.range.clone());
+        file.placeholder_ranges = utf16_ranges(text, byte_ranges);
         for included in prompt.included() {
             file.includes.push(included_text(view, included));
         }
-        file.fields = Some(fields(&prompt));
+        file.fields = Some(form_fields(&prompt));
     }
     Ok(file)
 }
 
-/// Returns the text of an included file for a caller. If the caller may not see that file by
-/// itself, its frontmatter is left out, except for its includes, because it is no part of the
-/// prompt.
+/// Returns an included file as the caller may see it. If the caller may not see the file itself,
+/// its frontmatter is omitted except for its own includes, because the rest of the frontmatter
+/// doesn't become part of the prompt.
 fn included_text(view: &View, included: &Included) -> IncludedText {
-    let text = if is_seen(view, included) {
+    let text = if is_visible_to_caller(view, included) {
         included.text.to_string()
     } else {
         with_only_include_key(&included.text)
@@ -146,50 +146,55 @@ fn included_text(view: &View, included: &Included) -> IncludedText {
     }
 }
 
-/// Returns whether a caller may see an included file by itself.
-pub(super) fn is_seen(view: &View, included: &Included) -> bool {
+/// Returns whether the caller may see an included file itself, and not only as part of a prompt.
+pub(super) fn is_visible_to_caller(view: &View, included: &Included) -> bool {
     view.prefix()
         .is_none_or(|prefix| prefix.contains(&included.file.name))
 }
 
-/// Returns the fields of the form with which a person calls a prompt.
-pub(super) fn fields(prompt: &Prompt) -> FormFields {
+/// Returns the fields of the form for calling a prompt.
+pub(super) fn form_fields(prompt: &Prompt) -> FormFields {
     FormFields {
         arguments: prompt.arguments.clone(),
         takes_input: prompt.takes_input(),
     }
 }
 
-/// Converts ranges of bytes of a text into ranges of UTF-16 units, which scripts in a browser
-/// count: the range of `x` in `éx` is 2 to 3 in bytes, and 1 to 2 in units. The ranges are sorted.
-pub(super) fn units(text: &str, ranges: impl IntoIterator<Item = ops::Range<usize>>) -> Vec<Range> {
-    let mut counter = UnitCounter {
+/// Converts sorted byte ranges of a text into ranges of UTF-16 code units, which JavaScript counts:
+/// the range of `x` in `éx` is 2 to 3 in bytes, and 1 to 2 in UTF-16.
+pub(super) fn utf16_ranges(
+    text: &str,
+    byte_ranges: impl IntoIterator<Item = ops::Range<usize>>,
+) -> Vec<Utf16Range> {
+    let mut counter = Utf16Counter {
         text,
-        bytes: 0,
-        units: 0,
+        byte_offset: 0,
+        utf16_offset: 0,
     };
-    let mut unit_ranges = Vec::new();
-    for range in ranges {
+    let mut utf16_ranges = Vec::new();
+    for range in byte_ranges {
         let start = counter.advance_to(range.start);
         let end = counter.advance_to(range.end);
-        unit_ranges.push((start, end));
+        utf16_ranges.push((start, end));
     }
-    unit_ranges
+    utf16_ranges
 }
 
-/// Counts the UTF-16 units before places in a text. Each place is counted from the one before, so
-/// that the text is read once.
-struct UnitCounter<'t> {
+/// Converts ascending byte offsets into UTF-16 offsets. Each one is counted from the previous one,
+/// so that the text is traversed only once.
+struct Utf16Counter<'t> {
     text: &'t str,
-    bytes: usize,
-    units: usize,
+    byte_offset: usize,
+    utf16_offset: usize,
 }
 
-impl UnitCounter<'_> {
-    /// Moves to a later byte, and returns the number of units before it.
-    fn advance_to(&mut self, byte: usize) -> usize {
-        self.units += self.text[self.bytes..byte].encode_utf16().count();
-        self.bytes = byte;
-        self.units
+impl Utf16Counter<'_> {
+    /// Moves forward to a byte offset, which may not be less than the previous one, and returns its
+    /// UTF-16 offset.
+    fn advance_to(&mut self, byte_offset: usize) -> usize {
+        let skipped = &self.text[self.byte_offset..byte_offset];
+        self.utf16_offset += skipped.encode_utf16().count();
+        self.byte_offset = byte_offset;
+        self.utf16_offset
     }
 }

@@ -1,21 +1,21 @@
-//! The calls of the API and the command line, and the text that an agent gets for a call.
+//! Calls from the API and the command line, and their expansion.
 
 use super::types::{CallRequest, ExpandedPrompt};
 use crate::library::{BoundCall, Found, UnusedValue, join_unchanged};
 use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_shell_input};
 use crate::wording::{in_backticks, quoted};
 
-/// Returns the text that an agent gets for a call of a prompt.
+/// Expands a call of a prompt.
 ///
 /// # Errors
-/// The prompt is broken, or cannot be called like this.
+/// Fails if the prompt is broken, or cannot be called like this.
 pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Diagnostic> {
     let prompt = found.prompt()?;
     let text = request.text();
     let bound = request.bind(&prompt, &text)?;
     let expansion = found
         .expand_bound(bound, &join_unchanged)
-        .map_err(|error| cannot_expand(&prompt, error))?;
+        .map_err(|error| expansion_error(&prompt, error))?;
     Ok(ExpandedPrompt {
         prompt: expansion.messages.into_text(),
         warnings: with_unused_warnings(expansion.warnings, &prompt, &expansion.unused),
@@ -23,26 +23,26 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
 }
 
 impl CallRequest {
-    /// Returns the words of the call and the text from a pipe as one text.
+    /// Joins the words of the call and the piped text.
     pub(super) fn text(&self) -> String {
-        join_shell_input(&self.input, &self.piped, self.piped_at())
+        join_shell_input(&self.input, &self.piped, self.pipe_index())
     }
 
-    /// Returns the index of the word before which the text from a pipe belongs: the number of
-    /// words, if the text follows all of them.
-    fn piped_at(&self) -> usize {
+    /// Returns the index of the word before which the piped text is inserted, or the number of
+    /// words to append it.
+    fn pipe_index(&self) -> usize {
         let word_count = self.input.len();
-        match self.at {
-            Some(at) => at.min(word_count),
+        match self.pipe_index {
+            Some(index) => index.min(word_count),
             None => word_count,
         }
     }
 
-    /// Divides the values of the call among the arguments of a prompt. `text` is the
-    /// [text](CallRequest::text) of the call.
+    /// Assigns the values of the call to the arguments of a prompt. `text` must be the result of
+    /// [`CallRequest::text`], which the returned call borrows.
     ///
     /// # Errors
-    /// Those of [`CallRequest::check_names`]; or a text from a pipe would not be in the expansion.
+    /// Fails like [`CallRequest::check_names`], or if the expansion wouldn't contain the piped text.
     pub(super) fn bind<'c>(
         &'c self,
         prompt: &'c Prompt,
@@ -53,35 +53,37 @@ impl CallRequest {
             Call::Shell {
                 words: &self.input,
                 piped: &self.piped,
-                pipe_index: self.piped_at(),
+                pipe_index: self.pipe_index(),
             }
         } else {
             Call::Named {
                 values: &self.arguments,
                 input: text,
-                is_strict: false,
+                is_strict: false, // `check_names` has already rejected unknown names
             }
         };
         let bound = BoundCall::new(prompt, call);
-        self.refuse_to_drop_piped_text(&bound)?;
+        self.check_piped_text_is_used(&bound)?;
         Ok(bound)
     }
 
-    /// Checks that the prompt has the arguments that the call names, and takes the text of the call
-    /// beside values by name.
+    /// Checks that the prompt has all arguments that the call names, and that it accepts the other
+    /// text of the call in addition to named values.
     ///
-    /// This needs no values, so the command line can check a call before it reads standard input.
+    /// The command line also calls this before it reads standard input, which may take long.
     ///
     /// # Errors
-    /// The prompt has no argument of a name, or takes no text beside values by name.
+    /// Fails if the prompt has no argument with one of the names, or if it doesn't accept text in
+    /// addition to named values.
     pub fn check_names(&self, prompt: &Prompt) -> Result<(), Diagnostic> {
         if self.arguments.is_empty() {
             return Ok(());
         }
         if let Some(error) = prompt.unknown_name_error(&self.arguments) {
-            return Err(cannot_expand(prompt, error));
+            return Err(expansion_error(prompt, error));
         }
-        // With values by name, only a prompt with a placeholder for the input takes more text.
+        // Text in addition to named values can only replace `{{input}}`, unless that is a named
+        // value, too.
         if prompt.takes_input() && !self.arguments.contains_key(INPUT) {
             return Ok(());
         }
@@ -103,12 +105,12 @@ impl CallRequest {
         Ok(())
     }
 
-    /// Checks that the expansion contains the text from a pipe, which must never get lost silently.
-    /// For other unused values, a warning is enough.
+    /// Checks that the expansion contains the piped text, which must never be dropped silently. For
+    /// other unused values, a warning suffices.
     ///
     /// # Errors
-    /// The prompt has no placeholder for the value that contains the piped text.
-    fn refuse_to_drop_piped_text(&self, bound: &BoundCall<'_>) -> Result<(), Diagnostic> {
+    /// Fails if the prompt has no placeholder for the value that contains the piped text.
+    fn check_piped_text_is_used(&self, bound: &BoundCall<'_>) -> Result<(), Diagnostic> {
         let piped = self.piped.trim_end_matches('\n');
         if piped.is_empty() {
             return Ok(());
@@ -122,20 +124,19 @@ impl CallRequest {
     }
 }
 
-/// Returns the warnings of a call, with a further one about each value that the prompt does not
-/// use.
+/// Appends a warning for each value that the prompt doesn't use.
 pub(super) fn with_unused_warnings(
     mut warnings: Vec<String>,
     prompt: &Prompt,
     unused: &[UnusedValue],
 ) -> Vec<String> {
-    for value in unused {
-        warnings.push(unused_value_error(prompt, value).text());
+    for unused_value in unused {
+        warnings.push(unused_value_error(prompt, unused_value).text());
     }
     warnings
 }
 
-/// Returns the error about a value that the prompt has no placeholder for.
+/// Returns the error for a value that the prompt has no placeholder for.
 fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     let message = format!(
         "the value of {} is not in the expansion, because {} has no placeholder {}",
@@ -150,9 +151,8 @@ fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     )
 }
 
-/// Returns an error of a call as one about the expansion of the prompt: "`p` cannot be expanded:
-/// …".
-fn cannot_expand(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
+/// Prepends "`NAME` cannot be expanded: " to the message of an error.
+fn expansion_error(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
     let message = format!(
         "{} cannot be expanded: {}",
         in_backticks(&prompt.name),

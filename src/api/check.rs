@@ -1,19 +1,20 @@
-//! The errors, the warnings and the preview of a text that is not saved.
+//! Checks and previews drafts, which are texts that aren't saved.
 
-use super::build::fields;
+use super::build::form_fields;
 use super::explain::preview;
 use super::types::{CallRequest, Draft, DraftReport};
 use crate::library::{View, hunks};
 use crate::prompt::{Diagnostic, Kind, Name, Prompt};
 use crate::wording::quoted;
 
-/// Checks a text that is not saved: returns its errors and warnings, a preview of its expansion,
-/// and how it differs from the current file.
+/// Checks a draft. Returns its problems, a preview of its expansion, and a diff from the current
+/// file.
 ///
 /// # Errors
-/// The caller cannot have a prompt of this name, or there is no folder that it can be written to.
+/// Fails if the caller may not write a prompt with this name, or if there is no folder to write it
+/// to.
 pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<DraftReport<'d>, Diagnostic> {
-    let name = new_name(view, &draft.command)?;
+    let name = parse_draft_name(view, &draft.command)?;
     let found = view.draft(&name, &draft.file).ok_or_else(|| {
         Diagnostic::new(
             Kind::NotWritable,
@@ -21,7 +22,7 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<DraftReport<'d>, Diagn
             "write `prompts = [\"DIR\"]` into the server's config.toml",
         )
     })?;
-    let mut checked = DraftReport {
+    let mut report = DraftReport {
         path: found.location().display,
         problems: found.check(),
         fields: None,
@@ -29,20 +30,20 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<DraftReport<'d>, Diagn
         changes: None,
     };
     if let Ok(prompt) = found.prompt() {
-        checked.fields = Some(fields(&prompt));
-        checked.preview = Some(preview(view, &found, &draft_call(draft, &name, &prompt))?);
+        report.fields = Some(form_fields(&prompt));
+        report.preview = Some(preview(view, &found, &draft_call(draft, &name, &prompt))?);
     }
     if let Some(current) = &draft.current {
-        checked.changes = Some(hunks(current, &draft.file));
+        report.changes = Some(hunks(current, &draft.file));
     }
-    Ok(checked)
+    Ok(report)
 }
 
-/// Parses the name of a new prompt of the caller.
+/// Parses the name of a draft.
 ///
 /// # Errors
-/// No file can have this name, or the name does not begin with the prefix of the caller.
-fn new_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
+/// Fails if no prompt file can have this name, or if it doesn't begin with the caller's prefix.
+fn parse_draft_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
     let name =
         Name::for_new_file(name).map_err(|problem| Diagnostic::new(Kind::BadName, problem, ""))?;
     if let Some(prefix) = view.prefix()
@@ -55,8 +56,8 @@ fn new_name(view: &View, name: &str) -> Result<Name, Diagnostic> {
     Ok(name)
 }
 
-/// Returns the call whose expansion the preview of a draft shows. Values are left out if the draft
-/// does not have their arguments any more, because a person may just have renamed or removed them.
+/// Returns the call to preview. Values of unknown arguments are dropped: the user may just have
+/// renamed or removed an argument in the draft.
 fn draft_call(draft: &Draft, name: &Name, prompt: &Prompt) -> CallRequest {
     let names = prompt.value_names();
     let mut arguments = draft.arguments.clone();

@@ -1,10 +1,10 @@
-//! The explanation of a call, and the preview of the web page.
+//! Explains and previews calls.
 
-use super::build::{format, is_seen, units};
+use super::build::{foreign_format, is_visible_to_caller, utf16_ranges};
 use super::call::with_unused_warnings;
 use super::types::{
     ArgumentValue, CallRequest, ExpansionLength, Explanation, MeasuredLimit, PlaceholderCount,
-    Preview, Range, ShadowedPrompt,
+    Preview, ShadowedPrompt, Utf16Range,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
@@ -15,150 +15,156 @@ use std::ops;
 
 /// Explains a call of a prompt: which argument gets which value, and how long the expansion is.
 ///
-/// No service is called. If the call cannot be expanded, the explanation contains the error.
+/// If a service renders the prompt, it isn't called, and the explanation contains the request
+/// instead. If the call cannot be expanded, the explanation contains the error.
 ///
 /// # Errors
-/// The prompt is broken, has no argument of a name in the call, or would lose a text of the call.
+/// Fails if the prompt is broken, if it has no argument with a name in the call, or if the expansion
+/// would drop text of the call.
 pub fn explain(
     view: &View,
     found: &Found,
     request: &CallRequest,
 ) -> Result<Explanation, Diagnostic> {
     let prompt = found.prompt()?;
-    let text = request.text();
-    let bound = request.bind(&prompt, &text)?;
-    let outcome = CallOutcome::of(found, &bound);
-    Ok(explanation(view, found, &bound, &text, &outcome))
+    let call_text = request.text();
+    let bound = request.bind(&prompt, &call_text)?;
+    let outcome = ExpansionOutcome::of_call(found, &bound);
+    Ok(build_explanation(view, found, &bound, &call_text, &outcome))
 }
 
-/// Explains a call as [`explain`] does, and also returns its text, with the places of the values.
+/// Explains a call like [`explain`], and also returns its expansion, in which values are marked.
 ///
 /// # Errors
-/// Those of [`explain`].
+/// Fails like [`explain`].
 pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Preview, Diagnostic> {
     let prompt = found.prompt()?;
-    let text = request.text();
-    let bound = request.bind(&prompt, &text)?;
-    let outcome = CallOutcome::of(found, &bound);
-    let explanation = explanation(view, found, &bound, &text, &outcome);
+    let call_text = request.text();
+    let bound = request.bind(&prompt, &call_text)?;
+    let outcome = ExpansionOutcome::of_call(found, &bound);
+    let explanation = build_explanation(view, found, &bound, &call_text, &outcome);
     let mut typed = prompt.typed(&bound.binding);
-    if let Some(text) = &typed
-        && contains_command(view, text)
+    if let Some(message) = &typed
+        && contains_command(view, message)
     {
         typed = None;
     }
-    let mut filled = filled(&prompt, &bound.binding).unwrap_or_default();
+    let mut filled_in = fill_in(&prompt, &bound.binding).unwrap_or_default();
+    let mut text = None;
     let mut partial = None;
-    if let Some(expansion) = &outcome.text {
-        // Attachments may follow the filled text. If the expansion differs otherwise, the places of
-        // the values are unknown.
-        if !expansion.starts_with(&filled.text) {
-            filled = FilledText::default();
+    if let ExpansionOutcome::Expanded(expansion) = outcome {
+        // The expansion may continue with attachments. If it differs in any other way, the ranges
+        // don't apply to it.
+        if !expansion.starts_with(&filled_in.text) {
+            filled_in = FilledInText::default();
         }
-    } else if !filled.text.is_empty() {
-        partial = Some(filled.text);
+        text = Some(expansion);
+    } else if !filled_in.text.is_empty() {
+        partial = Some(filled_in.text);
     }
     Ok(Preview {
         explanation,
         typed,
-        text: outcome.text,
+        text,
         partial,
-        marks: filled.values,
-        gaps: filled.gaps,
+        value_ranges: filled_in.value_ranges,
+        missing_ranges: filled_in.missing_ranges,
     })
 }
 
-/// The text of a call, or why it is not known here.
-#[derive(Default)]
-struct CallOutcome {
-    /// The text that an agent gets, unless a service has it.
-    text: Option<String>,
-    /// The request that a service would get.
-    request: Option<ServiceRequest>,
-    /// Why the prompt cannot be expanded.
-    error: Option<String>,
+/// The result of expanding a call without calling services.
+enum ExpansionOutcome {
+    /// The text that an agent gets.
+    Expanded(String),
+    /// A service renders the prompt, and would get this request.
+    NeedsService(ServiceRequest),
+    /// The call cannot be expanded.
+    Failed(String),
 }
 
-impl CallOutcome {
-    /// Expands a bound call. If a service renders the prompt, returns the request that it would
-    /// get.
-    fn of(found: &Found, bound: &BoundCall<'_>) -> CallOutcome {
-        let mut outcome = CallOutcome::default();
+impl ExpansionOutcome {
+    fn of_call(found: &Found, bound: &BoundCall<'_>) -> ExpansionOutcome {
         match found.request(bound) {
-            Some(Ok(request)) => outcome.request = Some(request),
-            Some(Err(error)) => outcome.error = Some(error.to_string()),
+            Some(Ok(request)) => ExpansionOutcome::NeedsService(request),
+            Some(Err(error)) => ExpansionOutcome::Failed(error.to_string()),
             None => match found.messages(bound, &join_unchanged) {
-                Ok(messages) => outcome.text = Some(messages.into_text()),
-                Err(error) => outcome.error = Some(error.to_string()),
+                Ok(messages) => ExpansionOutcome::Expanded(messages.into_text()),
+                Err(error) => ExpansionOutcome::Failed(error.to_string()),
             },
         }
-        outcome
     }
 }
 
-/// Returns all facts about a bound call. `text` is the text of the call after the name.
-fn explanation(
+/// Builds the explanation of a bound call. `call_text` is what follows the prompt's name.
+fn build_explanation(
     view: &View,
     found: &Found,
     bound: &BoundCall<'_>,
-    text: &str,
-    outcome: &CallOutcome,
+    call_text: &str,
+    outcome: &ExpansionOutcome,
 ) -> Explanation {
     let prompt = bound.prompt;
     let binding = &bound.binding;
     let location = found.location();
-    let layers = layers_of(view, found, &location);
-    let placeholders = placeholders(prompt, binding);
-    let lengths = outcome.text.as_deref().map(|expansion| {
-        let layer = layers.own.unwrap_or(Layer::USER);
-        lengths(&prompt.name, text, layer, expansion)
-    });
-    Explanation {
+    let layers = find_layers(view, found, &location);
+    let placeholders = count_placeholders(prompt, binding);
+    let mut explanation = Explanation {
         name: prompt.name.to_string(),
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
         layer: layers.own,
         pack: found.pack_version(),
         format: if layers.own.is_some() {
-            format(found)
+            foreign_format(found)
         } else {
             None
         },
-        includes: seen_includes(view, prompt),
+        includes: visible_includes(view, prompt),
         shadows: layers.shadowed,
         tags: prompt.tags.clone(),
         usage: prompt.usage(),
         messages: role_names(prompt),
         attachments: attachment_paths(prompt),
         is_input_rest: takes_rest_of_text(prompt),
-        arguments: given_values(&binding.arguments),
+        arguments: argument_values(&binding.arguments),
         input: binding.input.as_deref().map(str::to_owned),
-        input_place: if placeholders.is_empty() {
-            input_place(prompt)
+        appended_input: if placeholders.is_empty() {
+            describe_appended_input(prompt)
         } else {
             None
         },
         placeholders,
         unexpanded: prompt.unexpanded(),
-        request: outcome.request.clone(),
-        error: outcome.error.clone(),
-        expansion: lengths,
+        request: None,
+        error: None,
+        expansion: None,
         warnings: with_unused_warnings(binding.warnings.clone(), prompt, &bound.unused_values()),
-        problems: file_warnings(view, found, prompt, &location),
+        problems: visible_warnings(view, found, prompt, &location),
         source: location.display,
+    };
+    match outcome {
+        ExpansionOutcome::Expanded(expansion) => {
+            let layer = layers.own.unwrap_or(Layer::USER);
+            let length = measure_expansion(&prompt.name, call_text, layer, expansion);
+            explanation.expansion = Some(length);
+        }
+        ExpansionOutcome::NeedsService(request) => explanation.request = Some(request.clone()),
+        ExpansionOutcome::Failed(error) => explanation.error = Some(error.clone()),
     }
+    explanation
 }
 
-/// The layers that have a prompt of one name.
+/// The layers that contain a prompt with the same name.
 struct Layers {
-    /// The layer of the prompt itself; `None` if it is a file in no folder of prompts.
+    /// The layer of the prompt itself, or `None` if it is a file outside of the folders of prompts.
     own: Option<Layer>,
     /// The prompts that it overrides.
     shadowed: Vec<ShadowedPrompt>,
 }
 
-/// Returns the layer of a prompt, and the prompts of its name that it overrides.
-fn layers_of(view: &View, found: &Found, location: &Location) -> Layers {
+/// Finds the layer of a prompt at `location`, and the prompts that it overrides.
+fn find_layers(view: &View, found: &Found, location: &Location) -> Layers {
+    // In order of precedence, so that this prompt overrides all those after it.
     let mut prompts = view.get_all(&found.name).into_iter();
     let mut own = None;
     for prompt in prompts.by_ref() {
@@ -167,7 +173,6 @@ fn layers_of(view: &View, found: &Found, location: &Location) -> Layers {
             break;
         }
     }
-    // The prompts after it are those that it overrides.
     let mut shadowed = Vec::new();
     for other in prompts {
         shadowed.push(ShadowedPrompt {
@@ -178,18 +183,18 @@ fn layers_of(view: &View, found: &Found, location: &Location) -> Layers {
     Layers { own, shadowed }
 }
 
-/// Returns the paths of the included files that the caller may see.
-fn seen_includes(view: &View, prompt: &Prompt) -> Vec<String> {
+/// Returns the paths of the included files, without those that the caller may not see.
+fn visible_includes(view: &View, prompt: &Prompt) -> Vec<String> {
     let mut paths = Vec::new();
     for included in prompt.included() {
-        if is_seen(view, included) {
+        if is_visible_to_caller(view, included) {
             paths.push(included.file.path.display().to_string());
         }
     }
     paths
 }
 
-/// Returns the roles of the messages, if there are several messages.
+/// Returns the roles of the messages, or nothing if there is only one message.
 fn role_names(prompt: &Prompt) -> Vec<&'static str> {
     let roles = prompt.roles();
     if roles.len() <= 1 {
@@ -205,14 +210,14 @@ fn attachment_paths(prompt: &Prompt) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether the input of a call is the text that its arguments leave.
+/// Returns whether the input of a call is only what the arguments leave of its text.
 fn takes_rest_of_text(prompt: &Prompt) -> bool {
     !prompt.arguments.is_empty()
         && prompt.placeholders().next().is_some()
         && !prompt.gives_one_word_per_argument()
 }
 
-fn given_values(arguments: &[BoundArgument<'_>]) -> Vec<ArgumentValue> {
+fn argument_values(arguments: &[BoundArgument<'_>]) -> Vec<ArgumentValue> {
     let mut values = Vec::with_capacity(arguments.len());
     for bound in arguments {
         values.push(ArgumentValue {
@@ -224,8 +229,8 @@ fn given_values(arguments: &[BoundArgument<'_>]) -> Vec<ArgumentValue> {
     values
 }
 
-/// Returns the warnings about a prompt file, without those that the caller may not see.
-fn file_warnings(
+/// Returns the warnings about a prompt's file, without those that the caller may not see.
+fn visible_warnings(
     view: &View,
     found: &Found,
     prompt: &Prompt,
@@ -245,9 +250,9 @@ fn file_warnings(
     visible
 }
 
-/// Returns where the input goes, for a line such as "the input follows the body, in the next line";
-/// `None` if the prompt does not append the input.
-fn input_place(prompt: &Prompt) -> Option<&'static str> {
+/// Returns where the input is appended, as a predicate for the subject "the input". Returns `None`
+/// if the prompt doesn't append the input.
+fn describe_appended_input(prompt: &Prompt) -> Option<&'static str> {
     if !prompt.appends_input() {
         return None;
     }
@@ -260,37 +265,36 @@ fn input_place(prompt: &Prompt) -> Option<&'static str> {
     })
 }
 
-/// Returns one entry for each name that the prompt has placeholders for, in the order of the text:
-/// how many there are, and whether their value is empty.
-fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderCount> {
-    let mut all: Vec<PlaceholderCount> = Vec::new();
+/// Counts the placeholders of each name, in the order of their first occurrences.
+fn count_placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<PlaceholderCount> {
+    let mut counts: Vec<PlaceholderCount> = Vec::new();
     for message in &prompt.messages {
         for placeholder in message.placeholders() {
             let name = &placeholder.name;
-            if let Some(known) = all.iter_mut().find(|known| known.name == *name) {
-                known.count += 1;
+            if let Some(existing) = counts.iter_mut().find(|existing| existing.name == *name) {
+                existing.count += 1;
                 continue;
             }
-            all.push(PlaceholderCount {
+            counts.push(PlaceholderCount {
                 name: name.clone(),
                 count: 1,
                 is_empty: binding.value(name).as_str().is_empty(),
-                written: message.source_text(placeholder).to_owned(),
+                source_text: message.source_text(placeholder).to_owned(),
             });
         }
     }
-    all
+    counts
 }
 
-/// Returns the length of an expansion, and how much of it each agent shows. The limits were
-/// measured; `docs/clients` and `docs/hook.md` say how.
-fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionLength {
+/// Returns the length of an expansion, and compares it with the limits of each agent. `docs/clients`
+/// and `docs/hook.md` say how the limits were measured.
+fn measure_expansion(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionLength {
     let mut limits = Vec::new();
     for agent in AGENTS {
-        limits.extend(tool_limit(agent, expansion));
+        limits.extend(measure_tool_limit(agent, expansion));
         if agent.hook.is_some() {
             let context = hook::context_of_one(agent, name, input, expansion, layer);
-            limits.extend(hook_limit(agent, &context));
+            limits.extend(measure_hook_limit(agent, &context));
         }
     }
     ExpansionLength {
@@ -300,8 +304,8 @@ fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionL
     }
 }
 
-/// Compares an expansion with what an agent shows of the result of a tool.
-fn tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
+/// Compares an expansion with an agent's limit for tool results, if it has one.
+fn measure_tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
     let part = agent.part_limit?;
     let length = part.length(expansion);
     Some(MeasuredLimit {
@@ -315,8 +319,8 @@ fn tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
     })
 }
 
-/// Compares the context that a hook would add with what an agent takes from a hook.
-fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
+/// Compares the context that a hook would add with an agent's limit for hooks.
+fn measure_hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
     let (limit, unit) = agent.hook.as_ref()?.context_limit;
     let length = unit.count(context);
     Some(MeasuredLimit {
@@ -330,11 +334,11 @@ fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
     })
 }
 
-/// Returns whether the input of a typed command, or one of its lines, begins with a second command,
-/// such as `:plan` in `:review :plan x`. A chat would expand the second command, too, instead of
-/// passing it on as text.
-fn contains_command(view: &View, typed: &str) -> bool {
-    let Some((_, input)) = typed.split_once(' ') else {
+/// Returns whether the input of a typed message contains another command, such as `:plan` in
+/// `:review :plan x`. In a chat, that command would be expanded too, instead of being passed on as
+/// text.
+fn contains_command(view: &View, message: &str) -> bool {
+    let Some((_command, input)) = message.split_once(' ') else {
         return false;
     };
     hook::invocations(view, input)
@@ -342,55 +346,54 @@ fn contains_command(view: &View, typed: &str) -> bool {
         .any(|invocation| invocation.form == InvocationForm::Command)
 }
 
-/// A text with the values that are known. Where a value is missing, its placeholder stays.
+/// The text of a prompt with all known values, and with the placeholders of the missing ones.
 #[derive(Debug, Default, PartialEq)]
-struct FilledText {
+struct FilledInText {
     text: String,
-    /// Where values are, defaults too.
-    values: Vec<Range>,
-    /// Where values are missing.
-    gaps: Vec<Range>,
+    /// Where values and defaults are in the text.
+    value_ranges: Vec<Utf16Range>,
+    /// Where placeholders of missing values are in the text.
+    missing_ranges: Vec<Utf16Range>,
 }
 
-/// Returns the text of a prompt with the values of a call. Where a required value is missing, its
-/// placeholder stays. `None` if the prompt cannot be filled in, for example because a service
-/// renders it.
-fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
-    let complete_binding = with_placeholders_for_missing(prompt, binding);
-    let mut ranges_of_messages = Vec::new();
+/// Fills the values of a call into a prompt, keeping the placeholders of missing values. Returns
+/// `None` if the prompt cannot be filled in, e.g. because a service renders it.
+fn fill_in(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledInText> {
+    let complete_binding = with_placeholders_as_values(prompt, binding);
+    let mut value_ranges_by_message = Vec::new();
     let messages = prompt.expand_bound(&complete_binding, |pieces| {
         let message = join_with_ranges(pieces);
-        // An empty message is left out of the text.
+        // Empty messages are omitted from the result, so they must not be counted here.
         if !message.text.is_empty() {
-            ranges_of_messages.push(message.values);
+            value_ranges_by_message.push(message.value_ranges);
         }
         message.text
     });
     let messages = messages.ok()?;
-    let starts = messages.message_offsets();
+    let offsets = messages.message_offsets();
     let text = messages.into_text();
-    let placeholders = placeholders_of_missing(prompt, binding);
-    let mut values = Vec::new();
-    let mut gaps = Vec::new();
-    for (start, ranges) in starts.into_iter().zip(ranges_of_messages) {
+    let placeholders = missing_placeholders(prompt, binding);
+    let mut value_ranges = Vec::new();
+    let mut missing_ranges = Vec::new();
+    for (offset, ranges) in offsets.into_iter().zip(value_ranges_by_message) {
         for range in ranges {
-            let range = start + range.start..start + range.end;
+            let range = offset + range.start..offset + range.end;
             if placeholders.contains(&text[range.clone()]) {
-                gaps.push(range);
+                missing_ranges.push(range);
             } else {
-                values.push(range);
+                value_ranges.push(range);
             }
         }
     }
-    Some(FilledText {
-        values: units(&text, values),
-        gaps: units(&text, gaps),
+    Some(FilledInText {
+        value_ranges: utf16_ranges(&text, value_ranges),
+        missing_ranges: utf16_ranges(&text, missing_ranges),
         text,
     })
 }
 
 /// Returns the placeholders of the arguments whose values are missing.
-fn placeholders_of_missing(prompt: &Prompt, binding: &Binding<'_>) -> HashSet<String> {
+fn missing_placeholders(prompt: &Prompt, binding: &Binding<'_>) -> HashSet<String> {
     let mut placeholders = HashSet::new();
     for bound in &binding.arguments {
         if bound.origin == Origin::Missing {
@@ -400,40 +403,39 @@ fn placeholders_of_missing(prompt: &Prompt, binding: &Binding<'_>) -> HashSet<St
     placeholders
 }
 
-/// Returns a binding in which each missing value is its own placeholder, so that the prompt can be
-/// filled in without an error.
-fn with_placeholders_for_missing<'b>(prompt: &Prompt, binding: &Binding<'b>) -> Binding<'b> {
+/// Returns a binding without errors, in which the value of each missing argument is its own
+/// placeholder.
+fn with_placeholders_as_values<'b>(prompt: &Prompt, binding: &Binding<'b>) -> Binding<'b> {
     let mut complete = binding.clone();
     complete.error = None;
     for bound in &mut complete.arguments {
         if bound.origin == Origin::Missing {
             bound.value = prompt.placeholder(bound.name).into();
         }
-        // Defaults would be texts of the prompt. The preview marks them like values of the caller.
+        // With their real origin, defaults would count as text of the prompt, and not be marked.
         bound.origin = Origin::Named;
     }
     complete
 }
 
-/// The text of a message, and the ranges of bytes that are values.
+/// The text of one message, and the byte ranges of its values.
 struct MessageText {
     text: String,
-    values: Vec<ops::Range<usize>>,
+    value_ranges: Vec<ops::Range<usize>>,
 }
 
-/// Joins the pieces of a message, and records where values are in the text. Empty values have no
-/// range.
+/// Joins the pieces of a message, and records the ranges of its values. Empty values have none.
 fn join_with_ranges(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> MessageText {
     let mut text = String::new();
-    let mut values = Vec::new();
+    let mut value_ranges = Vec::new();
     for piece in pieces {
         let start = text.len();
         text += piece.as_str();
         if matches!(piece, Piece::Value(value) if !value.is_empty()) {
-            values.push(start..text.len());
+            value_ranges.push(start..text.len());
         }
     }
-    MessageText { text, values }
+    MessageText { text, value_ranges }
 }
 
 #[cfg(test)]
@@ -441,31 +443,31 @@ mod tests {
     use super::*;
     use crate::prompt::{Call, Name};
 
-    fn filled_from(file: &str, text: &str) -> FilledText {
+    fn filled_in_from(file: &str, text: &str) -> FilledInText {
         let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
-        filled(&prompt, &prompt.bind(Call::Text(text))).unwrap()
+        fill_in(&prompt, &prompt.bind(Call::Text(text))).unwrap()
     }
 
     #[test]
     fn marks_count_utf_16_units_as_scripts_do() {
         let file = "---\narguments: [{name: a, required: true}, {name: b, default: '😀'}]\n---\né{{b}}{{a}}{{input}}";
-        let want = FilledText {
+        let want = FilledInText {
             text: "é😀{{a}}".to_owned(),
-            values: vec![(1, 3)],
-            gaps: vec![(3, 8)],
+            value_ranges: vec![(1, 3)],
+            missing_ranges: vec![(3, 8)],
         };
-        assert_eq!(filled_from(file, ""), want);
+        assert_eq!(filled_in_from(file, ""), want);
     }
 
     #[test]
     fn values_of_each_message_are_marked_even_those_that_are_no_choice() {
         let file = "---\nmessages: true\narguments: [{name: a, choices: [x], strict: true, required: true}]\n---\n\
                     {{a}}\n<!-- assistant -->\nYes {{a}}\n<!-- user -->\n";
-        let want = FilledText {
+        let want = FilledInText {
             text: "User:\nzz\n\nAssistant:\nYes zz".to_owned(),
-            values: vec![(6, 8), (25, 27)],
-            gaps: vec![],
+            value_ranges: vec![(6, 8), (25, 27)],
+            missing_ranges: vec![],
         };
-        assert_eq!(filled_from(file, "zz"), want);
+        assert_eq!(filled_in_from(file, "zz"), want);
     }
 }

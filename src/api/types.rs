@@ -1,46 +1,47 @@
-//! Every JSON object that `--json` prints, the API over HTTP answers, and the web page shows.
+//! The JSON objects that `--json` prints, the HTTP API returns, and the web page shows.
 //!
-//! A value that a program compares is an enum. What is only for the text form of the command line
-//! is left out of the JSON.
-#![allow(missing_docs)] // the names are those of the JSON, which docs/reference.md explains
+//! Fields with `#[serde(skip)]` are only for the text that the command line prints.
+#![allow(missing_docs)] // docs/reference.md documents the JSON keys
 
 use crate::library::{Hunk, Layer, ServiceRequest, Version};
 use crate::prompt::{Argument, Diagnostic, Metadata, Origin, Revision, Unexpanded};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// Which prompts to list: by default, all.
+/// Which prompts to list. By default, all.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListFilter {
-    /// Words in the name, title, tags or description.
+    /// Words to search for in the name, title, tags and description.
     pub query: Option<String>,
     pub tag: Option<String>,
-    /// Whether to leave out built-in prompts.
+    /// Whether to exclude built-in prompts.
     pub mine: bool,
 }
 
-/// A prompt's name, and what is passed to it.
+/// A call of a prompt.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallRequest {
+    /// The name of the prompt.
     pub command: String,
-    /// Words that a shell has divided. A single one is read like text typed in a chat, and may be a
-    /// JSON string instead of a list.
-    #[serde(deserialize_with = "text_or_words")]
+    /// Words, already split by a shell. A single word is treated like text that was typed in a
+    /// chat. In JSON, it may be a string instead of a list.
+    #[serde(deserialize_with = "deserialize_input")]
     pub input: Vec<String>,
-    /// Values by name. With them, the input is what replaces `{{input}}`.
+    /// Named values. If there are any, `input` isn't divided among the arguments, but replaces
+    /// `{{input}}`.
     pub arguments: BTreeMap<String, String>,
-    /// A text from a pipe.
+    /// The text from standard input.
     #[serde(skip)]
     pub piped: String,
-    /// The index of the word before which that text belongs; `None`: after all words.
+    /// The index of the word before which `piped` is inserted. If `None`, it is appended.
     #[serde(skip)]
-    pub at: Option<usize>,
+    pub pipe_index: Option<usize>,
 }
 
-/// Reads a list of words, or a text, which counts as one word: `"a b"` is like `["a b"]`.
-fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+/// Deserializes a list of strings or a single string: `"a b"` is the same as `["a b"]`.
+fn deserialize_input<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
@@ -56,16 +57,17 @@ fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>
     })
 }
 
-/// A text that is not saved, and the values to expand it with.
+/// An unsaved text, and the values to preview it with.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draft {
-    /// The name that the prompt has, or is to have.
+    /// The name of the prompt, which may not exist yet.
     pub command: String,
+    /// The whole text, including the frontmatter.
     pub file: String,
     #[serde(default)]
     pub arguments: BTreeMap<String, String>,
-    /// The file as it is now, to be compared.
+    /// The current text of the file, to return a diff from.
     pub current: Option<String>,
 }
 
@@ -77,13 +79,13 @@ pub struct ListRow {
     pub title: Option<String>,
     pub description: String,
     pub layer: Layer,
-    /// The pack that it is of, and the beginning of its commit: `acme@0123456789ab`.
+    /// The pack that contains it, and the beginning of its commit, e.g. `acme@0123456789ab`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
-    /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
+    /// The format, if it is another program's, as in `--prompts FORMAT:DIR`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<&'static str>,
-    /// A path, or `built-in`.
+    /// A path, a URL or `built-in`.
     pub source: String,
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +94,7 @@ pub struct ListRow {
     pub arguments: Vec<Argument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// Of the file, in bytes.
+    /// The size of the file, in bytes.
     pub size: u64,
     /// Whether the expansion contains the input.
     pub takes_input: bool,
@@ -105,30 +107,31 @@ pub struct ListRow {
 pub struct ShownFile {
     pub name: String,
     pub layer: Layer,
-    /// Absent for a built-in prompt.
+    /// Absent if the prompt has no file, e.g. because it is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub revision: Revision,
     pub text: String,
 }
 
-/// The text that an agent gets.
+/// The expansion of a call.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExpandedPrompt {
+    /// The text that an agent gets.
     pub prompt: String,
-    /// What works, but is probably not what the caller intends.
+    /// Likely mistakes of the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// All facts about a prompt and what it is called with.
+/// An explanation of a call: the prompt, its values, and its expansion.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub description: String,
-    /// `None` if it is a file in no folder of prompts.
+    /// `None` if the prompt is a file outside of the folders of prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<Layer>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,40 +145,44 @@ pub struct Explanation {
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<String>,
-    /// The roles, if there are several messages.
+    /// The roles of the messages, if there is more than one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
     pub arguments: Vec<ArgumentValue>,
-    /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
+    /// The text that replaces `{{input}}` or is appended to the body. `None` if the prompt takes no
+    /// input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     pub placeholders: Vec<PlaceholderCount>,
-    /// What looks like a placeholder and is not one.
+    /// Text that looks like a placeholder, but isn't one.
     #[serde(rename = "left")]
     pub unexpanded: Vec<Unexpanded>,
-    /// What a service would be asked, if one renders the prompt; it is not called.
+    /// The request to the service that renders the prompt, if there is one. It isn't sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<ServiceRequest>,
+    /// Why the call cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expansion: Option<ExpansionLength>,
+    /// Likely mistakes in the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The warnings of `check`.
+    /// Likely mistakes in the prompt's file, as `check` reports them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Diagnostic>,
-    /// Whether the input is what remains of the text.
+    /// Whether the input is what the arguments leave of the text.
     #[serde(skip)]
     pub is_input_rest: bool,
-    /// Where the input goes if there are no placeholders, in words.
+    /// Where the input is appended if there are no placeholders: a predicate for the subject "the
+    /// input".
     #[serde(skip)]
-    pub input_place: Option<&'static str>,
+    pub appended_input: Option<&'static str>,
 }
 
-/// A prompt that is overridden by another one of the same name.
+/// A prompt that is overridden by another one with the same name.
 #[derive(Debug, Clone, Serialize)]
 pub struct ShadowedPrompt {
     pub layer: Layer,
@@ -190,19 +197,19 @@ pub struct ArgumentValue {
     pub from: Origin,
 }
 
-/// The placeholders of one name.
+/// How often a placeholder occurs.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlaceholderCount {
     pub name: String,
     pub count: usize,
-    /// Whether the value is empty.
+    /// Whether its value is empty.
     pub is_empty: bool,
-    /// The first of them, as it is written.
+    /// Its first occurrence as spelled in the file, e.g. `{{ name }}`.
     #[serde(skip)]
-    pub written: String,
+    pub source_text: String,
 }
 
-/// The length of an expansion.
+/// The length of an expansion, and how it compares with the agents' limits.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExpansionLength {
     pub bytes: usize,
@@ -210,108 +217,115 @@ pub struct ExpansionLength {
     pub limits: Vec<MeasuredLimit>,
 }
 
-/// The length of an expansion, compared with an agent's limit.
+/// A limit of an agent, compared with the length of an expansion.
 #[derive(Debug, Clone, Serialize)]
 pub struct MeasuredLimit {
     #[serde(rename = "client")]
     pub agent: &'static str,
-    /// How the text gets to the model: `tool` or `hook`.
+    /// How the model gets the text: by `tool` or by `hook`.
     #[serde(rename = "way")]
     pub delivery: &'static str,
+    /// The length of the text, in units of `unit`.
     pub length: usize,
-    /// The longest text that is shown in full.
+    /// The maximum length of a text that the model gets as a whole.
     pub limit: usize,
     pub unit: String,
+    /// Whether the text is within the limit.
     pub is_whole: bool,
-    /// What happens to a longer text, in words.
+    /// What happens to a text over the limit, as a clause.
     pub when_exceeded: &'static str,
 }
 
-/// What a call of a prompt needs.
+/// The fields of a form for calling a prompt.
 #[derive(Debug, Clone, Serialize)]
 pub struct FormFields {
     pub arguments: Vec<Argument>,
     pub takes_input: bool,
 }
 
-/// The file of a prompt with its placeholders marked, and what a call needs, unless it is broken.
+/// The file of a prompt with everything that the web page shows. A broken file has only `shown`.
 #[derive(Debug, Clone, Serialize)]
 pub struct AnnotatedFile {
     #[serde(flatten)]
     pub shown: ShownFile,
     #[serde(flatten)]
     pub fields: Option<FormFields>,
-    pub marks: Vec<Range>,
-    /// What the file includes, so that it can be expanded elsewhere.
+    #[serde(rename = "marks")]
+    pub placeholder_ranges: Vec<Utf16Range>,
+    /// The included files, so that the client can expand the prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub includes: Vec<IncludedText>,
 }
 
-/// A file that is included.
+/// An included file.
 #[derive(Debug, Clone, Serialize)]
 pub struct IncludedText {
-    /// Below the folder of the prompts; or `builtin:NAME`.
+    /// The path relative to the folder of prompts, or `builtin:NAME`.
     pub path: String,
     pub text: String,
     pub revision: Revision,
 }
 
-/// From where to where in a text, in UTF-16 units, as scripts count.
-pub type Range = (usize, usize);
+/// The start and end of a range in a text, in UTF-16 code units, as JavaScript counts.
+pub type Utf16Range = (usize, usize);
 
-/// An explanation, with the texts that it explains.
+/// An explanation of a call, with the expansion.
 #[derive(Debug, Clone, Serialize)]
 pub struct Preview {
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// What a person types for this call in a chat; `None` if nothing gives these values.
+    /// The message to type in a chat for the same call. `None` if no message gives these values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<String>,
-    /// The expansion; `None` if there is none, or a service has it.
+    /// The expansion. `None` if the call cannot be expanded, or a service renders the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Without an expansion, the text with the values that are known, and with the placeholders of
-    /// those that are missing.
+    /// If there is no expansion, the text with the known values and with the placeholders of those
+    /// that are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
-    /// Where values are in that text, or in the expansion.
-    pub marks: Vec<Range>,
-    /// Where values are missing.
-    pub gaps: Vec<Range>,
+    /// Where values are in `text` or `partial`.
+    #[serde(rename = "marks")]
+    pub value_ranges: Vec<Utf16Range>,
+    /// Where placeholders of missing values are in `partial`.
+    #[serde(rename = "gaps")]
+    pub missing_ranges: Vec<Utf16Range>,
 }
 
-/// What is found in a [`Draft`].
+/// The result of checking a [`Draft`].
 #[derive(Debug, Clone, Serialize)]
 pub struct DraftReport<'d> {
-    /// The path that the file has, or would have.
+    /// The path of the file, which may not exist yet.
     pub path: String,
     pub problems: Vec<Diagnostic>,
-    /// `None` if the file would be broken, as is `preview`.
+    /// `None`, like `preview`, if the text isn't a valid prompt.
     #[serde(flatten)]
     pub fields: Option<FormFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Preview>,
-    /// From the current file to the text.
+    /// A diff from the current file to the draft.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Hunk<'d>>>,
 }
 
-/// A prompt's versions, and the text of one of them.
+/// The history of a prompt, and the text of one version.
 #[derive(Debug, Serialize)]
-pub struct HistoryAnswer<'t> {
-    /// Of the text; absent if the prompt was deleted.
+pub struct HistoryResponse<'t> {
+    /// The revision of `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
+    /// The text of the requested version or, by default, of the current one. Absent, like
+    /// `revision`, if the prompt was deleted and no version was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'t str>,
-    /// The newest first.
+    /// Newest first.
     pub versions: Vec<Version>,
-    /// From the current text to that of the version.
+    /// A diff from the current text to `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Hunk<'t>>>,
 }
 
-/// Who asks.
+/// The caller and what they may do.
 #[derive(Debug, Serialize)]
 pub struct Me<'c> {
     pub name: Option<&'c str>,

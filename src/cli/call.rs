@@ -135,9 +135,9 @@ impl CallArgs {
         request.command = words.next().unwrap_or_default();
         request.input = words.collect();
         if !io::stdin().is_terminal() {
-            request.at = request.input.iter().position(|word| word == "-");
+            request.pipe_index = request.input.iter().position(|word| word == "-");
         }
-        if let Some(index) = request.at {
+        if let Some(index) = request.pipe_index {
             request.input.remove(index);
         }
         Ok(request)

@@ -114,7 +114,7 @@ fn argument(given: &ArgumentValue) -> LabeledRow {
 /// they are written.
 fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
-    if let Some(place) = &explanation.input_place {
+    if let Some(place) = &explanation.appended_input {
         rows.push(row("filled", format!("none: the input {place}")));
     } else if explanation.expansion.is_some() {
         let (empty, filled): (Vec<&PlaceholderCount>, Vec<&PlaceholderCount>) = explanation
@@ -137,7 +137,7 @@ fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
 fn list_placeholders(placeholders: &[&PlaceholderCount]) -> String {
     let mut texts = Vec::new();
     for placeholder in placeholders {
-        let mut text = cut(&placeholder.written);
+        let mut text = cut(&placeholder.source_text);
         if placeholder.count > 1 {
             text += &format!(" ({} times)", placeholder.count);
         }

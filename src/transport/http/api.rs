@@ -9,7 +9,7 @@ use super::headers;
 use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
-use crate::api::{self, CallRequest, HistoryAnswer, Me};
+use crate::api::{self, CallRequest, HistoryResponse, Me};
 use crate::input;
 use crate::library::{Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
@@ -513,7 +513,7 @@ fn get_history(request: &ApiRequest) -> JsonResult {
         (Some(current_file), Some(file)) => Some(hunks(current_file, file)),
         _ => None,
     };
-    to_json(&HistoryAnswer {
+    to_json(&HistoryResponse {
         revision,
         file: file.as_deref(),
         versions,
