@@ -330,8 +330,8 @@ fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
     );
     assert_eq!(
         server.stderr_line(),
-        "warning: tokens, line 2: `prefix` must end in a slash, such as `team-a/`; until then, what was read before is \
-         used"
+        "warning: tokens, line 2: `prefix` must end in a slash, such as `team-a/`; until then, the previous \
+         version is used"
     );
     assert_eq!(post(&server, TEAM_A, PING).status, 200);
     write_tokens(

@@ -77,7 +77,7 @@ pub(super) struct Readiness {
     pub(super) problems: Vec<Diagnostic>,
 }
 
-/// What the handlers know about an authenticated request, besides its HTTP message.
+/// What a handler needs besides the HTTP request: the app, the client and the authenticated caller.
 #[derive(Clone)]
 pub(super) struct RequestContext {
     pub(super) app: Arc<App>,

@@ -58,7 +58,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Changes the number of reserved bytes. To reduce it always succeeds.
+    /// Changes the number of reserved bytes. Shrinking always succeeds.
     ///
     /// # Errors
     /// Fails with 503 if there is too little memory. The reservation is unchanged then.

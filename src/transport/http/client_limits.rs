@@ -27,8 +27,8 @@ use tokio::time::timeout;
 /// The default for the maximum length of a request body.
 pub const DEFAULT_MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// How many bytes of request bodies and answers may be in memory. A server whose maximum body is
-/// longer allows one such body.
+/// How many bytes of request bodies and answers may be in memory. If the maximum body is longer, the
+/// limit is raised to that.
 const MAX_MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
 /// The memory that one parsed JSON value and its key can take, besides the text of strings.
@@ -184,9 +184,9 @@ pub(super) struct Limiter {
     arrival_times: Mutex<ArrivalTimes>,
 }
 
-/// The theoretical arrival time (TAT) of each caller, as in the generic cell rate algorithm (GCRA):
-/// when its messages so far would be through if they had been sent at exactly the limit's rate.
-/// The further it lies in the future, the more of its burst the caller has used up.
+/// The theoretical arrival time (TAT) of each caller's next message, as in the generic cell rate
+/// algorithm (GCRA): when it would arrive if the caller had sent all messages at exactly the limit's
+/// rate. The further it lies in the future, the more of its burst the caller has used up.
 #[derive(Debug, Default)]
 struct ArrivalTimes(HashMap<u128, Instant>);
 
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_limit_refuses_counts_for_none() {
+    fn messages_that_one_limit_refuses_do_not_count_for_another() {
         let limits = limits(&["10/minute", "ping=1/minute,burst=1"]);
         assert_eq!(wait_for(&limits, "ping", 1), 0);
         for _ in 0..20 {
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_bytes_may_have_a_unit() {
+    fn a_size_may_have_a_unit() {
         for (text, bytes) in [
             ("1", 1),
             ("33554432", DEFAULT_MAX_BODY_BYTES),

@@ -37,8 +37,7 @@ const FILES_FOR_LIBRARY: usize = 64;
 
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take to send the head of a request. Includes the time for which the
-/// connection is idle before.
+/// How long a client may take to send the head of a request, including the idle time before it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client may leave a response unread.

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Redirect};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The maximum length of a message that is parsed on an async thread. To parse a longer one takes
+/// The maximum length of a message that is parsed on an async thread. Parsing a longer one takes
 /// milliseconds.
 const MAX_INLINE_PARSE_BYTES: usize = 64 * 1024;
 
@@ -255,7 +255,7 @@ impl McpRequest<'_> {
         }
     }
 
-    /// Returns a session for one request that has no earlier ones.
+    /// Returns a session for a request that doesn't depend on any earlier one.
     fn stateless_session(&self) -> Session {
         let no_version = None;
         let no_agent = None;

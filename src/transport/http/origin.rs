@@ -1,8 +1,8 @@
 //! Checks the host and the origin of requests, so that malicious web pages can't use the server.
 //!
-//! A web page can let its own domain resolve to this machine (DNS rebinding). For the browser, this
-//! server then belongs to the page. But the `Host` header of each request, and the `Origin` header
-//! of most, has the domain of the page.
+//! A web page can make its own domain resolve to this machine (DNS rebinding). The browser then
+//! takes this server for the page's own. But the `Host` header of each request, and the `Origin`
+//! header of most, still contains the page's domain.
 //!
 //! A page can also make the browser load a URL without `Origin`, e.g. with `<object>` or a prefetch,
 //! and find out whether that has succeeded. Such a request has the header `Sec-Fetch-Site` (Fetch
@@ -160,8 +160,8 @@ impl AllowedSites {
         Err(web_page_refusal(message, ORIGIN))
     }
 
-    /// Returns `true` if an origin is this machine, is in the list, or is this server itself. The
-    /// server's own origin is that of the `requested_host`.
+    /// Returns `true` for origins on this machine, the allowed origins of others, and this server's
+    /// own origin. The last one is derived from `requested_host`, the host that the client has used.
     fn is_origin_allowed(
         &self,
         origin: &AllowedOrigin,
@@ -238,8 +238,8 @@ impl AllowedSites {
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
-    /// Returns `true` if a host is this machine (e.g. `localhost`), the listen address, or in the
-    /// list.
+    /// Returns `true` for loopback names and addresses (e.g. `localhost`), the listen address, and
+    /// the configured hosts.
     fn is_host_allowed(&self, host: &AllowedHost) -> bool {
         if host.name.is_loopback() {
             return true;

@@ -181,7 +181,7 @@ impl Peer {
             return;
         };
         let remaining_bytes = message.reservation.bytes().saturating_sub(bytes);
-        let _ = message.reservation.resize(remaining_bytes); // a reduction can't fail
+        let _ = message.reservation.resize(remaining_bytes); // shrinking can't fail
         if remaining_bytes == 0 {
             message.since = None;
         }
@@ -287,11 +287,11 @@ impl Client {
 /// Returns the address of the client behind a chain of proxies, given the peer and
 /// `X-Forwarded-For`.
 ///
-/// Each proxy appends the address that it was called from. So, from the right, the client is the
-/// first address that is not a trusted proxy. What is left of it may be forged. For example, if the
-/// peer `10.0.0.1` and `10.0.0.2` are trusted, `1.2.3.4, 192.0.2.7, 10.0.0.2` gives `192.0.2.7`.
+/// Each proxy appends the address that it was called from. So the client is the rightmost address
+/// that isn't a trusted proxy; entries to its left may be forged. For example, if the peer
+/// `10.0.0.1` and `10.0.0.2` are trusted, `1.2.3.4, 192.0.2.7, 10.0.0.2` gives `192.0.2.7`.
 ///
-/// An invalid entry, e.g. `unknown`, ends the search. The address to the right of it counts then.
+/// The search stops at an invalid entry, e.g. `unknown`, and returns the address to its right.
 fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let mut client = peer;
     for entry in headers::items(headers, &FORWARDED_FOR).rev() {

@@ -1,5 +1,5 @@
-//! Files that other users must not read or change: tokens, session keys, and the certificate and
-//! key of TLS. Values made from them can be reloaded while the server is running.
+//! Reads files that must be protected from other users: tokens, session keys, and the certificate
+//! and key of TLS. Values made from them can be reloaded while the server is running.
 
 use crate::lock::lock;
 use crate::whole_file::open_regular;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// A file to read, with the words for its errors: `cannot read the TITLE PATH: …; REPAIR`.
+/// A file to read, and how to describe it in errors: `cannot read the TITLE PATH: …; REPAIR`.
 pub struct GuardedFile<'f> {
     /// Where the file is.
     pub path: &'f Path,

@@ -4,7 +4,7 @@
 //! The notifier's thread sends events to a bounded channel, from which the connection reads. If the
 //! client doesn't read, the channel fills up, and the stream is closed.
 //!
-//! A legacy stream has event ids so that a client that reconnects misses nothing. An id identifies
+//! A legacy stream has event ids so that a client that reconnects misses nothing. An id stands for
 //! the number of changes so far. A client that comes back with a different id, or without one after
 //! a change, may have missed something, so it is notified that all lists have changed.
 

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-/// The allowed lengths of a token, in characters. How strong it is, is up to its owner.
+/// The allowed lengths of a token, in characters. Its strength is up to its owner.
 const TOKEN_LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 
 /// The maximum length of a name, in characters.
