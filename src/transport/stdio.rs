@@ -89,8 +89,8 @@ pub fn serve(
                 conversation.start_job(job, &shared, &mut job_threads)?;
             }
         }
-        // Flush only before a read that may block: the answers to messages that arrived together
-        // are then written together.
+        // Flush only before a read that may block, so that the answers to messages that arrived
+        // together are written together. After the last message, the buffer is empty.
         if !reader.has_complete_line() {
             conversation.output.flush()?;
         }
@@ -176,14 +176,15 @@ impl Conversation {
         self.write_error.get_or_insert(error);
     }
 
-    /// Handles a message and sends the answer, unless a job has to compute it. Returns that job.
+    /// Handles a message and sends the answer. If the answer has to be computed by a job, returns the
+    /// job instead.
     fn handle(
         &mut self,
         server: &Server,
-        message: Result<Message, Response>,
+        parsed: Result<Message, Response>,
     ) -> io::Result<Option<Job>> {
         self.take_write_error()?;
-        let message = match message {
+        let message = match parsed {
             Ok(message) => message,
             Err(response) => {
                 self.send(response.as_json())?;
