@@ -191,6 +191,7 @@ impl<'v> Binding<'v> {
         }
         let choices = check_choices(prompt, &arguments);
         let mut warnings = choices.warnings;
+        warnings.extend(unused_required_warnings(prompt, &arguments));
         if let Some(word) = values.first_dropped_word {
             warnings.push(format!(
                 "the prompt has no place for the text from {} on, which is left out",
@@ -287,13 +288,11 @@ fn bind_argument<'v>(
             origin: Origin::Default,
         };
     }
-    // An argument that the body doesn't use never receives text if the input has a slot, so it
-    // must not be reported as missing.
-    let can_get_text = prompt.uses_argument(argument) || !prompt.has_input_slot();
+    let is_missing = argument.required && prompt.uses_argument(argument);
     BoundArgument {
         name,
         value: Cow::Borrowed(""),
-        origin: if argument.required && can_get_text {
+        origin: if is_missing {
             Origin::Missing
         } else {
             Origin::Omitted
@@ -333,6 +332,21 @@ fn missing_values_error(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> Opt
         format!("it needs a value for {}", and_list(&missing)),
         format!("write {}", usage_in_backticks(prompt)),
     ))
+}
+
+/// Returns a warning for each required argument without a value that the body doesn't use. The
+/// expansion would be the same with the value, so the call doesn't fail.
+fn unused_required_warnings(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (argument, bound) in prompt.arguments.iter().zip(arguments) {
+        if argument.required && bound.origin == Origin::Omitted {
+            let name = in_backticks(bound.name);
+            warnings.push(format!(
+                "{name} is required, but the prompt does not use it"
+            ));
+        }
+    }
+    warnings
 }
 
 /// Messages about values that are not among the choices of their arguments.

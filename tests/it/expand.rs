@@ -135,6 +135,15 @@ fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
 }
 
 #[test]
+fn a_required_argument_that_the_body_does_not_use_may_be_missing_with_a_warning() {
+    let file = "---\narguments: [{name: project, required: true}]\n---\nAdd the project.";
+    let ran = Client::new().prompt("add.md", file).words("expand add");
+    assert_eq!(ran.stdout, "Add the project.\n");
+    let warning = "warning: `project` is required, but the prompt does not use it\n";
+    assert!(ran.stderr.starts_with(warning), "{}", ran.stderr);
+}
+
+#[test]
 fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe() {
     let client = client();
     client.put("diff", "DIFF\n");
