@@ -1,11 +1,12 @@
-//! Finds out why `:research` does not work: reads the configuration of each agent, starts what it
-//! registers as the agent would, asks it for its prompts, and ends it.
+//! `doctor`: finds out why `:research` doesn't work. It reads the configuration of each agent, starts
+//! the registered server in the same way as the agent, and asks it for its prompts.
 //!
-//! Nothing but the cache of a team's prompts is written, not even by the server that is started
-//! ([`EXAMINED_VARIABLE`]). What a project registers may be untrusted, so it is started only if it
-//! is this program and nothing else; the same goes for what a relative path finds in the working
-//! directory. Of the hooks, only a command that `install` could have written is run, and without a
-//! shell.
+//! **Nothing is written**, not even by the started server ([`EXAMINED_VARIABLE`]), except for the
+//! cache of a team's prompts.
+//!
+//! **Untrusted programs are not run.** If a server is registered by the project, or is found in the
+//! working directory, it is started only if it is exactly this program. A hook is run only if
+//! `install` could have written its command, and without a shell.
 
 mod client;
 mod examination;
@@ -20,36 +21,36 @@ use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorProblem, Findi
 use crate::library::{Layer, Library, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{and_list, count, in_backticks, or_list};
-use examination::{fine, of_agent, unreadable};
+use examination::{agent_finding, success_finding, unreadable_file_finding};
 use std::collections::HashSet;
 
 /// The name of this program.
 const NAME: &str = env!("CARGO_PKG_NAME");
 
-/// What `doctor` finds.
+/// The result of `doctor`.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// The findings. Those about one agent follow each other, sorted by severity; those about no
+    /// The findings, grouped by agent and sorted by severity within an agent. Findings without an
     /// agent come last.
     pub findings: Vec<Finding>,
-    /// Whether this program is registered with one of the agents that were examined.
+    /// Whether this program is registered with at least one of the examined agents.
     pub is_registered: bool,
 }
 
-/// What is found about one agent.
+/// The result of examining one agent.
 struct AgentReport {
     agent: &'static Agent,
     /// Sorted by severity.
     findings: Vec<Finding>,
     is_registered: bool,
-    /// Whether the agent is on this machine, or this program is registered with it.
+    /// Whether the agent is installed, or this program is registered with it.
     is_in_use: bool,
 }
 
 impl AgentReport {
-    /// Returns whether the user should register this program. An error that keeps the registration
-    /// from being read must be corrected first.
-    fn lacks_registration(&self) -> bool {
+    /// Returns whether to suggest that the user registers this program. If there is an error, e.g. a
+    /// config file that cannot be read, it has to be fixed first.
+    fn needs_registration(&self) -> bool {
         let has_error = self
             .findings
             .iter()
@@ -59,10 +60,11 @@ impl AgentReport {
 }
 
 impl Examination {
-    /// Examines the agent `only`, or all agents that are in use; then the library.
-    pub fn diagnosis(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
+    /// Examines the agents, and then the library. `only` restricts this to one agent; otherwise, all
+    /// agents that are in use are examined.
+    pub fn diagnose(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
         let view = library.view();
-        let prompt = builtin_prompt(&view);
+        let prompt = find_builtin_prompt(&view);
         let mut reports = Vec::new();
         for agent in AGENTS {
             if only.is_some_and(|only| only != agent) {
@@ -74,12 +76,12 @@ impl Examination {
             }
         }
         let is_registered = reports.iter().any(|report| report.is_registered);
-        let missing = missing_registrations(&reports, only);
+        let registration_finding = missing_registration_finding(&reports, only);
         let mut findings: Vec<Finding> = reports
             .into_iter()
             .flat_map(|report| report.findings)
             .collect();
-        findings.extend(missing);
+        findings.extend(registration_finding);
         for diagnostic in self.examine_library(&view) {
             findings.push(Finding {
                 agent: None,
@@ -92,8 +94,8 @@ impl Examination {
         }
     }
 
-    /// Examines the registrations of an agent: its servers, its plugin and its hooks. Each hook is
-    /// tried with `prompt`, the name of a prompt.
+    /// Examines the servers, the plugin and the hooks of an agent. The hooks are run with `prompt`,
+    /// the name of a prompt; with `None`, they are not run.
     fn examine_agent(&self, agent: &'static Agent, prompt: Option<&str>) -> AgentReport {
         let files = agent.read_files(&self.system);
         let servers = registration::examine(self, agent, &files);
@@ -103,14 +105,15 @@ impl Examination {
 
         let mut findings = servers.findings;
         for error in files.errors() {
-            let finding = unreadable(agent, error);
+            // The servers may have reported the same file.
+            let finding = unreadable_file_finding(agent, error);
             if !findings.contains(&finding) {
                 findings.push(finding);
             }
         }
         if let Some(plugin) = &plugin {
             let finding = if servers.is_registered || has_hook {
-                plugin_and_registration(agent, plugin)
+                double_registration_finding(agent, plugin)
             } else {
                 self.examine_plugin(agent, plugin)
             };
@@ -129,26 +132,24 @@ impl Examination {
         }
     }
 
-    /// Returns the finding about the plugin of this program: that it works, or that the program
-    /// that it starts, `prompt-expander`, is not on `PATH`.
+    /// Checks that the plugin can start `prompt-expander`, which must be on `PATH`.
     fn examine_plugin(&self, agent: &'static Agent, plugin: &str) -> Finding {
         let name = in_backticks(plugin);
         let environment = &self.system.environment;
         match environment.find_program(NAME, &self.system.project) {
-            Ok(_) => fine(
+            Ok(_) => success_finding(
                 agent,
                 format!("the plugin {name} has the server and the hook"),
             ),
             Err(problem) => {
                 let message = format!("the plugin {name} starts `{NAME}`, which {problem}");
                 let fix = format!("put it there, or run `claude plugin disable {plugin}`");
-                of_agent(agent, Diagnostic::new(Kind::NotFound, message, fix))
+                agent_finding(agent, Diagnostic::new(Kind::NotFound, message, fix))
             }
         }
     }
 
-    /// Returns what opens the draft of a message, and why that is probably not what the user wants.
-    /// Returns `None` if the user has not made this program the editor.
+    /// Checks the editor for drafts of messages. Returns `None` if it isn't this program.
     fn examine_draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
         let drafts = agent.drafts.as_ref()?;
         let DraftEditor {
@@ -156,15 +157,15 @@ impl Examination {
             problem,
         } = drafts.find_editor(agent.title, files, &self.system.environment)?;
         Some(match problem {
-            None => fine(agent, description),
+            None => success_finding(agent, description),
             Some(EditorProblem { message, fix }) => {
-                of_agent(agent, Diagnostic::new(Kind::Warning, message, fix))
+                agent_finding(agent, Diagnostic::new(Kind::Warning, message, fix))
             }
         })
     }
 
-    /// Returns what keeps prompts of the library from being served: missing trust, services that do
-    /// not answer, changed packs, and the number of problems in files.
+    /// Reports why prompts of the library may not be served: missing trust, unreachable services,
+    /// changed packs, and the number of broken files.
     fn examine_library(&self, view: &View) -> Vec<Diagnostic> {
         let mut diagnostics = Vec::new();
         for hint in [view.untrusted_hint(), view.changed_hint()]
@@ -179,19 +180,19 @@ impl Examination {
             diagnostics.extend(problems);
             diagnostics.extend(view.probe());
         }
-        let (differing, problems): (Vec<_>, Vec<_>) = view
+        let (lock_mismatches, problems): (Vec<_>, Vec<_>) = view
             .check(None)
             .problems
             .into_iter()
             .partition(|problem| problem.kind == Kind::LockMismatch);
-        diagnostics.extend(differing);
-        diagnostics.extend(number_of_problems(&problems));
+        diagnostics.extend(lock_mismatches);
+        diagnostics.extend(summarize_problems(&problems));
         diagnostics
     }
 }
 
-/// Warns that both the plugin of this program and `install` have registered it with an agent.
-fn plugin_and_registration(agent: &'static Agent, plugin: &str) -> Finding {
+/// Warns that this program is registered with an agent twice, by its plugin and by `install`.
+fn double_registration_finding(agent: &'static Agent, plugin: &str) -> Finding {
     let message = format!(
         "the plugin {} has the server and the hook, too, so the model sees each tool twice",
         in_backticks(plugin)
@@ -200,12 +201,12 @@ fn plugin_and_registration(agent: &'static Agent, plugin: &str) -> Finding {
         "run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
         agent.name
     );
-    of_agent(agent, Diagnostic::new(Kind::Warning, message, fix))
+    agent_finding(agent, Diagnostic::new(Kind::Warning, message, fix))
 }
 
-/// Returns the name of a built-in prompt, which every hook can expand; `None` if built-in prompts
-/// are switched off.
-fn builtin_prompt(view: &View) -> Option<String> {
+/// Returns the name of a built-in prompt, because every hook can expand it. Returns `None` if
+/// built-in prompts are turned off.
+fn find_builtin_prompt(view: &View) -> Option<String> {
     let list = view.list();
     let prompt = list
         .found
@@ -214,28 +215,31 @@ fn builtin_prompt(view: &View) -> Option<String> {
     Some(prompt.name.to_string())
 }
 
-/// Returns one finding that names all agents with which this program is not registered, or says
-/// that there is no agent.
-fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) -> Option<Finding> {
-    let mut names = Vec::new();
+/// Returns a finding if this program is not registered with some of the agents, or if there are no
+/// agents. `only` is the single agent that was examined, if there is one.
+fn missing_registration_finding(
+    reports: &[AgentReport],
+    only: Option<&'static Agent>,
+) -> Option<Finding> {
+    let mut unregistered = Vec::new();
     for report in reports {
-        if report.lacks_registration() {
-            names.push(report.agent.name);
+        if report.needs_registration() {
+            unregistered.push(report.agent.name);
         }
     }
     let diagnostic = if reports.is_empty() {
-        let known = or_list(&AGENTS.map(|agent| agent.name));
-        let message = format!("this machine has none of the agents {known}");
+        let known_agents = or_list(&AGENTS.map(|agent| agent.name));
+        let message = format!("this machine has none of the agents {known_agents}");
         let fix = "install one, then run `prompt-expander install`";
         Diagnostic::new(Kind::NotFound, message, fix)
-    } else if names.is_empty() {
+    } else if unregistered.is_empty() {
         return None;
     } else {
         let message = format!(
             "this program is not registered with {} yet",
-            and_list(&names)
+            and_list(&unregistered)
         );
-        let fix = format!("run `prompt-expander install {}`", names.join(" "));
+        let fix = format!("run `prompt-expander install {}`", unregistered.join(" "));
         Diagnostic::new(Kind::Warning, message, fix)
     };
     Some(Finding {
@@ -244,9 +248,9 @@ fn missing_registrations(reports: &[AgentReport], only: Option<&'static Agent>) 
     })
 }
 
-/// Returns one finding with the number of broken files and of warnings: `prompts: 2 broken files, 1
-/// warning`.
-fn number_of_problems(problems: &[Diagnostic]) -> Option<Diagnostic> {
+/// Summarizes the problems in files, e.g. `prompts: 2 broken files, 1 warning`. Returns `None` if
+/// there are neither errors nor warnings.
+fn summarize_problems(problems: &[Diagnostic]) -> Option<Diagnostic> {
     let mut broken_files = HashSet::new();
     for problem in problems {
         if problem.severity() == Severity::Error {

@@ -80,7 +80,7 @@ impl Doctor {
             timeout: self.timeout,
             online: self.online,
         };
-        let mut diagnosis = examination.diagnosis(self.agent, &source.library());
+        let mut diagnosis = examination.diagnose(self.agent, &source.library());
         let mut diagnostics = Vec::new();
         #[cfg(feature = "openapi")]
         if let Some(team) = &source.settings.team {

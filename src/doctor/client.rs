@@ -1,7 +1,7 @@
-//! Starts what an agent has registered, and reads what it answers.
+//! Runs the programs that an agent has registered, and reads their output.
 //!
-//! A registered program may be anything: it may hang, print endlessly, print something that is not
-//! a message, or not exit. So its time is limited; then it is killed, with all that it started.
+//! Such a program may do anything, e.g. hang, print endlessly or print invalid messages. After a
+//! timeout, it is killed together with its child processes.
 
 use super::examination::EXAMINED_VARIABLE;
 use crate::agents::Environment;
@@ -14,141 +14,141 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 
-/// The longest output, in bytes: above that of a list of 100,000 prompts.
-const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
+/// The maximum number of bytes to keep of an output. A list of 100,000 prompts is shorter.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest line that is shown, in characters.
-const MAX_SHOWN: usize = 200;
+/// The maximum number of characters to show of a line.
+const MAX_LINE_CHARS: usize = 200;
 
-/// How long to wait for the end of an output after its program was killed: something that has left
-/// the process group may have it open.
-const END_OF_OUTPUT: Duration = Duration::from_secs(1);
+/// How long to wait for the end of an output after the program was killed. A process that has left
+/// the process group may keep the output open.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A program as an agent would start it, all variables replaced.
-pub(super) struct Start {
-    /// The command as it is written.
+/// A command with everything that an agent passes to it. Variables are expanded.
+pub(super) struct ResolvedCommand {
+    /// The command in the configuration.
     pub(super) command: String,
     pub(super) arguments: Vec<String>,
-    /// All of its environment.
+    /// The complete environment. Nothing is inherited from this process.
     pub(super) environment: Environment,
-    /// The directory in which it works.
+    /// The working directory.
     pub(super) folder: PathBuf,
-    /// The file of the command.
+    /// The path of the executable.
     pub(super) program: PathBuf,
-    /// How long it may take.
     pub(super) timeout: Duration,
 }
 
-impl Start {
-    /// Returns whether the program was found because it lies in the working directory.
-    pub(super) fn is_in_folder(&self) -> bool {
+impl ResolvedCommand {
+    /// Returns whether the executable was found relative to the working directory.
+    pub(super) fn is_in_working_directory(&self) -> bool {
         self.environment
             .is_found_relative_to(&self.folder, &self.command, &self.program)
     }
 }
 
-/// A program that has ended, or was killed after its time was over.
-pub(super) struct EndedProgram {
-    /// `None` if it was killed.
+/// The output of a program that has exited or was killed.
+pub(super) struct ProgramOutput {
+    /// `None` if the program was killed after the timeout.
     status: Option<ExitStatus>,
     pub(super) stdout: String,
     stderr: String,
     timeout: Duration,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
-/// What a server says about itself.
+/// The answers of an MCP server.
 #[derive(Debug)]
-pub(super) struct ServerAnswer {
+pub(super) struct ServerReport {
     pub(super) version: String,
-    /// How many prompts it lists.
-    pub(super) prompts: usize,
-    /// A line of its standard error.
-    pub(super) complaint: Option<String>,
-    pub(super) took: Duration,
+    pub(super) prompt_count: usize,
+    /// See [`most_useful_line`].
+    pub(super) stderr_line: Option<String>,
+    pub(super) duration: Duration,
 }
 
-/// Starts a server, and asks it for its prompts.
+/// Runs an MCP server, and asks it for its prompts.
 ///
 /// # Errors
-/// Why it is unusable, as a phrase that follows its name: `ended (exit status: 3) without an answer
-/// to initialize`.
-pub(super) fn ask_for_prompts(start: &Start) -> Result<ServerAnswer, String> {
+/// Returns why the server is unusable, as a phrase that follows its name: `exited (exit status: 3)
+/// without an answer to initialize`.
+pub(super) fn query_server(command: &ResolvedCommand) -> Result<ServerReport, String> {
     let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
-    let opening =
+    let initialize =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-    let call = json!({"name": "list_prompts", "arguments": {}});
-    // All messages are sent at once, and the end of its input ends the server.
+    let list_prompts = json!({"name": "list_prompts", "arguments": {}});
+    // Send all messages at once. The server exits at the end of its input.
     let messages = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": list_prompts}),
     ];
     let input = messages.map(|message| format!("{message}\n")).concat();
-    run(start, input)?.server_answer()
+    run(command, input)?.parse_server_report()
 }
 
-/// Runs a program until it ends, or until its time is over.
+/// Runs a command with `input` as its standard input. Kills it after its timeout.
 ///
 /// # Errors
-/// Why it cannot be started, as a phrase that follows its name.
-pub(super) fn run(start: &Start, input: String) -> Result<EndedProgram, String> {
-    let began = Instant::now();
-    let mut child = spawn(start).map_err(|error| format!("cannot be started: {error}"))?;
+/// Returns why the program cannot be started, as a phrase that follows its name.
+pub(super) fn run(command: &ResolvedCommand, input: String) -> Result<ProgramOutput, String> {
+    let started = Instant::now();
+    let mut child = spawn(command).map_err(|error| format!("cannot be started: {error}"))?;
     let stdout = read_in_background(child.stdout.take());
     let stderr = read_in_background(child.stderr.take());
     write_in_background(child.stdin.take(), input);
-    let status = child.wait_timeout(start.timeout).ok().flatten();
-    let took = began.elapsed();
-    kill(&mut child);
-    Ok(EndedProgram {
+    let status = child.wait_timeout(command.timeout).ok().flatten();
+    let duration = started.elapsed();
+    kill(&mut child); // even if it has exited, because its child processes may be running
+    Ok(ProgramOutput {
         status,
-        stdout: received_text(&stdout),
-        stderr: received_text(&stderr),
-        timeout: start.timeout,
-        took,
+        stdout: receive_text(&stdout),
+        stderr: receive_text(&stderr),
+        timeout: command.timeout,
+        duration,
     })
 }
 
-impl EndedProgram {
-    /// Returns why the program has failed, as a phrase that follows its name; `None` if it ended
+impl ProgramOutput {
+    /// Returns why the program failed, as a phrase that follows its name. Returns `None` if it exited
     /// successfully.
     pub(super) fn failure(&self) -> Option<String> {
         match self.status {
             Some(status) if status.success() => None,
-            Some(status) => Some(format!("failed ({status}){}", self.complaint())),
+            Some(status) => Some(format!("failed ({status}){}", self.stderr_clause())),
             None => Some(format!(
-                "did not end within {} s",
+                "did not exit within {} s",
                 self.timeout.as_secs_f32()
             )),
         }
     }
 
-    /// Reads what the program, as a server, answered to [`ask_for_prompts`].
+    /// Parses the answers to the messages of [`query_server`].
     ///
     /// # Errors
-    /// Why it is unusable, as a phrase that follows its name.
-    fn server_answer(self) -> Result<ServerAnswer, String> {
-        let messages = self.messages()?;
-        let opening = result_of(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
-        let call = result_of(&messages, 2).ok_or_else(|| self.missing_answer("tools/call"))?;
-        let prompts = call["structuredContent"]["prompts"]
+    /// Returns why the server is unusable, as a phrase that follows its name.
+    fn parse_server_report(self) -> Result<ServerReport, String> {
+        let messages = self.parse_messages()?;
+        // The ids are those in `query_server`.
+        let initialized =
+            find_result(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
+        let listed = find_result(&messages, 2).ok_or_else(|| self.missing_answer("tools/call"))?;
+        let prompts = listed["structuredContent"]["prompts"]
             .as_array()
             .ok_or("lists no prompts, so it is not prompt-expander")?;
-        let version = opening["serverInfo"]["version"].as_str();
-        Ok(ServerAnswer {
+        let version = initialized["serverInfo"]["version"].as_str();
+        Ok(ServerReport {
             version: version.unwrap_or_default().to_owned(),
-            prompts: prompts.len(),
-            complaint: most_useful_line(&self.stderr),
-            took: self.took,
+            prompt_count: prompts.len(),
+            stderr_line: most_useful_line(&self.stderr),
+            duration: self.duration,
         })
     }
 
-    /// Returns the messages of JSON-RPC on standard output, one on each line.
+    /// Parses standard output, which must have a JSON-RPC message on each line.
     ///
     /// # Errors
-    /// A line is not a message. The error is a phrase that follows the name of the program.
-    fn messages(&self) -> Result<Vec<Value>, String> {
+    /// Returns which line is not a message, as a phrase that follows the name of the program.
+    fn parse_messages(&self) -> Result<Vec<Value>, String> {
         let mut messages = Vec::new();
         for line in self.stdout.lines() {
             let line = line.trim();
@@ -159,8 +159,8 @@ impl EndedProgram {
             if message["jsonrpc"] != "2.0" {
                 let line = quoted(line);
                 return Err(format!(
-                    "prints what is not a message: {line}{}",
-                    self.complaint()
+                    "prints a line that is not a message: {line}{}",
+                    self.stderr_clause()
                 ));
             }
             messages.push(message);
@@ -168,20 +168,20 @@ impl EndedProgram {
         Ok(messages)
     }
 
-    /// Returns why a method has no answer, as a phrase that follows the name of the program.
+    /// Returns why there is no answer to `method`, as a phrase that follows the name of the program.
     fn missing_answer(&self, method: &str) -> String {
-        let complaint = self.complaint();
+        let stderr = self.stderr_clause();
         match self.status {
-            Some(status) => format!("ended ({status}) without an answer to `{method}`{complaint}"),
+            Some(status) => format!("exited ({status}) without an answer to `{method}`{stderr}"),
             None => {
                 let seconds = self.timeout.as_secs_f32();
-                format!("did not answer `{method}` within {seconds} s{complaint}")
+                format!("did not answer `{method}` within {seconds} s{stderr}")
             }
         }
     }
 
-    /// Returns a clause with what the program printed on standard error.
-    fn complaint(&self) -> String {
+    /// Returns a clause that quotes standard error, or an empty string if it is empty.
+    fn stderr_clause(&self) -> String {
         match most_useful_line(&self.stderr) {
             Some(line) => format!("; standard error: {line}"),
             None => String::new(),
@@ -189,17 +189,17 @@ impl EndedProgram {
     }
 }
 
-/// Returns the result of the response with this id. A request of the server may have the same id,
-/// but it has a method.
-fn result_of(messages: &[Value], id: u64) -> Option<&Value> {
+/// Returns the result of the response with this id.
+fn find_result(messages: &[Value], id: u64) -> Option<&Value> {
+    // Ignore messages with a method: a request of the server may have the same id.
     let response = messages
         .iter()
         .find(|message| message["id"] == id && message.get("method").is_none())?;
     response.get("result")
 }
 
-/// Returns the line of an output that most likely says what is wrong: the first that begins with
-/// `error`, else the last that is not empty. Its control characters are escaped.
+/// Returns the line of an output that most likely says what is wrong: the first one that starts with
+/// `error`, or else the last one that isn't empty. Control characters are escaped.
 fn most_useful_line(output: &str) -> Option<String> {
     let mut useful_line = None;
     for line in output.lines() {
@@ -212,18 +212,23 @@ fn most_useful_line(output: &str) -> Option<String> {
             useful_line = Some(line);
         }
     }
-    Some(printable(useful_line?).chars().take(MAX_SHOWN).collect())
+    Some(
+        printable(useful_line?)
+            .chars()
+            .take(MAX_LINE_CHARS)
+            .collect(),
+    )
 }
 
-/// Starts a program in a process group of its own, with a pipe for each of its streams.
-fn spawn(start: &Start) -> io::Result<Child> {
-    let mut command = Command::new(&start.program);
+/// Starts a program in a new process group, with pipes for its standard streams.
+fn spawn(resolved: &ResolvedCommand) -> io::Result<Child> {
+    let mut command = Command::new(&resolved.program);
     command
-        .args(&start.arguments)
-        .current_dir(&start.folder)
+        .args(&resolved.arguments)
+        .current_dir(&resolved.folder)
         .env_clear()
-        .envs(start.environment.iter());
-    command.env(EXAMINED_VARIABLE, "1");
+        .envs(resolved.environment.iter())
+        .env(EXAMINED_VARIABLE, "1");
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
@@ -233,8 +238,7 @@ fn spawn(start: &Start) -> io::Result<Child> {
         .spawn()
 }
 
-/// Kills a program and its process group, in which it may leave others when it ends. The calls fail
-/// if there is nothing left to kill, which is as good.
+/// Kills a program and its process group. Errors are ignored: they mean that nothing is running.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(
@@ -245,40 +249,44 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Writes the input of a program in a thread, because the program may never read it. `stream` is
-/// its standard input, which [`spawn`] has made a pipe, so it is never `None`.
+/// Writes to the standard input of a program in a new thread, because the program may never read it.
+/// `stream` is never `None`, because [`spawn`] creates a pipe.
 fn write_in_background(stream: Option<impl Write + Send + 'static>, input: String) {
     std::thread::spawn(move || {
         if let Some(mut stream) = stream {
-            // An error means that the program ended before it read all of its input.
+            // Ignore errors: the program may exit without reading all of its input.
             let _ = stream.write_all(input.as_bytes());
         }
     });
 }
 
-/// Reads an output of the started program in a thread, and sends its first [`MAX_OUTPUT`] bytes
-/// once they, or all of it, are read.
+/// Reads the standard output or error of a program in a new thread. The receiver gets it as a single
+/// item, cut off after [`MAX_OUTPUT_BYTES`].
 ///
-/// `stream` is the standard output or error, which [`spawn`] has made a pipe, so it is never `None`.
+/// `stream` is never `None`, because [`spawn`] creates a pipe.
 fn read_in_background(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let Some(mut stream) = stream else { return };
         let mut output = Vec::new();
-        // What was read before an error counts.
-        let _ = stream.by_ref().take(MAX_OUTPUT).read_to_end(&mut output);
-        let _ = sender.send(output); // nobody may wait for it any more
-        // The program would wait forever if nobody read the rest.
+        // If reading fails, keep what was read so far.
+        let _ = stream
+            .by_ref()
+            .take(MAX_OUTPUT_BYTES)
+            .read_to_end(&mut output);
+        let _ = sender.send(output); // fails if `receive_text` has given up
+        // Discard the rest, so that the program doesn't block on a full pipe.
         let _ = io::copy(&mut stream, &mut io::sink());
     });
     receiver
 }
 
-/// Returns an output that [`read_in_background`] reads, once its program has ended or was killed.
-/// Returns an empty text if something else keeps the output open for longer than
-/// [`END_OF_OUTPUT`].
-fn received_text(output: &Receiver<Vec<u8>>) -> String {
-    let bytes = output.recv_timeout(END_OF_OUTPUT).unwrap_or_default();
+/// Waits for the output of [`read_in_background`]. Call this after the program has exited.
+///
+/// Returns an empty string if another process keeps the output open for longer than
+/// [`OUTPUT_TIMEOUT`].
+fn receive_text(output: &Receiver<Vec<u8>>) -> String {
+    let bytes = output.recv_timeout(OUTPUT_TIMEOUT).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -286,60 +294,64 @@ fn received_text(output: &Receiver<Vec<u8>>) -> String {
 mod tests {
     use super::*;
 
-    const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
+    const INITIALIZED: &str =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}"#;
 
-    fn ended(stdout: &str, stderr: &str) -> EndedProgram {
-        EndedProgram {
+    fn exited(stdout: &str, stderr: &str) -> ProgramOutput {
+        ProgramOutput {
             status: Some(ExitStatus::default()),
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
             timeout: Duration::from_secs(2),
-            took: Duration::ZERO,
+            duration: Duration::ZERO,
         }
     }
 
     #[test]
-    fn a_server_answers_with_its_version_and_its_prompts() {
+    fn the_version_and_the_prompts_of_a_server_are_read() {
         let listed = r#"{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"prompts":[1]}}}"#;
-        let answer = ended(&format!("\n{OPENED}\n{listed}\n"), "careful\n")
-            .server_answer()
+        let report = exited(&format!("\n{INITIALIZED}\n{listed}\n"), "careful\n")
+            .parse_server_report()
             .unwrap();
-        assert_eq!((answer.version.as_str(), answer.prompts), ("0.0.1", 1));
-        assert_eq!(answer.complaint.as_deref(), Some("careful"));
+        assert_eq!((report.version.as_str(), report.prompt_count), ("0.0.1", 1));
+        assert_eq!(report.stderr_line.as_deref(), Some("careful"));
     }
 
     #[test]
-    fn what_is_no_server_of_prompts_is_unusable_and_says_why() {
+    fn an_unusable_server_is_reported_with_the_reason() {
         let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}"#;
-        let empty = format!("{OPENED}\n{}", r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        let empty = format!(
+            "{INITIALIZED}\n{}",
+            r#"{"jsonrpc":"2.0","id":2,"result":{}}"#
+        );
         for (stdout, stderr, problem) in [
-            ("hello", "", "prints what is not a message: `hello`"),
+            ("hello", "", "prints a line that is not a message: `hello`"),
             (
                 "",
                 "ERROR: no such thing\nbye\n",
-                "ended (exit status: 0) without an answer to `initialize`; standard error: ERROR: no such thing",
+                "exited (exit status: 0) without an answer to `initialize`; standard error: ERROR: no such thing",
             ),
             (
                 refusal,
                 "",
-                "ended (exit status: 0) without an answer to `initialize`",
+                "exited (exit status: 0) without an answer to `initialize`",
             ),
             (
-                OPENED,
+                INITIALIZED,
                 "",
-                "ended (exit status: 0) without an answer to `tools/call`",
+                "exited (exit status: 0) without an answer to `tools/call`",
             ),
             (&empty, "", "lists no prompts, so it is not prompt-expander"),
         ] {
-            let answer = ended(stdout, stderr).server_answer();
+            let answer = exited(stdout, stderr).parse_server_report();
             assert_eq!(answer.unwrap_err(), problem);
         }
-        let mut killed = ended("", "");
+        let mut killed = exited("", "");
         killed.status = None;
         let failure = killed.failure();
-        assert_eq!(failure.as_deref(), Some("did not end within 2 s"));
+        assert_eq!(failure.as_deref(), Some("did not exit within 2 s"));
         assert_eq!(
-            killed.server_answer().unwrap_err(),
+            killed.parse_server_report().unwrap_err(),
             "did not answer `initialize` within 2 s"
         );
     }

@@ -1,56 +1,56 @@
-//! What the checks of servers and hooks have in common.
+//! The input of `doctor`, and helpers that the checks share.
 
 use crate::agents::{Agent, Finding, System, is_same_file};
 use crate::prompt::{Diagnostic, Kind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The environment variable that is set for the servers started here. With it, this program still
-/// reports a file of `--tap` or `--log-file` that cannot be written, but neither creates it nor
-/// appends anything to it.
+/// The environment variable that is set for the programs that `doctor` starts.
+///
+/// If it is set, this program doesn't write to the files of `--tap` and `--log-file`. It still
+/// reports if they aren't writable.
 pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
 
-/// What is examined.
+/// The system that `doctor` examines, and how.
 #[derive(Debug)]
 pub struct Examination {
     /// The user's folders, environment and project.
     pub system: System,
-    /// This program.
+    /// The path of this program.
     pub program: PathBuf,
-    /// How long a server or a hook may take.
+    /// The time limit for a server or a hook.
     pub timeout: Duration,
     /// Whether to call the services that render prompts.
     pub online: bool,
 }
 
 impl Examination {
-    /// Returns whether a path leads to this program, directly or through symlinks.
+    /// Returns whether `path` is this program, or a symlink to it.
     pub(super) fn is_this_program(&self, path: &Path) -> bool {
         is_same_file(path, &self.program)
     }
 }
 
-/// Returns a finding about an agent.
-pub(super) fn of_agent(agent: &'static Agent, diagnostic: Diagnostic) -> Finding {
+pub(super) fn agent_finding(agent: &'static Agent, diagnostic: Diagnostic) -> Finding {
     Finding {
         agent: Some(agent.name),
         diagnostic,
     }
 }
 
-/// Returns the finding that a file of an agent cannot be read.
-pub(super) fn unreadable(agent: &'static Agent, error: &Diagnostic) -> Finding {
+/// Reports that a config file of an agent cannot be read.
+pub(super) fn unreadable_file_finding(agent: &'static Agent, error: &Diagnostic) -> Finding {
     let mut diagnostic = error.clone();
     diagnostic.fix += &format!("; until then {} may ignore the whole file", agent.title);
-    of_agent(agent, diagnostic)
+    agent_finding(agent, diagnostic)
 }
 
-/// Returns the finding that something works.
-pub(super) fn fine(agent: &'static Agent, message: String) -> Finding {
-    of_agent(agent, Diagnostic::new(Kind::Hint, message, ""))
+/// Reports that something works.
+pub(super) fn success_finding(agent: &'static Agent, message: String) -> Finding {
+    agent_finding(agent, Diagnostic::new(Kind::Hint, message, ""))
 }
 
-/// Returns a time for people: `0.8 ms`.
-pub(super) fn milliseconds(time: Duration) -> String {
+/// Formats a duration, e.g. `0.8 ms`.
+pub(super) fn in_milliseconds(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }

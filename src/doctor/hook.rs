@@ -1,31 +1,30 @@
-//! An agent's prompt-submit hooks that run prompt-expander: whether the agent would run them, and
-//! what they answer.
+//! Examines an agent's prompt-submit hooks that run prompt-expander, and tries to run them.
 
-use super::client::{self, Start};
-use super::examination::{Examination, fine, milliseconds};
+use super::client::{self, ResolvedCommand};
+use super::examination::{Examination, in_milliseconds, success_finding};
 use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope};
 use crate::wording::{in_backticks, quoted};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A hook that is examined.
+/// The examination of a single hook.
 struct HookExamination<'a> {
     examination: &'a Examination,
-    /// The facts about the agent's hooks.
-    facts: &'static Hook,
+    /// How the agent's hooks work.
+    hook_support: &'static Hook,
     hook: &'a HookLine,
     registered: Examined<'a>,
 }
 
-/// Examines the hooks of an agent that run prompt-expander. Each is tried with `prompt`, the name
-/// of a prompt that every hook can expand.
+/// Examines the hooks of an agent that run prompt-expander. They are run with `prompt`, the name of a
+/// prompt that every hook can expand; with `None`, they are not run.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
     files: &AgentFiles,
     prompt: Option<&str>,
 ) -> Vec<Finding> {
-    let Some(facts) = &agent.hook else {
+    let Some(hook_support) = &agent.hook else {
         return Vec::new();
     };
     let hooks = agent.hooks(files);
@@ -38,8 +37,9 @@ pub(super) fn examine(
             path: &hook.path,
             position: hook.position,
         };
+        // The agent's settings apply to all hooks, so check them once.
         if index == 0 {
-            findings.extend((facts.check)(&registered, hook));
+            findings.extend((hook_support.check)(&registered, hook));
         } else {
             let first = hooks[0].path.display();
             let message = format!("the hook is registered twice, also in {first}");
@@ -48,36 +48,37 @@ pub(super) fn examine(
         }
         let hook_examination = HookExamination {
             examination,
-            facts,
+            hook_support,
             hook,
             registered,
         };
-        findings.extend(hook_examination.try_out(prompt));
+        findings.extend(hook_examination.run(prompt));
     }
     findings
 }
 
 impl HookExamination<'_> {
-    /// Runs the hook on a message with a prompt, and returns what is found. Returns `None` if the
-    /// hook can be run, but there is no prompt to try.
-    fn try_out(&self, prompt: Option<&str>) -> Option<Finding> {
-        let start = match self.start() {
-            Ok(start) => start,
+    /// Runs the hook on a message with a prompt, and reports the result. Returns `None` if there is
+    /// nothing to report, because `prompt` is `None`.
+    fn run(&self, prompt: Option<&str>) -> Option<Finding> {
+        let command = match self.resolve() {
+            Ok(command) => command,
             Err(finding) => return Some(finding),
         };
-        if !self.is_harmless(&start) {
+        if !self.is_safe_to_run(&command) {
             let line = in_backticks(&self.hook.line);
             let message =
                 format!("the hook is not exactly this program, so it was not run: {line}");
             let fix = format!("run it yourself, if you trust it, or {}", self.reinstall());
             return Some(self.registered.warning(message, fix));
         }
-        let typed = format!(":{} x", prompt?);
-        Some(match self.expand(&typed, &start) {
-            Ok(time) => {
-                let time = milliseconds(time);
-                let message = format!("the hook expands {} in {time}", in_backticks(&typed));
-                fine(self.registered.agent, message)
+        let message_text = format!(":{} x", prompt?);
+        Some(match self.expand(&message_text, &command) {
+            Ok(duration) => {
+                let time = in_milliseconds(duration);
+                let expanded = in_backticks(&message_text);
+                let message = format!("the hook expands {expanded} in {time}");
+                success_finding(self.registered.agent, message)
             }
             Err(problem) => self
                 .registered
@@ -85,14 +86,14 @@ impl HookExamination<'_> {
         })
     }
 
-    /// Returns what a shell would start for the hook. No shell is needed, because it would only
-    /// divide the words of such a plain command.
+    /// Resolves the command of the hook. Agents pass it to a shell, but for the plain commands that
+    /// `install` writes, splitting it into words is enough.
     ///
     /// # Errors
     /// The program cannot be found.
-    fn start(&self) -> Result<Start, Finding> {
+    fn resolve(&self) -> Result<ResolvedCommand, Finding> {
         let system = &self.examination.system;
-        // All agents pass on their environment.
+        // All agents pass their own environment to hooks.
         let environment = system.environment.clone();
         let (command, arguments) = self.hook.program_and_arguments();
         let program = environment
@@ -104,7 +105,7 @@ impl HookExamination<'_> {
                 );
                 self.registered.error(message, self.reinstall())
             })?;
-        Ok(Start {
+        Ok(ResolvedCommand {
             command: command.to_owned(),
             arguments: arguments.to_vec(),
             environment,
@@ -114,51 +115,50 @@ impl HookExamination<'_> {
         })
     }
 
-    /// Returns whether the hook may be run here. It must do nothing but run a program of this name.
-    /// If it comes with the project, or its program lies in the working directory, it may be
-    /// untrusted, and must be this program.
-    fn is_harmless(&self, start: &Start) -> bool {
+    /// Returns whether it is safe to run the hook.
+    ///
+    /// It must only run prompt-expander. If the project registers it, or if its program is in the
+    /// working directory, it may be untrusted, so it must be exactly this program.
+    fn is_safe_to_run(&self, command: &ResolvedCommand) -> bool {
         let hook = self.hook;
         if !hook.is_plain() {
             return false;
         }
-        let is_this_program = self.examination.is_this_program(&start.program);
+        let is_this_program = self.examination.is_this_program(&command.program);
         if hook.scope == Scope::Project {
             return is_this_program && !hook.has_options();
         }
-        is_this_program || !start.is_in_folder()
+        is_this_program || !command.is_in_working_directory()
     }
 
-    /// Runs the hook on what a user may have typed, as the agent would, and returns how long the
-    /// hook took to expand it.
+    /// Runs the hook on a user's message, and returns how long it took to expand it.
     ///
     /// # Errors
-    /// What went wrong, as a phrase that follows "the hook".
-    fn expand(&self, typed: &str, start: &Start) -> Result<Duration, String> {
+    /// Returns what went wrong, as a phrase that follows "the hook".
+    fn expand(&self, message: &str, command: &ResolvedCommand) -> Result<Duration, String> {
         let input = json!({
             "session_id": "doctor",
-            "cwd": start.folder,
-            "hook_event_name": self.facts.event,
-            "prompt": typed,
+            "cwd": command.folder,
+            "hook_event_name": self.hook_support.event,
+            "prompt": message,
         });
-        let ended = client::run(start, input.to_string())?;
-        if let Some(failure) = ended.failure() {
+        let output = client::run(command, input.to_string())?;
+        if let Some(failure) = output.failure() {
             return Err(failure);
         }
-        if !adds_to_prompt(&ended.stdout, self.facts.event) {
-            let answer = quoted(ended.stdout.trim());
-            let typed = in_backticks(typed);
-            return Err(format!("does not expand {typed}; it prints {answer}"));
+        if !adds_to_prompt(&output.stdout, self.hook_support.event) {
+            let answer = quoted(output.stdout.trim());
+            let message = in_backticks(message);
+            return Err(format!("does not expand {message}; it prints {answer}"));
         }
-        Ok(ended.took)
+        Ok(output.duration)
     }
 
-    /// Returns how to have `install` write the hook again, as a clause: "run `prompt-expander
-    /// install codex`". `install` leaves alone what it could not have written, so that must be
-    /// removed first.
+    /// Returns how to register the hook again, as a clause: "run `prompt-expander install codex`".
     fn reinstall(&self) -> String {
         let agent = self.registered.agent;
         let is_by_install = agent.is_managed_by_install(self.hook, &self.examination.system);
+        // `install` doesn't replace hooks that it hasn't written.
         let first_step = if is_by_install {
             ""
         } else {
@@ -170,7 +170,7 @@ impl HookExamination<'_> {
     }
 }
 
-/// Returns the option with which `install` registers for this scope, after a space: ` --project`.
+/// Returns the option of `install` for this scope, with a leading space: ` --project`, or nothing.
 pub(super) fn project_option(scope: Scope) -> &'static str {
     if scope == Scope::Project {
         " --project"
@@ -179,8 +179,8 @@ pub(super) fn project_option(scope: Scope) -> &'static str {
     }
 }
 
-/// Returns whether an agent would add the answer of a hook to the prompt: whether the answer has a
-/// context for this event.
+/// Returns whether an agent would add the answer of a hook to the prompt: the answer must have a
+/// context, and be for the given event.
 fn adds_to_prompt(answer: &str, event: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let output = &answer["hookSpecificOutput"];

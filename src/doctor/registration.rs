@@ -1,8 +1,7 @@
-//! An agent's registrations of prompt-expander: what they say, and what happens when they are
-//! started.
+//! Examines an agent's registrations of prompt-expander, and tries to start the server.
 
-use super::client::{self, Start};
-use super::examination::{Examination, fine, milliseconds, unreadable};
+use super::client::{self, ResolvedCommand};
+use super::examination::{Examination, in_milliseconds, success_finding, unreadable_file_finding};
 use super::hook::project_option;
 use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, RegisteredServers, Registration,
@@ -11,7 +10,7 @@ use crate::agents::{
 use crate::wording::{count, in_backticks, quoted};
 use std::path::Path;
 
-/// A server that is examined.
+/// The examination of a single registered server.
 struct ServerExamination<'a> {
     examination: &'a Examination,
     server: &'a Registration,
@@ -20,17 +19,17 @@ struct ServerExamination<'a> {
     name: String,
 }
 
-/// What is found about the servers of an agent.
+/// The result of examining the servers of an agent.
 pub(super) struct Servers {
     pub(super) findings: Vec<Finding>,
-    /// Whether one of them is prompt-expander, or has the name that `install` gives it.
+    /// Whether a server is prompt-expander or is named [`SERVER_NAME`].
     pub(super) is_registered: bool,
-    /// Whether one of them is prompt-expander.
+    /// Whether a server is prompt-expander.
     pub(super) has_this_program: bool,
 }
 
-/// Examines the servers of an agent that are prompt-expander, or have the name that `install` gives
-/// it. Only one of them is started: the one that has the name, if there is any.
+/// Examines the servers of an agent that are prompt-expander or are named [`SERVER_NAME`]. Only one
+/// of them is started, preferably the one with that name.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
@@ -42,10 +41,10 @@ pub(super) fn examine(
     } = agent.registered_servers(files, &examination.system);
     let mut findings = Vec::new();
     for error in &errors {
-        findings.push(unreadable(agent, error));
+        findings.push(unreadable_file_finding(agent, error));
     }
-    // Of several servers with the name, the first takes precedence.
-    let mut examined = registrations
+    // If several config files have a server with this name, the agent uses the first.
+    let mut server_to_start = registrations
         .iter()
         .find(|server| server.name == SERVER_NAME);
     let mut has_this_program = false;
@@ -57,20 +56,21 @@ pub(super) fn examine(
         if server.name != SERVER_NAME {
             let server_examination = ServerExamination::new(examination, agent, server, files);
             findings.push(server_examination.other_name_finding());
-            examined = examined.or(Some(server));
+            server_to_start = server_to_start.or(Some(server));
         }
     }
-    if let Some(server) = examined {
-        findings.extend(ServerExamination::new(examination, agent, server, files).findings());
+    if let Some(server) = server_to_start {
+        let server_examination = ServerExamination::new(examination, agent, server, files);
+        findings.extend(server_examination.examine());
     }
     Servers {
         findings,
-        is_registered: examined.is_some(),
+        is_registered: server_to_start.is_some(),
         has_this_program,
     }
 }
 
-/// Returns whether a server is this program, by its name or its file.
+/// Returns whether a server is this program: its command is named like it, or is the same file.
 fn is_this_program(examination: &Examination, agent: &Agent, server: &Registration) -> bool {
     if server.is_prompt_expander() {
         return true;
@@ -86,7 +86,7 @@ fn is_this_program(examination: &Examination, agent: &Agent, server: &Registrati
     }
 }
 
-// What the registration says.
+// Checks of the registration itself.
 impl<'a> ServerExamination<'a> {
     fn new(
         examination: &'a Examination,
@@ -108,8 +108,8 @@ impl<'a> ServerExamination<'a> {
         }
     }
 
-    /// Returns what is wrong with the registration, and what happens when the server is started.
-    fn findings(&self) -> Vec<Finding> {
+    /// Checks the registration, and then tries to start the server.
+    fn examine(&self) -> Vec<Finding> {
         let name = &self.name;
         if let Some(error) = &self.server.error {
             let message = format!("{name}: {error}");
@@ -130,14 +130,14 @@ impl<'a> ServerExamination<'a> {
             findings.extend(check(&self.registered, self.server));
         }
         findings.extend(self.options_finding());
-        match self.start(command) {
-            Ok(start) => findings.extend(self.examine_start(&start)),
+        match self.resolve(command) {
+            Ok(command) => findings.extend(self.examine_command(&command)),
             Err(finding) => findings.push(finding),
         }
         findings
     }
 
-    /// Warns that the registration has another name than `install` gives it.
+    /// Warns that the server is not named [`SERVER_NAME`].
     fn other_name_finding(&self) -> Finding {
         let name = &self.name;
         let message = format!(
@@ -149,8 +149,8 @@ impl<'a> ServerExamination<'a> {
         self.registered.warning(message, fix)
     }
 
-    /// Warns of options in the registration, which the hook, the other agents and the command line
-    /// do not have.
+    /// Warns if the registration has options, because they don't apply to the hook, to other agents
+    /// and to the command line.
     fn options_finding(&self) -> Option<Finding> {
         let options = self.server.args_without_config();
         if options.is_empty() || !self.server.is_prompt_expander() {
@@ -168,11 +168,12 @@ impl<'a> ServerExamination<'a> {
         Some(self.registered.warning(message, fix))
     }
 
-    /// Returns how to register this program instead, as a clause: "run `prompt-expander install
-    /// codex --replace`". `install` cannot write a server of [`Scope::Local`].
+    /// Returns how to register this program again, as a clause: "run `prompt-expander install codex
+    /// --replace`".
     fn reinstall(&self) -> String {
         let server = self.server;
         if server.scope == Scope::Local {
+            // `install` doesn't support this scope.
             let program = self.examination.program.display().to_string();
             return format!(
                 "write {} as its `command` in this file",
@@ -192,23 +193,23 @@ impl<'a> ServerExamination<'a> {
     }
 }
 
-// What happens when the server is started.
+// Starting the server.
 impl ServerExamination<'_> {
-    /// Returns what the agent would start.
+    /// Resolves the configured command in the same way as the agent.
     ///
     /// # Errors
     /// The program cannot be found.
-    fn start(&self, written_command: &str) -> Result<Start, Finding> {
+    fn resolve(&self, configured_command: &str) -> Result<ResolvedCommand, Finding> {
         let system = &self.examination.system;
         let server = self.server;
-        let command = self.with_variables(written_command);
+        let command = self.expand_variables(configured_command);
         let folder = match &server.cwd {
-            Some(folder) => system.project.join(self.with_variables(folder)),
+            Some(folder) => system.project.join(self.expand_variables(folder)),
             None => system.project.clone(),
         };
         let mut environment = (self.registered.agent.launch.environment)(system, server);
         for (name, value) in &server.env {
-            environment.set(name, self.with_variables(value));
+            environment.set(name, self.expand_variables(value));
         }
         let program = environment
             .find_program(&command, &folder)
@@ -220,12 +221,12 @@ impl ServerExamination<'_> {
                 );
                 self.registered.error(message, self.reinstall())
             })?;
-        Ok(Start {
+        Ok(ResolvedCommand {
             command,
             arguments: server
                 .args
                 .iter()
-                .map(|argument| self.with_variables(argument))
+                .map(|argument| self.expand_variables(argument))
                 .collect(),
             environment,
             folder,
@@ -234,51 +235,52 @@ impl ServerExamination<'_> {
         })
     }
 
-    /// Returns a text of the registration in which the variables are replaced as the agent does it.
-    fn with_variables(&self, text: &str) -> String {
+    /// Expands the variables in a value of the configuration in the same way as the agent.
+    fn expand_variables(&self, text: &str) -> String {
         match &self.registered.agent.launch.variables {
             Some(variables) => variables.expand(text, &self.examination.system),
             None => text.to_owned(),
         }
     }
 
-    /// Returns what is doubtful about a start, and what happens when it is tried.
-    fn examine_start(&self, start: &Start) -> Vec<Finding> {
+    /// Checks the command, and runs it if that is safe.
+    fn examine_command(&self, command: &ResolvedCommand) -> Vec<Finding> {
         let mut findings = Vec::new();
-        findings.extend(self.lookup_finding(start));
-        findings.extend(self.lost_variable_finding(start));
-        match self.danger(start) {
-            Some(danger) => {
-                let line = command_line(start);
-                let message = format!("{} {danger}, so it was not started: {line}", self.name);
+        findings.extend(self.path_lookup_finding(command));
+        findings.extend(self.lost_variable_finding(command));
+        match self.reason_not_to_start(command) {
+            Some(reason) => {
+                let line = command_line(command);
+                let message = format!("{} {reason}, so it was not started: {line}", self.name);
                 let title = self.registered.agent.title;
                 let fix = format!("if you trust it, start {title} here and ask it for its tools");
                 findings.push(self.registered.warning(message, fix));
             }
-            None => findings.extend(self.try_out(start)),
+            None => findings.extend(self.query_server(command)),
         }
         findings
     }
 
-    /// Warns of a command that is found here, but perhaps not from the desktop.
-    fn lookup_finding(&self, start: &Start) -> Option<Finding> {
+    /// Warns if the command is looked up on `PATH`, but the agent is usually started from the desktop,
+    /// where `PATH` is different.
+    fn path_lookup_finding(&self, command: &ResolvedCommand) -> Option<Finding> {
         let agent = self.registered.agent;
-        if !agent.launch.is_from_desktop || Path::new(&start.command).is_absolute() {
+        if !agent.launch.is_from_desktop || Path::new(&command.command).is_absolute() {
             return None;
         }
         let message = format!(
             "{} is looked up in PATH, which is different when {} is started from the desktop",
-            in_backticks(&start.command),
+            in_backticks(&command.command),
             agent.title
         );
         Some(self.registered.warning(message, self.reinstall()))
     }
 
-    /// Warns of a variable that names prompts in the terminal, if the agent does not pass it on to
-    /// its servers.
-    fn lost_variable_finding(&self, start: &Start) -> Option<Finding> {
+    /// Warns if [`PROMPTS_VARIABLE`] is set in the terminal, but the agent doesn't pass it on to its
+    /// servers.
+    fn lost_variable_finding(&self, command: &ResolvedCommand) -> Option<Finding> {
         let value = self.examination.system.environment.get(PROMPTS_VARIABLE)?;
-        if value.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some() {
+        if value.is_empty() || command.environment.get(PROMPTS_VARIABLE).is_some() {
             return None;
         }
         let title = self.registered.agent.title;
@@ -289,54 +291,54 @@ impl ServerExamination<'_> {
         Some(self.registered.warning(message, fix))
     }
 
-    /// Returns why a server must not be started here, as a phrase that follows its name. A server
-    /// of the project may be untrusted, unless it is this program without arguments and variables;
-    /// so may a program in the working directory, unless it is this program.
-    fn danger(&self, start: &Start) -> Option<&'static str> {
+    /// Returns why the server must not be started, as a phrase that follows its name.
+    ///
+    /// The project and the working directory may be untrusted. A program from there is started only
+    /// if it is this program; and if the project registers it, only without arguments and variables.
+    fn reason_not_to_start(&self, command: &ResolvedCommand) -> Option<&'static str> {
         let server = self.server;
-        let is_this = self.examination.is_this_program(&start.program);
+        let is_this_program = self.examination.is_this_program(&command.program);
         let has_nothing_else = server.args.is_empty() && server.env.is_empty();
-        if server.scope == Scope::Project && !(is_this && has_nothing_else) {
+        if server.scope == Scope::Project && !(is_this_program && has_nothing_else) {
             return Some("comes with the project and is not exactly this program");
         }
-        if start.is_in_folder() && !is_this {
+        if command.is_in_working_directory() && !is_this_program {
             return Some("is a program in this folder and not this program");
         }
         None
     }
 
-    /// Starts the server as the agent would, asks it for its prompts, and returns what is found.
-    fn try_out(&self, start: &Start) -> Vec<Finding> {
+    /// Starts the server, asks it for its prompts, and reports the result.
+    fn query_server(&self, command: &ResolvedCommand) -> Vec<Finding> {
         let name = &self.name;
-        let answer = match client::ask_for_prompts(start) {
-            Ok(answer) => answer,
-            Err(problem) => return vec![self.unusable(start, &problem)],
+        let report = match client::query_server(command) {
+            Ok(report) => report,
+            Err(problem) => return vec![self.unusable_finding(command, &problem)],
         };
-        let time = milliseconds(answer.took);
-        let prompts = count(answer.prompts, "prompt");
+        let time = in_milliseconds(report.duration);
+        let prompts = count(report.prompt_count, "prompt");
         let message = format!("{name} answers in {time} and has {prompts}");
-        let mut findings = vec![fine(self.registered.agent, message)];
+        let mut findings = vec![success_finding(self.registered.agent, message)];
         let version = env!("CARGO_PKG_VERSION");
-        if answer.version != version && !self.examination.is_this_program(&start.program) {
+        if report.version != version && !self.examination.is_this_program(&command.program) {
             let message = format!(
                 "{name} is version {}, in {}; this program is `{version}`",
-                quoted(&answer.version),
-                start.program.display()
+                quoted(&report.version),
+                command.program.display()
             );
             findings.push(self.registered.warning(message, self.reinstall()));
         }
-        if let Some(line) = &answer.complaint {
+        if let Some(line) = &report.stderr_line {
             let message = format!("{name} prints on standard error: {line}");
             findings.push(self.registered.warning(message, "fix what it reports"));
         }
         findings
     }
 
-    /// Returns an error for a server that does not answer. `problem` is a phrase that follows its
-    /// name.
-    fn unusable(&self, start: &Start, problem: &str) -> Finding {
-        let message = format!("{} ({}) {problem}", self.name, command_line(start));
-        if self.examination.is_this_program(&start.program) {
+    /// Returns the error for an unusable server. `problem` is a phrase that follows its name.
+    fn unusable_finding(&self, command: &ResolvedCommand, problem: &str) -> Finding {
+        let message = format!("{} ({}) {problem}", self.name, command_line(command));
+        if self.examination.is_this_program(&command.program) {
             let fix = "correct its arguments in this file";
             self.registered.error(message, fix)
         } else {
@@ -345,11 +347,11 @@ impl ServerExamination<'_> {
     }
 }
 
-/// Returns the command with its arguments, quoted for a shell, in backticks:
+/// Returns the command and its arguments, quoted for a shell and in backticks, e.g.
 /// `` `npx 'my server'` ``.
-fn command_line(start: &Start) -> String {
-    let mut words = vec![start.command.as_str()];
-    words.extend(start.arguments.iter().map(String::as_str));
+fn command_line(command: &ResolvedCommand) -> String {
+    let mut words = vec![command.command.as_str()];
+    words.extend(command.arguments.iter().map(String::as_str));
     let line = shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "));
     in_backticks(&line)
 }

@@ -1,5 +1,5 @@
-//! The rules of `doctor`, over an [`Examination`] of files in a temporary home. Almost nothing is
-//! started: the registered programs do not exist, or must not be run.
+//! Tests of [`Examination`] with config files in a temporary home directory. Almost nothing is
+//! started: the registered programs don't exist, or must not be run.
 
 use super::*;
 use crate::agents::{Environment, System};
@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// This program, which does not exist here.
+/// The path of this program, which doesn't exist.
 const PROGRAM: &str = "/nowhere/prompt-expander";
 
-/// A home directory, which is also the project.
+/// A temporary home directory that is also the project.
 struct Home {
     folder: tempfile::TempDir,
     environment: Environment,
@@ -33,24 +33,24 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    fn put(&self, name: &str, text: impl ToString) -> PathBuf {
+    fn write(&self, name: &str, text: impl ToString) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text.to_string()).unwrap();
         path
     }
 
-    /// Registers a command with Codex, with further lines of TOML.
-    fn put_codex(&self, command: &str, more: &str) -> PathBuf {
+    /// Registers a command with Codex. `more` has further lines of TOML.
+    fn register_with_codex(&self, command: &str, more: &str) -> PathBuf {
         let command = json!(command);
         let text = format!("[mcp_servers.prompts]\ncommand = {command}\n{more}\n");
-        self.put(".codex/config.toml", text)
+        self.write(".codex/config.toml", text)
     }
 
-    /// Registers this program with Gemini CLI, with further settings.
-    fn put_gemini(&self, mut settings: Value) {
+    /// Registers this program with Gemini CLI, in addition to `settings`.
+    fn register_with_gemini(&self, mut settings: Value) {
         settings["mcpServers"] = json!({"prompts": {"command": PROGRAM, "trust": true}});
-        self.put(".gemini/settings.json", settings);
+        self.write(".gemini/settings.json", settings);
     }
 
     fn examination(&self) -> Examination {
@@ -72,7 +72,7 @@ impl Home {
         self.examination().examine_agent(agent, Some("research"))
     }
 
-    /// Returns the one finding about an agent that has this message.
+    /// Returns the only finding about an agent whose message contains `message`.
     #[track_caller]
     fn finding(&self, agent: &str, severity: Severity, message: &str) -> Diagnostic {
         let findings = self.report(agent).findings;
@@ -104,7 +104,7 @@ fn make_executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The settings of an agent with one hook, which runs this line.
+/// Returns settings with a hook that runs `line`.
 fn hooks(event: &str, line: &str) -> Value {
     json!({"hooks": {event: [{"hooks": [{"type": "command", "command": line}]}]}})
 }
@@ -113,21 +113,27 @@ fn hooks(event: &str, line: &str) -> Value {
 fn agents_without_a_registration_are_named_in_one_finding() {
     let home = Home::new();
     let reports = [home.report("codex"), home.report("zed")];
-    let missing = missing_registrations(&reports, None).unwrap();
+    let missing = missing_registration_finding(&reports, None).unwrap();
     assert_eq!(missing.agent, None);
     assert_eq!(
         missing.diagnostic.text(),
         "this program is not registered with `codex` and `zed` yet; run `prompt-expander install codex zed`"
     );
     let zed = Agent::named("zed");
-    let missing = missing_registrations(&reports[1..], zed).unwrap();
+    let missing = missing_registration_finding(&reports[1..], zed).unwrap();
     assert_eq!(missing.agent, Some("zed"));
-    home.put_codex(PROGRAM, "");
-    assert_eq!(missing_registrations(&[home.report("codex")], None), None);
+    home.register_with_codex(PROGRAM, "");
+    assert_eq!(
+        missing_registration_finding(&[home.report("codex")], None),
+        None
+    );
     // The registration may be in the file that cannot be read.
-    home.put(".codex/config.toml", "[");
-    assert_eq!(missing_registrations(&[home.report("codex")], None), None);
-    let nobody = missing_registrations(&[], None).unwrap().diagnostic;
+    home.write(".codex/config.toml", "[");
+    assert_eq!(
+        missing_registration_finding(&[home.report("codex")], None),
+        None
+    );
+    let nobody = missing_registration_finding(&[], None).unwrap().diagnostic;
     assert_eq!(nobody.severity(), Severity::Error);
     assert!(
         nobody
@@ -142,11 +148,11 @@ fn an_agent_is_in_use_if_it_is_found_or_this_program_is_registered_with_it() {
     assert!(!home.report("cursor").is_in_use);
     for (program, is_in_use) in [("another-program", false), (PROGRAM, true)] {
         let server = json!({"mcpServers": {"prompts": {"command": program}}});
-        home.put("project.json", &server);
-        home.put(".mcp.json", server);
+        home.write("project.json", &server);
+        home.write(".mcp.json", server);
         assert_eq!(home.report("claude-code").is_in_use, is_in_use, "{program}");
     }
-    home.put(".cursor/anything", "");
+    home.write(".cursor/anything", "");
     assert!(home.report("cursor").is_in_use);
 }
 
@@ -177,7 +183,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
             1,
         ),
     ] {
-        let file = home.put(name, text);
+        let file = home.write(name, text);
         let broken = home.finding(agent, Severity::Error, message);
         assert_eq!(broken.file.as_deref(), Some(&*file));
         assert_eq!(broken.position.unwrap().line, line, "{broken}");
@@ -187,7 +193,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
 #[test]
 fn a_command_that_cannot_be_started_says_why() {
     let home = Home::new();
-    let plain = home.put("plain", "").display().to_string();
+    let plain = home.write("plain", "").display().to_string();
     for (command, problem, fix) in [
         (
             PROGRAM,
@@ -206,7 +212,7 @@ fn a_command_that_cannot_be_started_says_why() {
             "run `prompt-expander install codex --replace`",
         ),
     ] {
-        home.put_codex(command, "");
+        home.register_with_codex(command, "");
         let message = format!("the command of `prompts`, `{command}`, {problem}");
         let broken = home.finding("codex", Severity::Error, &message);
         assert_eq!(broken.fix, fix);
@@ -262,16 +268,16 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
     ] {
         let home = Home::new();
         if agent == "gemini" {
-            home.put_gemini(json!({}));
+            home.register_with_gemini(json!({}));
         } else {
             let server = json!({"mcpServers": {"prompts": {"command": PROGRAM}}});
-            home.put(".mcp.json", server);
+            home.write(".mcp.json", server);
         }
-        home.put(file, settings);
+        home.write(file, settings);
         home.finding(agent, severity, message);
     }
     let home = Home::new();
-    home.put_codex(PROGRAM, "enabled = false");
+    home.register_with_codex(PROGRAM, "enabled = false");
     home.finding(
         "codex",
         Severity::Error,
@@ -282,11 +288,11 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
 #[test]
 fn a_server_of_a_project_that_is_allowed_and_accepted_is_not_reported() {
     let home = Home::new();
-    home.put(
+    home.write(
         ".mcp.json",
         json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
     );
-    home.put(
+    home.write(
         ".claude/settings.json",
         json!({"permissions": {"allow": ["mcp__prompts"]}, "enabledMcpjsonServers": ["prompts"]}),
     );
@@ -299,7 +305,7 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
     let mut home = Home::new();
     home.environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let message = "Gemini CLI does not trust this folder, and starts no server in it";
-    home.put_gemini(json!({}));
+    home.register_with_gemini(json!({}));
     home.finding("gemini", Severity::Warning, message);
     let project = home.folder.path().canonicalize().unwrap();
     let parent = project.parent().unwrap();
@@ -311,14 +317,14 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
         let folder = project.join(folder);
         let rules =
             json!({folder.to_str().unwrap(): rule, parent.to_str().unwrap(): rule_of_parent});
-        home.put(".gemini/trustedFolders.json", rules);
+        home.write(".gemini/trustedFolders.json", rules);
         if is_trusted {
             home.assert_not_reported("gemini", message);
         } else {
             home.finding("gemini", Severity::Warning, message);
         }
     }
-    home.put_gemini(json!({"security": {"folderTrust": {"enabled": false}}}));
+    home.register_with_gemini(json!({"security": {"folderTrust": {"enabled": false}}}));
     home.assert_not_reported("gemini", message);
 }
 
@@ -327,11 +333,11 @@ fn another_name_and_a_second_registration_are_reported() {
     let home = Home::new();
     let message = "this program is registered as `mine`";
     let mine = format!("[mcp_servers.mine]\ncommand = \"{PROGRAM}\"\n");
-    home.put(".codex/config.toml", &mine);
+    home.write(".codex/config.toml", &mine);
     let other = home.finding("codex", Severity::Warning, message);
     assert_eq!(other.position.unwrap().line, 1);
     home.finding("codex", Severity::Error, "the command of `mine`");
-    home.put_codex(PROGRAM, &mine);
+    home.register_with_codex(PROGRAM, &mine);
     let second = home.finding("codex", Severity::Warning, message);
     assert_eq!(second.position.unwrap().line, 3);
     home.finding("codex", Severity::Error, "the command of `prompts`");
@@ -340,7 +346,7 @@ fn another_name_and_a_second_registration_are_reported() {
 #[test]
 fn options_in_a_registration_are_reported() {
     let home = Home::new();
-    home.put_codex(PROGRAM, r#"args = ["--from-agents"]"#);
+    home.register_with_codex(PROGRAM, r#"args = ["--from-agents"]"#);
     let message = "the options `--from-agents` are only for Codex";
     let unwanted = home.finding("codex", Severity::Warning, message);
     assert_eq!(
@@ -355,9 +361,9 @@ fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
     let mut home = Home::new();
     home.environment.set(crate::agents::PROMPTS_VARIABLE, "/x");
     let message = "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on";
-    home.put_codex("sh", r#"args = ["-c", "exit 1"]"#);
+    home.register_with_codex("sh", r#"args = ["-c", "exit 1"]"#);
     home.finding("codex", Severity::Warning, message);
-    home.put_codex(
+    home.register_with_codex(
         "sh",
         "args = [\"-c\", \"exit 1\"]\nenv_vars = [\"PROMPT_EXPANDER_PROMPTS\"]",
     );
@@ -369,7 +375,7 @@ fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
 fn a_command_without_a_path_may_be_missing_for_an_agent_on_the_desktop() {
     let home = Home::new();
     let server = json!({"servers": {"prompts": {"command": "sh", "args": ["-c", "exit 1"]}}});
-    home.put(".config/Code/User/mcp.json", server);
+    home.write(".config/Code/User/mcp.json", server);
     let message = "`sh` is looked up in PATH, which is different when VS Code is started";
     home.finding("vscode", Severity::Warning, message);
 }
@@ -378,16 +384,16 @@ fn a_command_without_a_path_may_be_missing_for_an_agent_on_the_desktop() {
 #[test]
 fn a_server_that_may_be_untrusted_is_not_started() {
     let home = Home::new();
-    let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
+    let evil = home.write("prompt-expander", "#!/bin/sh\ntouch started\n");
     make_executable(&evil);
-    home.put_codex("./prompt-expander", "");
+    home.register_with_codex("./prompt-expander", "");
     let folder =
         "`prompts` is a program in this folder and not this program, so it was not started";
     home.finding("codex", Severity::Warning, folder);
 
     let server =
         json!({"mcpServers": {"prompts": {"command": "sh", "args": ["-c", "touch started"]}}});
-    home.put(".mcp.json", server);
+    home.write(".mcp.json", server);
     let project =
         "`prompts` comes with the project and is not exactly this program, so it was not started";
     home.finding("claude-code", Severity::Warning, project);
@@ -398,12 +404,12 @@ fn a_server_that_may_be_untrusted_is_not_started() {
 #[test]
 fn a_server_of_another_version_is_reported() {
     let home = Home::new();
-    let script = home.put(
+    let script = home.write(
         "server.sh",
         r#"echo '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"version":"0.0.1"}}}'
 echo '{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"prompts":[]}}}'"#,
     );
-    home.put_codex("sh", &format!("args = [{}]", json!(script)));
+    home.register_with_codex("sh", &format!("args = [{}]", json!(script)));
     let message = "`prompts` is version `0.0.1`, in ";
     let other = home.finding("codex", Severity::Warning, message);
     assert_eq!(other.fix, "run `prompt-expander install codex --replace`");
@@ -415,7 +421,7 @@ fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
     let mut home = Home::new();
     let settings = home.path("mine");
     home.environment.set("CODEX_HOME", settings);
-    let evil = home.put("prompt-expander", "#!/bin/sh\ntouch started\n");
+    let evil = home.write("prompt-expander", "#!/bin/sh\ntouch started\n");
     make_executable(&evil);
     let absolute = evil.display();
     for (file, line) in [
@@ -426,7 +432,7 @@ fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
         ),
         ("mine/hooks.json", "./prompt-expander hook codex".to_owned()),
     ] {
-        let file = home.put(file, hooks("UserPromptSubmit", &line));
+        let file = home.write(file, hooks("UserPromptSubmit", &line));
         let message = "the hook is not exactly this program, so it was not run";
         home.finding("codex", Severity::Warning, message);
         fs::remove_file(file).unwrap();
@@ -438,13 +444,13 @@ fn a_hook_that_may_be_untrusted_or_does_more_is_not_run() {
 fn a_hook_whose_program_is_gone_or_that_is_registered_twice_is_reported() {
     let home = Home::new();
     let line = format!("{PROGRAM} hook codex");
-    home.put(".codex/hooks.json", hooks("UserPromptSubmit", &line));
+    home.write(".codex/hooks.json", hooks("UserPromptSubmit", &line));
     let message = format!("the program of the hook, `{PROGRAM}`, does not exist");
     let gone = home.finding("codex", Severity::Error, &message);
     assert_eq!(gone.fix, "run `prompt-expander install codex`");
     let hook = json!({"command": line});
     let twice = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook, hook]}]}});
-    home.put(".codex/hooks.json", twice);
+    home.write(".codex/hooks.json", twice);
     home.finding("codex", Severity::Warning, "the hook is registered twice");
 }
 
@@ -473,7 +479,7 @@ fn a_hook_that_its_agent_would_not_run_is_reported() {
         } else {
             json!(true)
         };
-        home.put(file, settings);
+        home.write(file, settings);
         home.finding(agent, Severity::Error, message);
     }
 }
@@ -482,9 +488,9 @@ fn a_hook_that_its_agent_would_not_run_is_reported() {
 fn a_hook_of_codex_must_be_trusted_and_switched_on() {
     let home = Home::new();
     let line = format!("{PROGRAM} hook codex");
-    let file = home.put(".codex/hooks.json", hooks("UserPromptSubmit", &line));
+    let file = home.write(".codex/hooks.json", hooks("UserPromptSubmit", &line));
     let state = json!(format!("{}:user_prompt_submit:0:0", file.display()));
-    home.put_codex(PROGRAM, "");
+    home.register_with_codex(PROGRAM, "");
     let untrusted = home.finding(
         "codex",
         Severity::Warning,
@@ -494,14 +500,14 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
         untrusted.fix,
         "start `codex` once, and choose \"Trust all and continue\""
     );
-    home.put_codex(
+    home.register_with_codex(
         PROGRAM,
         &format!("[hooks.state.{state}]\ntrusted_hash = \"x\""),
     );
     home.assert_not_reported("codex", "trust");
-    home.put_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
+    home.register_with_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
     home.finding("codex", Severity::Error, "the hook is disabled in Codex");
-    home.put_codex(PROGRAM, "[features]\nhooks = false");
+    home.register_with_codex(PROGRAM, "[features]\nhooks = false");
     let off = home.finding(
         "codex",
         Severity::Error,
@@ -513,11 +519,11 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
 #[test]
 fn the_plugin_must_find_the_program_and_be_the_only_registration() {
     let mut home = Home::new();
-    home.put(
+    home.write(
         ".claude/settings.json",
         json!({"enabledPlugins": {"prompt-expander@ours": true}}),
     );
-    home.put(
+    home.write(
         ".claude/plugins/installed_plugins.json",
         json!({"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}),
     );
@@ -527,12 +533,12 @@ fn the_plugin_must_find_the_program_and_be_the_only_registration() {
     assert!(home.report("claude-code").is_registered);
     #[cfg(unix)]
     {
-        make_executable(&home.put("bin/prompt-expander", ""));
+        make_executable(&home.write("bin/prompt-expander", ""));
         let bin = home.path("bin");
         home.environment.set("PATH", bin);
         home.assert_not_reported("claude-code", missing);
     }
-    home.put(
+    home.write(
         ".claude.json",
         json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
     );
@@ -564,7 +570,7 @@ fn broken_files_and_warnings_of_the_library_are_counted() {
             "prompts: 1 warning; run `prompt-expander check`",
         ),
     ] {
-        assert_eq!(number_of_problems(problems).unwrap().text(), text);
+        assert_eq!(summarize_problems(problems).unwrap().text(), text);
     }
-    assert_eq!(number_of_problems(&[]), None);
+    assert_eq!(summarize_problems(&[]), None);
 }

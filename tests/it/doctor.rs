@@ -197,7 +197,7 @@ fn a_server_is_killed_with_all_that_it_started() {
         (
             "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3",
             "60",
-            "ended (exit status: 3) without an answer to `initialize`",
+            "exited (exit status: 3) without an answer to `initialize`",
         ),
     ] {
         let client = home();
@@ -232,7 +232,7 @@ fn what_a_working_server_prints_besides_is_shown() {
     assert_found(&client, "codex", "warning", message);
     assert_found(&client, "codex", "fine", "answers in");
     script(&client, &format!("echo loading; exec {program}"));
-    let message = "prints what is not a message: `loading`";
+    let message = "prints a line that is not a message: `loading`";
     assert_found(&client, "codex", "broken", message);
 }
 
