@@ -3,7 +3,7 @@
 
 use super::format::fences::{Split, split};
 use super::format::frontmatter::{Dialect, is_argument_name};
-use super::serialize::{arguments, file, list_key, messages, text_key};
+use super::serialize::{arguments_key, join_file, join_messages, list_key, string_key};
 use crate::input::without_bom;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
@@ -56,7 +56,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
     let mut new_keys = changed_keys(fields);
     let mut new_body = None;
     if let Some(texts) = &fields.messages {
-        let (body, has_markers) = messages(texts);
+        let (body, has_markers) = join_messages(texts);
         let lines = if has_markers { "messages: true\n" } else { "" };
         new_keys.push(KeyLines {
             key: "messages",
@@ -69,7 +69,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
         replaced_lines,
     } = replace_keys(yaml.unwrap_or_default(), new_keys);
     let new_text = match new_body {
-        Some(body) => file(&lines, &body),
+        Some(body) => join_file(&lines, &body),
         // If the body starts with `---`, an empty frontmatter keeps it from being parsed as one.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),
@@ -100,19 +100,19 @@ fn changed_keys(fields: &Fields) -> Vec<KeyLines> {
     if let Some(title) = &fields.title {
         keys.push(KeyLines {
             key: "title",
-            lines: text_key("title", title.as_deref()),
+            lines: string_key("title", title.as_deref()),
         });
     }
     if let Some(description) = &fields.description {
         keys.push(KeyLines {
             key: "description",
-            lines: text_key("description", description.as_deref()),
+            lines: string_key("description", description.as_deref()),
         });
     }
     if let Some(declared) = &fields.arguments {
         keys.push(KeyLines {
             key: "arguments",
-            lines: arguments(declared.as_deref().unwrap_or_default()),
+            lines: arguments_key(declared.as_deref().unwrap_or_default()),
         });
     }
     if let Some(tags) = &fields.tags {

@@ -1,7 +1,7 @@
-//! From a prompt of any format to a Markdown file of this program.
+//! Converts a prompt of any format into a Markdown file of this program.
 //!
-//! The Markdown is read again before it is returned, and has to say the same. What is lost is a
-//! [note](Imported::notes).
+//! Before the file is returned, it is parsed again and compared with the original. Differences that
+//! can't be avoided are reported as [notes](Imported::notes).
 
 pub(super) mod continue_dev;
 pub(super) mod hexai;
@@ -16,7 +16,7 @@ use crate::prompt::model::{AppendInput, Argument, Metadata, Prompt};
 use crate::prompt::template::INPUT;
 use crate::wording::{in_backticks, quoted};
 
-/// The formats that are imported only.
+/// The formats that can only be imported, not read in place.
 pub static IMPORTED: [Format; 3] = [
     recursive_format(
         "llm",
@@ -42,38 +42,38 @@ pub static IMPORTED: [Format; 3] = [
     ),
 ];
 
-/// A prompt as a Markdown file.
+/// The result of importing a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The text of the file.
+    /// The contents of the Markdown file.
     pub text: String,
-    /// What is different there; the positions are in the original.
+    /// What the author should know about the conversion. The positions are those in the original.
     pub notes: Vec<Diagnostic>,
 }
 
-/// Writes a prompt as a Markdown file of this program that expands to the same text.
+/// Converts a prompt into a Markdown file of this program that expands to the same text.
 ///
 /// # Errors
-/// Fails if the prompt cannot be expressed as a single Markdown file.
+/// Fails if the prompt can't be expressed as a single Markdown file.
 pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
-    let notes = notes(prompt);
-    let prompt = without_derived_texts(prompt);
-    match write_and_compare(&prompt) {
+    let notes = import_notes(prompt);
+    let prompt = without_derived_title_and_description(prompt);
+    match write_verified(&prompt) {
         Some(text) => Ok(Imported { text, notes }),
         None => {
             let name = in_backticks(&prompt.name);
             Err(Diagnostic::error(
                 None,
-                format!("what {name} says cannot be written as one Markdown file"),
+                format!("{name} cannot be written as one Markdown file"),
                 "write the prompt by hand, with placeholders such as `{{input}}`",
             ))
         }
     }
 }
 
-/// Returns a prompt without a title and a description that were derived from its body. Reading the
-/// imported file derives them again.
-fn without_derived_texts(prompt: &Prompt) -> Prompt {
+/// Returns a copy without a title or description that was derived from the body. Parsing the imported
+/// file derives them again.
+fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
     if let [message] = prompt.messages.as_slice() {
         let outline = outline(message.body());
@@ -87,39 +87,39 @@ fn without_derived_texts(prompt: &Prompt) -> Prompt {
     prompt
 }
 
-/// Returns the text of a Markdown file that can be read back as the same prompt; `None` if no such
-/// file can be written.
-fn write_and_compare(prompt: &Prompt) -> Option<String> {
+/// Writes the prompt as a Markdown file, and parses the file to verify that it is equivalent. Returns
+/// `None` if it isn't.
+fn write_verified(prompt: &Prompt) -> Option<String> {
     if prompt.is_jinja() {
         return None;
     }
-    // A title and a description that are derived from the body need not be written.
+    // Write the title and the description only if parsing wouldn't derive them from the body.
     let mut draft = prompt.clone();
     draft.title = None;
     draft.description = None;
-    let derived = parse_back(prompt, &serialize::markdown(&draft))?;
+    let derived = parse_back(prompt, &serialize::to_markdown(&draft))?;
     if prompt.title != derived.title {
         draft.title = prompt.title.clone();
     }
     if prompt.description != derived.description {
         draft.description = prompt.description.clone();
     }
-    let text = serialize::markdown(&draft);
+    let text = serialize::to_markdown(&draft);
     let imported = parse_back(prompt, &text)?;
-    if !is_same(prompt, &imported) {
+    if !is_equivalent(prompt, &imported) {
         return None;
     }
     Some(text)
 }
 
-/// Reads the Markdown that was written for a prompt. Returns `None` if it has an error, because
-/// then another text must be found, and nobody sees the error.
+/// Parses Markdown that was generated for a prompt. Returns `None` if it is invalid. The error is
+/// dropped, because its position would be in a file that the user never sees.
 fn parse_back(prompt: &Prompt, markdown: &str) -> Option<Prompt> {
     Prompt::parse(prompt.name.clone(), markdown.as_bytes()).ok()
 }
 
-/// Returns what is different in the imported file, in the order of the original.
-fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
+/// Returns warnings about what the import changes or drops, sorted by position in the original.
+fn import_notes(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut notes = prompt.lenient_warnings.clone();
     for message in &prompt.messages {
         notes.extend(prompt.foreign_construct_warnings(message));
@@ -152,34 +152,31 @@ fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
     notes
 }
 
-/// Returns whether an imported file says what the prompt says. The file may derive from its body a
-/// title and a description that the prompt does not have.
-fn is_same(prompt: &Prompt, imported: &Prompt) -> bool {
+/// Returns whether the imported file is equivalent to the prompt. It may have an additional title or
+/// description that is derived from its body.
+fn is_equivalent(prompt: &Prompt, imported: &Prompt) -> bool {
     (prompt.title.is_none() || prompt.title == imported.title)
         && (prompt.description.is_none() || prompt.description == imported.description)
-        && Meaning::of(prompt) == Meaning::of(imported)
+        && Behavior::from_prompt(prompt) == Behavior::from_prompt(imported)
 }
 
-/// What a prompt says, apart from how its file says it.
+/// The parts of a prompt that an import must preserve, independent of their notation in a file.
 #[derive(PartialEq)]
-struct Meaning<'p> {
+struct Behavior<'p> {
     arguments: &'p [Argument],
     tags: &'p [String],
     metadata: &'p Metadata,
     one_word_per_argument: bool,
     attachments: Vec<&'p str>,
-    /// With each placeholder as its name between two NULs.
+    /// Each placeholder is written as `\0name\0`.
     messages: Vec<(Role, String)>,
 }
 
-impl Meaning<'_> {
-    /// Returns what an import must keep of a prompt. Two prompts that expand to the same text for
-    /// every call have the same meaning.
-    ///
-    /// A placeholder is `\0name\0` in the texts of the messages, so that `{{name}}`, `$name` and
-    /// `<<name>>` are equal, and differ from a text that only looks like one of them. An input that
-    /// follows the text is a placeholder at its end.
-    fn of(prompt: &Prompt) -> Meaning<'_> {
+impl Behavior<'_> {
+    /// In the messages, `{{name}}`, `$name` and `<<name>>` all become `\0name\0`, which differs from
+    /// any text that merely looks like a placeholder. Input that is appended on a new line becomes a
+    /// placeholder at the end.
+    fn from_prompt(prompt: &Prompt) -> Behavior<'_> {
         let mut messages: Vec<(Role, String)> = Vec::new();
         for message in &prompt.messages {
             let mut text = String::new();
@@ -197,7 +194,7 @@ impl Meaning<'_> {
         {
             *text += &format!("\n\0{INPUT}\0");
         }
-        Meaning {
+        Behavior {
             arguments: &prompt.arguments,
             tags: &prompt.tags,
             metadata: &prompt.metadata,

@@ -1,5 +1,5 @@
-//! The text of a Markdown file of this program: of a prompt, so that reading the file gives the
-//! same, or of a new one to be filled in.
+//! Writes Markdown files in this program's own format: an existing prompt, such that parsing the file
+//! returns the same prompt, or the draft of a new one.
 
 use super::format::fences::split;
 use super::format::frontmatter::Dialect;
@@ -15,27 +15,31 @@ use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
 use std::collections::BTreeSet;
 
-const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
+/// The description in a draft, to be replaced by the author.
+const DRAFT_DESCRIPTION: &str =
+    "One line that says what this prompt is for; agents and lists show it";
 
-/// Returns whether this is the description that [`draft`] writes if none is given.
+/// Returns whether the author of a draft has not replaced its description yet.
 pub(super) fn is_draft_description(description: &str) -> bool {
-    description == DESCRIPTION
+    description == DRAFT_DESCRIPTION
 }
 
-/// Returns the text of a new file to be filled in.
+/// Returns the contents of a new prompt file, to be completed by its author.
 pub fn draft(name: &Name, description: Option<&str>) -> String {
-    let title = scalar(&title(name));
-    let description = scalar(description.unwrap_or(DESCRIPTION));
+    let title = yaml_string(&title_from_name(name));
+    let description = yaml_string(description.unwrap_or(DRAFT_DESCRIPTION));
     format!("---\ntitle: {title}\ndescription: {description}\n---\n{DRAFT_BODY}")
 }
 
-/// Returns the text of a new file with this body, which gets frontmatter if it has none.
+/// Returns the contents of a new prompt file with this body. If the body has no frontmatter, one is
+/// added where it is needed.
 ///
-/// The frontmatter has a title unless the body has a heading. It has a description only if one is
-/// given, because the first paragraph of the body is one.
+/// It contains a title made from `name` if the body has no heading, and the `description` if there
+/// is one. Otherwise, both are derived from the body.
 ///
 /// # Errors
-/// The file would not be a prompt; or the body has frontmatter, and a description is given.
+/// Fails if the body isn't a valid prompt, or if it already has frontmatter and a `description` is
+/// passed.
 pub fn draft_around(
     name: &Name,
     body: &str,
@@ -44,48 +48,47 @@ pub fn draft_around(
     let body = without_bom(body);
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
     let has_frontmatter = split(body, Dialect::Own)?.yaml.is_some();
+    if has_frontmatter && description.is_some() {
+        return Err(Diagnostic::error(
+            None,
+            "it has frontmatter already",
+            "write the description there",
+        ));
+    }
     let mut keys = String::new();
-    if has_frontmatter {
-        if description.is_some() {
-            return Err(Diagnostic::error(
-                None,
-                "it has frontmatter already",
-                "write the description there",
-            ));
-        }
-    } else {
+    if !has_frontmatter {
         if prompt.title.is_none() {
-            keys += &text_key("title", Some(&title(name)));
+            keys += &string_key("title", Some(&title_from_name(name)));
         }
-        keys += &text_key("description", description);
+        keys += &string_key("description", description);
     }
     let fences = if keys.is_empty() { "" } else { "---\n" };
     let end = if body.ends_with('\n') { "" } else { "\n" };
     Ok(format!("{fences}{keys}{fences}{body}{end}"))
 }
 
-/// Returns the last part of a name as a title: `git/commit-message` is "Commit message".
-fn title(name: &str) -> String {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let words: Vec<&str> = last
+/// Makes a title from the last part of a name: `git/commit-message` becomes `Commit message`.
+fn title_from_name(name: &str) -> String {
+    let last_part = name.rsplit('/').next().unwrap_or(name);
+    let words: Vec<&str> = last_part
         .split(['-', '_'])
         .filter(|word| !word.is_empty())
         .collect();
-    let words = words.join(" ");
-    let mut letters = words.chars();
+    let title = words.join(" ");
+    let mut letters = title.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => last.to_owned(),
+        None => last_part.to_owned(), // nothing but hyphens and underscores
     }
 }
 
-/// Returns a prompt as Markdown.
-pub(super) fn markdown(prompt: &Prompt) -> String {
-    file(&frontmatter(prompt), &body(prompt))
+/// Returns the Markdown file of a prompt. Its include lines have already been expanded.
+pub(super) fn to_markdown(prompt: &Prompt) -> String {
+    join_file(&frontmatter_lines(prompt), &markdown_body(prompt))
 }
 
-/// Returns the lines of the frontmatter of a prompt.
-fn frontmatter(prompt: &Prompt) -> String {
+/// Returns the frontmatter of a prompt, without the `---` lines.
+fn frontmatter_lines(prompt: &Prompt) -> String {
     let metadata = &prompt.metadata;
     let mut lines = String::new();
     for (key, value) in [
@@ -95,9 +98,9 @@ fn frontmatter(prompt: &Prompt) -> String {
         ("version", &metadata.version),
         ("category", &metadata.category),
     ] {
-        lines += &text_key(key, value.as_deref());
+        lines += &string_key(key, value.as_deref());
     }
-    lines += &arguments(&prompt.arguments);
+    lines += &arguments_key(&prompt.arguments);
     lines += &list_key("tags", &prompt.tags);
     if prompt.gives_one_word_per_argument() && !prompt.arguments.is_empty() {
         lines += "words: true\n";
@@ -116,15 +119,15 @@ fn frontmatter(prompt: &Prompt) -> String {
     lines
 }
 
-/// Returns the line of a key, if it has a value.
-pub(super) fn text_key(key: &str, value: Option<&str>) -> String {
+/// Returns the line `key: value`, or an empty string if there is no value.
+pub(super) fn string_key(key: &str, value: Option<&str>) -> String {
     match value {
-        Some(value) => format!("{key}: {}\n", scalar(value)),
+        Some(value) => format!("{key}: {}\n", yaml_string(value)),
         None => String::new(),
     }
 }
 
-/// Returns the line of a key, if its list is not empty.
+/// Returns the line `key: [a, b]`, or an empty string if the list is empty.
 pub(super) fn list_key(key: &str, texts: &[String]) -> String {
     if texts.is_empty() {
         return String::new();
@@ -134,25 +137,25 @@ pub(super) fn list_key(key: &str, texts: &[String]) -> String {
         items.push(if text.contains([',', ' ']) {
             in_double_quotes(text)
         } else {
-            scalar(text)
+            yaml_string(text)
         });
     }
     format!("{key}: [{}]\n", items.join(", "))
 }
 
-/// Joins a frontmatter and a body to the text of a Markdown file.
+/// Joins frontmatter and body into a Markdown file.
 ///
-/// A body that begins with `---` gets a frontmatter, even an empty one. Otherwise, its beginning
-/// would be read as the frontmatter.
-pub(super) fn file(frontmatter: &str, body: &str) -> String {
+/// Empty frontmatter is omitted, unless the body begins with `---`, which would then be read as
+/// frontmatter.
+pub(super) fn join_file(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() && !body.starts_with("---") {
         return format!("{body}\n");
     }
     format!("---\n{frontmatter}---\n{body}\n")
 }
 
-/// Returns the lines of the key `arguments`, if there are any.
-pub(super) fn arguments(arguments: &[Argument]) -> String {
+/// Returns the lines of the key `arguments`, or an empty string if there are no arguments.
+pub(super) fn arguments_key(arguments: &[Argument]) -> String {
     if arguments.is_empty() {
         return String::new();
     }
@@ -164,13 +167,13 @@ pub(super) fn arguments(arguments: &[Argument]) -> String {
 }
 
 fn argument_lines(argument: &Argument) -> String {
-    let mut lines = format!("  - name: {}\n", scalar(&argument.name));
+    let mut lines = format!("  - name: {}\n", yaml_string(&argument.name));
     for (key, value) in [
         ("    title", &argument.title),
         ("    description", &argument.description),
         ("    default", &argument.default),
     ] {
-        lines += &text_key(key, value.as_deref());
+        lines += &string_key(key, value.as_deref());
     }
     lines += &list_key("    choices", &argument.choices);
     if argument.required {
@@ -182,34 +185,35 @@ fn argument_lines(argument: &Argument) -> String {
     lines
 }
 
-/// Returns whether markers are needed to tell these messages apart.
+/// Returns whether the file needs markers: it has several messages, or one of the assistant.
 fn needs_markers(roles: impl IntoIterator<Item = Role>) -> bool {
     let roles: Vec<Role> = roles.into_iter().collect();
     roles.len() > 1 || roles.contains(&Role::Assistant)
 }
 
-/// Returns the body with these messages, and whether the frontmatter has to say `messages: true`.
+/// Joins messages into a body. Also returns whether it contains markers, so that the frontmatter
+/// needs `messages: true`.
 ///
-/// A line that is a marker gets a backslash. All else stays, so placeholders remain placeholders.
-pub(super) fn messages(texts: &[(Role, String)]) -> (String, bool) {
-    let has_markers = needs_markers(texts.iter().map(|(role, _)| *role));
-    let mut body = BodyWriter::new(has_markers);
+/// Lines of the messages that look like markers are escaped. Placeholders are not.
+pub(super) fn join_messages(texts: &[(Role, String)]) -> (String, bool) {
+    let writes_markers = needs_markers(texts.iter().map(|(role, _)| *role));
+    let mut body = BodyWriter::new(writes_markers);
     for (index, (role, text)) in texts.iter().enumerate() {
         body.begin_message(index, *role);
         body.text += text;
     }
-    let escapes = body.markers_to_escape();
-    (body.finish(escapes), has_markers)
+    let escape_offsets = body.false_marker_offsets();
+    (body.escape_and_finish(escape_offsets), writes_markers)
 }
 
-/// Returns the body of a prompt: placeholders in braces, and a backslash before each text that
-/// would be read as a placeholder or a marker.
-fn body(prompt: &Prompt) -> String {
-    let has_markers = needs_markers(prompt.messages.iter().map(|message| message.role));
-    let mut body = BodyWriter::new(has_markers);
+/// Returns the body of a prompt. Placeholders are written in this program's syntax, and text that
+/// would be read as a placeholder or a marker is escaped.
+fn markdown_body(prompt: &Prompt) -> String {
+    let writes_markers = needs_markers(prompt.messages.iter().map(|message| message.role));
+    let mut body = BodyWriter::new(writes_markers);
     for (index, message) in prompt.messages.iter().enumerate() {
         body.begin_message(index, message.role);
-        // Each placeholder gives its own name as its value.
+        // Instead of a value, each placeholder yields its own name.
         for piece in message.pieces(Piece::Value) {
             match piece {
                 Piece::Text(text) => body.text += text,
@@ -226,51 +230,53 @@ fn body(prompt: &Prompt) -> String {
         .iter()
         .map(|argument| argument.name.as_str())
         .collect();
-    // Whatever looks like a placeholder and was not written as one above.
-    let mut escapes = escaped_or_placeholder_offsets(&body.text, &names, body.has_input);
-    escapes.retain(|start| !body.placeholders.contains(start));
-    escapes.extend(body.markers_to_escape());
-    body.finish(escapes)
+    // Escape everything that would be parsed as a placeholder but was not written as one above.
+    let mut escape_offsets =
+        escaped_or_placeholder_offsets(&body.text, &names, body.has_input_placeholder);
+    escape_offsets.retain(|start| !body.placeholder_offsets.contains(start));
+    escape_offsets.extend(body.false_marker_offsets());
+    body.escape_and_finish(escape_offsets)
 }
 
-/// A body to which message after message is added, and what in it is no text.
+/// Builds a body, and records where its markers and placeholders are.
 struct BodyWriter {
     text: String,
-    has_markers: bool,
-    has_input: bool,
-    /// The bytes at which the markers begin.
-    markers: Vec<usize>,
-    /// The bytes at which the placeholders begin.
-    placeholders: BTreeSet<usize>,
+    writes_markers: bool,
+    has_input_placeholder: bool,
+    /// The byte offsets of the markers that were written.
+    marker_offsets: Vec<usize>,
+    /// The byte offsets of the placeholders that were written.
+    placeholder_offsets: BTreeSet<usize>,
 }
 
 impl BodyWriter {
-    fn new(has_markers: bool) -> BodyWriter {
+    fn new(writes_markers: bool) -> BodyWriter {
         BodyWriter {
             text: String::new(),
-            has_markers,
-            has_input: false,
-            markers: Vec::new(),
-            placeholders: BTreeSet::new(),
+            writes_markers,
+            has_input_placeholder: false,
+            marker_offsets: Vec::new(),
+            placeholder_offsets: BTreeSet::new(),
         }
     }
 
-    /// Adds the marker of a message. A first message of the user needs none.
+    /// Separates a message from the one before, and writes its marker if it needs one. If the first
+    /// message is from the user, it doesn't.
     fn begin_message(&mut self, index: usize, role: Role) {
         if index > 0 {
             self.text += "\n\n";
         }
-        if self.has_markers && (index > 0 || role == Role::Assistant) {
-            self.markers.push(self.text.len());
+        if self.writes_markers && (index > 0 || role == Role::Assistant) {
+            self.marker_offsets.push(self.text.len());
             self.text += Marker::text_for(role);
             self.text.push('\n');
         }
     }
 
     fn push_placeholder(&mut self, name: &str) {
-        self.has_input |= name == INPUT;
-        self.placeholders.insert(self.text.len());
-        // After a brace, `{{` would not begin a placeholder.
+        self.has_input_placeholder |= name == INPUT;
+        self.placeholder_offsets.insert(self.text.len());
+        // After a `{`, `{{name}}` would not be recognized as a placeholder.
         let placeholder = if self.text.ends_with('{') {
             format!("<<{name}>>")
         } else {
@@ -279,13 +285,12 @@ impl BodyWriter {
         self.text += &placeholder;
     }
 
-    /// Returns the offsets of lines that would be mistaken for markers, because they look like one
-    /// and were not written as one.
-    fn markers_to_escape(&self) -> Vec<usize> {
+    /// Returns the byte offsets of text that would be parsed as a marker but was not written as one.
+    fn false_marker_offsets(&self) -> Vec<usize> {
         let mut starts = Vec::new();
-        if self.has_markers {
+        if self.writes_markers {
             for marker in find_markers(&self.text) {
-                if !self.markers.contains(&marker.line.start) {
+                if !self.marker_offsets.contains(&marker.line.start) {
                     starts.push(marker.comment_start(&self.text));
                 }
             }
@@ -293,28 +298,28 @@ impl BodyWriter {
         starts
     }
 
-    /// Returns the body with a backslash before each of these bytes.
-    fn finish(self, mut escapes: Vec<usize>) -> String {
+    /// Returns the body with a backslash inserted at each of these byte offsets.
+    fn escape_and_finish(self, mut escape_offsets: Vec<usize>) -> String {
         let mut text = self.text;
-        escapes.sort_unstable();
-        // From the end, so that the other bytes stay where they are.
-        for start in escapes.into_iter().rev() {
+        escape_offsets.sort_unstable();
+        // From the end, so that the offsets that are left remain valid.
+        for start in escape_offsets.into_iter().rev() {
             text.insert(start, '\\');
         }
         text
     }
 }
 
-/// Returns a text as a YAML value: in quotes, unless YAML can only read it as a text.
-fn scalar(text: &str) -> String {
-    if is_plain_word(text) || is_plain_sentence(text) {
+/// Formats a text as a YAML string. It is quoted unless it is certain to be read as a string.
+fn yaml_string(text: &str) -> String {
+    if is_plain_word(text) || is_plain_phrase(text) {
         text.to_owned()
     } else {
         in_double_quotes(text)
     }
 }
 
-/// Returns whether a text is one word that YAML reads as a text, unlike `yes` or `null`.
+/// Returns whether a text is one word that YAML reads as a string. `yes` and `null` are not.
 fn is_plain_word(text: &str) -> bool {
     const VALUES: [&str; 10] = [
         "", "y", "n", "yes", "no", "on", "off", "true", "false", "null",
@@ -323,8 +328,8 @@ fn is_plain_word(text: &str) -> bool {
         && !VALUES.contains(&text.to_lowercase().as_str())
 }
 
-/// Returns whether a text is several words with usual punctuation.
-fn is_plain_sentence(text: &str) -> bool {
+/// Returns whether a text is several words with nothing but common punctuation.
+fn is_plain_phrase(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && !text.ends_with(' ')
         && text.contains(' ')
@@ -409,7 +414,7 @@ mod tests {
             prop_assume!(!description.trim().is_empty()); // like none
             let name = Name::new(&name).unwrap();
             let prompt = Prompt::parse(name.clone(), draft(&name, Some(&description)).as_bytes()).unwrap();
-            prop_assert_eq!(prompt.title, Some(title(&name)));
+            prop_assert_eq!(prompt.title, Some(title_from_name(&name)));
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             prop_assert_eq!(words(&prompt.description.unwrap_or_default()), words(&description));
             prop_assert!(prompt.lenient_warnings.is_empty(), "{:?}", prompt.lenient_warnings);

@@ -302,7 +302,7 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
         0,
         &["d.md: warning: the attachment `x.png` is not imported"],
     );
-    let refused = ["c.toml: error: what `c` says cannot be written as one Markdown file"];
+    let refused = ["c.toml: error: `c` cannot be written as one Markdown file"];
     client.words("import .gemini/commands").says(1, &refused);
 }
 

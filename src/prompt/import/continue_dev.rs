@@ -1,9 +1,8 @@
-//! Prompts of Continue: YAML without a first `---`, a line `---`, and the text, in which
-//! `{{{ input }}}` is the input. Or Markdown with an ordinary frontmatter, or without one: then a
-//! `---` is a rule, and what is before it is text.
+//! Imports prompts of Continue: frontmatter that has no opening `---`, a line `---`, and the text, in
+//! which `{{{ input }}}` is the input.
 //!
-//! Names in braces such as `{{{ diff }}}` stay as written; a file with blocks or partials needs the
-//! engine Handlebars.
+//! Files with ordinary frontmatter, or without any, are supported, too. Other names in braces, e.g.
+//! `{{{ diff }}}`, are left as they are. Files that use blocks or partials of Handlebars are rejected.
 
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::foreign_syntax::CONTINUE;
@@ -20,10 +19,10 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     ..PlaceholderSyntax::OWN
 };
 
-/// The known keys. Lines without any of them are not a frontmatter.
+/// The keys by which frontmatter without an opening `---` is recognized.
 const KEYS: [&str; 5] = ["description", "invokable", "model", "name", "version"];
 
-/// The beginnings of the tags that only Handlebars understands.
+/// Prefixes of tags that require Handlebars.
 const HANDLEBARS_TAGS: [&str; 8] = [
     "{{#",
     "{{>",
@@ -35,34 +34,34 @@ const HANDLEBARS_TAGS: [&str; 8] = [
     "{{section ",
 ];
 
-/// Reads a prompt of Continue.
+/// Parses a prompt of Continue.
 ///
 /// # Errors
-/// Those of the frontmatter; or the text needs Handlebars.
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`, or if
+/// the text requires Handlebars.
 pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let text = text.replace("\r\n", "\n");
-    let mut source = match read_unopened(&text)? {
+    let mut source = match parse_unopened(&text)? {
         Some(source) => source,
         None => markdown::read(Dialect::Other, &text)?,
     };
-    refuse_handlebars(&source)?;
+    reject_handlebars(&source)?;
     move_system_to_front(&mut source);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &CONTINUE;
     Ok(prompt)
 }
 
-/// Reads a file whose frontmatter begins without `---`: `name: x`, a line `---`, and the text.
-///
+/// Parses a file whose frontmatter has no opening `---`, e.g. `name: x`, a line `---`, and the text.
 /// Returns `None` if the file has no such frontmatter.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits).
-fn read_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
+fn parse_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     let Some((yaml, body)) = text.split_once("\n---\n") else {
         return Ok(None);
     };
-    if text.starts_with("---") || !is_frontmatter(yaml) {
+    if text.starts_with("---") || !looks_like_frontmatter(yaml) {
         return Ok(None);
     }
     let body_line = yaml.lines().count() + 2; // after the line `---`
@@ -71,11 +70,11 @@ fn read_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     Ok(frontmatter.map(|frontmatter| MarkdownSource::new(frontmatter, body, body_line)))
 }
 
-/// Returns whether the text before the first `---` is a frontmatter: each line without indentation
-/// has a key, and one of the keys is known.
+/// Returns whether the text before the first `---` is frontmatter: every line that isn't indented has
+/// a key, and at least one key is known.
 ///
-/// Continue takes any text for a frontmatter, and sends the model nothing of it.
-fn is_frontmatter(text: &str) -> bool {
+/// This is stricter than Continue, which treats any text there as frontmatter, and drops it.
+fn looks_like_frontmatter(text: &str) -> bool {
     let mut has_known_key = false;
     for line in text.lines() {
         let begins_key =
@@ -90,8 +89,8 @@ fn is_frontmatter(text: &str) -> bool {
     has_known_key
 }
 
-/// Refuses a text with a tag of Handlebars, such as `{{#if x}}`. The error shows the first one.
-fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
+/// Fails if the body contains a tag that requires Handlebars, e.g. `{{#if x}}`.
+fn reject_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
     let first = HANDLEBARS_TAGS
         .iter()
         .filter_map(|tag| source.body.find(tag))
@@ -119,7 +118,8 @@ fn refuse_handlebars(source: &MarkdownSource) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Moves the text in `<system>` to the beginning. Continue sends it as the system prompt.
+/// Moves the contents of `<system>…</system>`, which Continue sends as the system prompt, to the
+/// beginning of the body.
 fn move_system_to_front(source: &mut MarkdownSource) {
     let Some((before, after_opening)) = source.body.split_once("<system>") else {
         return;

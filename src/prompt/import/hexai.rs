@@ -1,5 +1,7 @@
-//! The JSONL files of hexai: a JSON object in each line. In its texts, exactly `{{name}}` of a
-//! declared argument is a placeholder, which stays as written if an optional argument has no value.
+//! Imports the JSONL files of hexai, which have a prompt as a JSON object on each line.
+//!
+//! Only `{{name}}` of a declared argument is a placeholder. It is left as it is if the argument is
+//! optional and has no value.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
@@ -27,20 +29,20 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
 };
 
 #[derive(Deserialize)]
-struct Line {
+struct HexaiPrompt {
     name: String,
     title: Option<String>,
     description: Option<String>,
-    arguments: Option<Vec<LineArgument>>,
-    messages: Vec<LineMessage>,
+    arguments: Option<Vec<HexaiArgument>>,
+    messages: Vec<HexaiMessage>,
     tags: Option<Vec<String>>,
-    /// All other keys, such as `created`.
+    /// All other keys, e.g. `created`.
     #[serde(flatten)]
     other: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
-struct LineArgument {
+struct HexaiArgument {
     name: String,
     description: Option<String>,
     #[serde(default)]
@@ -48,17 +50,18 @@ struct LineArgument {
 }
 
 #[derive(Deserialize)]
-struct LineMessage {
+struct HexaiMessage {
     role: String,
-    content: LineContent,
+    content: HexaiContent,
 }
 
 #[derive(Deserialize)]
-struct LineContent {
+struct HexaiContent {
     text: String,
 }
 
-/// Returns the prompts in the lines of a file.
+/// Parses the prompts in a file, one on each line that isn't blank. An invalid line doesn't affect
+/// the others.
 pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
     let mut prompts = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -69,22 +72,22 @@ pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
     prompts
 }
 
-/// Reads a file with one prompt.
+/// Parses a file with a single prompt. The prompt is called `name`, whatever the file says.
 ///
 /// # Errors
-/// It is not such a JSON object.
+/// The same as for [`parse_line`].
 pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = parse_line(text, 1)?;
     prompt.name = name.clone();
     Ok(prompt)
 }
 
-/// Returns the prompt in one line of a file, the line with this number.
+/// Parses one line. `number` is its line number, for error messages.
 ///
 /// # Errors
-/// Fails if the line is no JSON object of hexai, or if its name cannot be that of a prompt.
+/// Fails if the line isn't a JSON object of the expected shape, or if its name isn't a valid [`Name`].
 fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
-    let line: Line =
+    let line: HexaiPrompt =
         serde_json::from_str(text).map_err(|error| invalid_line(number, error.to_string()))?;
     let name = Name::new(&line.name).map_err(|error| {
         let message = format!("{}: {error}", quoted(&line.name));
@@ -98,8 +101,8 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
         arguments.iter().map(|argument| argument.name.as_str()),
     );
     Ok(Prompt {
-        title: trimmed(line.title),
-        description: trimmed(line.description),
+        title: non_empty_trimmed(line.title),
+        description: non_empty_trimmed(line.description),
         arguments,
         tags: line.tags.unwrap_or_default(),
         messages,
@@ -108,7 +111,6 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
     })
 }
 
-/// Returns the error about a line that is not a prompt, for this reason.
 fn invalid_line(number: usize, reason: String) -> Diagnostic {
     Diagnostic::error(
         Some(Position::at_line(number)),
@@ -117,15 +119,15 @@ fn invalid_line(number: usize, reason: String) -> Diagnostic {
     )
 }
 
-/// Returns the arguments of a line. An optional argument defaults to its own placeholder, such as
-/// `{{name}}`, so that it stays in the text if no value is given.
-fn declared_arguments(line_arguments: Vec<LineArgument>) -> Vec<Argument> {
+/// Converts the arguments of a line. An optional argument defaults to its own placeholder, e.g.
+/// `{{name}}`, so that without a value the placeholder is left in the text.
+fn declared_arguments(arguments_in_line: Vec<HexaiArgument>) -> Vec<Argument> {
     let mut arguments = Vec::new();
-    for LineArgument {
+    for HexaiArgument {
         name,
         description,
         required,
-    } in line_arguments
+    } in arguments_in_line
     {
         let placeholder = format!("{{{{{name}}}}}"); // `{{name}}`
         arguments.push(Argument {
@@ -139,16 +141,16 @@ fn declared_arguments(line_arguments: Vec<LineArgument>) -> Vec<Argument> {
     arguments
 }
 
-/// Returns the messages of a line that have a text.
+/// Converts the messages of a line. Blank ones are skipped.
 ///
 /// # Errors
-/// A role is unknown, or no message has a text.
+/// Fails if a role is unknown, or if all messages are blank.
 fn message_templates(
-    line_messages: Vec<LineMessage>,
+    messages_in_line: Vec<HexaiMessage>,
     number: usize,
 ) -> Result<Vec<MessageTemplate>, Diagnostic> {
     let mut messages = Vec::new();
-    for LineMessage { role, content } in line_messages {
+    for HexaiMessage { role, content } in messages_in_line {
         let role = match role.as_str() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
@@ -170,16 +172,16 @@ fn message_templates(
     Ok(messages)
 }
 
-/// Returns a text without the spaces around it, or `None` if nothing is left.
-fn trimmed(text: Option<String>) -> Option<String> {
+/// Trims a text. Returns `None` if nothing is left.
+fn non_empty_trimmed(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the keys without a meaning here, at the line with this number.
-fn ignored_keys(values: BTreeMap<String, Value>, number: usize) -> Vec<IgnoredKey> {
+/// Converts the keys that are not used here. They are all reported at line `number`.
+fn ignored_keys(other_values: BTreeMap<String, Value>, number: usize) -> Vec<IgnoredKey> {
     let mut ignored_keys = Vec::new();
-    for (key, value) in values {
+    for (key, value) in other_values {
         ignored_keys.push(IgnoredKey {
             key,
             position: Position::at_line(number),

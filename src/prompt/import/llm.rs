@@ -1,6 +1,7 @@
-//! Templates of llm: a YAML file with a `prompt`, a `system` prompt, or both. `$input` is the
-//! input; every other `$name` is an argument, with a default if `defaults` has one. A file that is
-//! a text is the `prompt`.
+//! Imports templates of llm: YAML files with a `prompt`, a `system` prompt, or both.
+//!
+//! `$input` is the input. Every other `$name` is an argument, whose default may be set in `defaults`.
+//! If the file is just a string, that is the `prompt`.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
@@ -33,8 +34,8 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::Dollar,
 };
 
-/// Keys whose value llm would put into the prompt, or run.
-const KEYS_WITH_EFFECT: [&str; 5] = [
+/// The keys whose values llm adds to the prompt or runs. Here they have no effect.
+const EFFECTIVE_IN_LLM: [&str; 5] = [
     "attachments",
     "fragments",
     "system_fragments",
@@ -42,19 +43,20 @@ const KEYS_WITH_EFFECT: [&str; 5] = [
     "tools",
 ];
 
-/// Reads a template of the command-line program `llm`.
+/// Parses a template of the command-line program `llm`.
 ///
 /// # Errors
-/// It is not YAML, or has no text.
+/// Fails if the file isn't valid YAML, or if it has no text or too many arguments.
 pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut keys = TemplateKeys::default();
     for field in read_fields(text)? {
         keys.add(field);
     }
     let mut body = keys.body()?;
-    let names = names_in(&body);
+    let names = dollar_names(&body);
     let arguments = keys.arguments(&names);
-    // If a template has only a `system` prompt, llm sends the input as the whole prompt.
+    // With only a `system` prompt, llm sends the input as the user's prompt. Without arguments, that
+    // need not be written: the input is appended anyway.
     if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
         body += "\n\n$input";
     }
@@ -65,16 +67,16 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(source.into_prompt(name, &SYNTAX))
 }
 
-/// Returns the keys of a template with their values. A file without keys is only a text, the value
-/// of `prompt`: `Say $input` is read as `prompt: Say $input`.
+/// Parses the keys of a template. A file that isn't a map is the value of `prompt`: `Say $input` is
+/// read as `prompt: Say $input`.
 ///
 /// # Errors
-/// The file is not YAML, or is too large. The position is in the file, at its end at the latest.
+/// Fails if the file isn't valid YAML, or is too large with its aliases expanded.
 fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let mut budget = MAX_FILE;
     let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
         let (YamlError::Syntax(error) | YamlError::TooLarge(error)) = refusal;
-        // The YAML parser may report a line after the last one.
+        // The YAML parser sometimes reports a line beyond the end of the file.
         let end = Position::in_text(text, text.len(), 1);
         let position = error.position.map(|position| position.min(end));
         Diagnostic::error(position, error.message, error.fix)
@@ -89,12 +91,12 @@ fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     }
 }
 
-/// What the keys of a template say.
+/// The values of the keys of a template.
 #[derive(Default)]
 struct TemplateKeys {
     system: Option<String>,
     prompt: Option<String>,
-    /// The line in which the first of these texts begins.
+    /// The first line of `system` or `prompt`, whichever comes first. 0 if there is neither yet.
     first_line: usize,
     defaults: HashMap<String, String>,
     /// All other keys.
@@ -103,32 +105,32 @@ struct TemplateKeys {
 }
 
 impl TemplateKeys {
-    /// Adds a key of the template. The `name` is left out, because the file names the prompt.
+    /// Adds a key of the template. `name` is skipped, because the prompt is named after its file.
     fn add(&mut self, field: Field) {
         let line = field.node.position.line;
         match (field.key.as_str(), &field.node.value) {
             ("system", Value::Scalar { text, .. }) => {
-                self.note_text_at(line);
+                self.record_text_line(line);
                 self.system = Some(text.trim_end().to_owned());
             }
             ("prompt", Value::Scalar { text, .. }) => {
-                self.note_text_at(line);
+                self.record_text_line(line);
                 self.prompt = Some(text.trim_end().to_owned());
             }
             ("defaults", Value::Map(fields)) => self.add_defaults(fields),
             ("name", _) => {}
-            _ => self.add_other_key(field),
+            _ => self.add_ignored_key(field),
         }
     }
 
-    /// Records that a text of the prompt begins in this line. The keys may be in any order.
-    fn note_text_at(&mut self, line: usize) {
+    /// Updates `first_line` for a `system` or `prompt` that begins on `line`.
+    fn record_text_line(&mut self, line: usize) {
         if self.first_line == 0 || line < self.first_line {
             self.first_line = line;
         }
     }
 
-    /// Adds the defaults that are texts. Others, such as lists, are ignored.
+    /// Adds the defaults that are strings. Others, e.g. lists, are ignored.
     fn add_defaults(&mut self, fields: &[Field]) {
         for field in fields {
             if let Value::Scalar { text, .. } = &field.node.value {
@@ -137,9 +139,9 @@ impl TemplateKeys {
         }
     }
 
-    /// Adds a key that has no meaning here.
-    fn add_other_key(&mut self, field: Field) {
-        if KEYS_WITH_EFFECT.contains(&field.key.as_str()) {
+    /// Records a key that is not used here. Adds a warning if it has an effect in llm.
+    fn add_ignored_key(&mut self, field: Field) {
+        if EFFECTIVE_IN_LLM.contains(&field.key.as_str()) {
             self.warnings.push(Diagnostic::warning(
                 Some(field.position),
                 format!("{} has no effect here", quoted(&field.key)),
@@ -153,10 +155,10 @@ impl TemplateKeys {
         });
     }
 
-    /// Returns the texts of `system` and `prompt`, with an empty line between them.
+    /// Joins `system` and `prompt` with a blank line between them.
     ///
     /// # Errors
-    /// Fails if the template has no such text, or only empty ones.
+    /// Fails if both are missing or blank.
     fn body(&self) -> Result<String, Diagnostic> {
         let mut texts = Vec::new();
         for text in [&self.system, &self.prompt].into_iter().flatten() {
@@ -167,15 +169,14 @@ impl TemplateKeys {
         if texts.is_empty() {
             return Err(Diagnostic::error(
                 None,
-                "the template has neither `prompt` nor `system` as a text",
+                "the template has neither a `prompt` nor a `system` string",
                 "write `prompt: …` with the instructions",
             ));
         }
         Ok(texts.join("\n\n"))
     }
 
-    /// Returns an argument for each name but that of the input. Those without a default are
-    /// required.
+    /// Returns an argument for each name except `input`. Those without a default are required.
     fn arguments(&self, names: &[&str]) -> Vec<Argument> {
         let mut arguments = Vec::new();
         for name in names {
@@ -194,9 +195,9 @@ impl TemplateKeys {
     }
 }
 
-/// Returns the names after each `$` or `${` of a body, in their order: `lang` and `input` for
-/// `$lang: ${input}, $5`. A name begins with a letter or `_`.
-fn names_in(body: &str) -> Vec<&str> {
+/// Returns the name after each `$` or `${`, in order and including repeated ones: `lang` and `input`
+/// for `$lang: ${input}, $5`. A name can't begin with a digit.
+fn dollar_names(body: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for after_dollar in body.split('$').skip(1) {
         let text = after_dollar.strip_prefix('{').unwrap_or(after_dollar);
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_text_is_refused_and_what_would_be_run_has_no_effect() {
-        let without = "the template has neither `prompt` nor `system` as a text; write `prompt: …` with the instructions";
+        let without = "the template has neither a `prompt` nor a `system` string; write `prompt: …` with the instructions";
         for file in ["- a\n- b", "prompt: [x]", "model: x", ""] {
             refused(parse, file, without);
         }
