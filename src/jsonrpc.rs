@@ -1,12 +1,12 @@
-//! JSON-RPC 2.0: bytes become a [`Message`]; a [`Response`] or a [`Notification`] becomes JSON.
-//! Nothing here knows of MCP.
+//! JSON-RPC 2.0: parses bytes into a [`Message`], and serializes a [`Response`] or a
+//! [`Notification`]. This module knows nothing about MCP methods.
 //!
-//! Where MCP is stricter than JSON-RPC, the stricter rule holds: an id is a string or an integer
-//! and never null, `params` is an object.
+//! Where MCP is stricter than JSON-RPC, its rules apply: an id is a string or an integer but never
+//! null, and `params` must be an object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::input;
-use crate::wording::{quoted, thousands};
+use crate::wording::{quoted, with_commas};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,17 +15,17 @@ use std::num::NonZeroUsize;
 
 const VERSION: &str = "2.0";
 
-/// How many values a line may hold: its objects and arrays, their members and their elements,
-/// together.
+/// The maximum number of values in a line. Counts objects, arrays, and all of their members and
+/// elements.
 pub const MAX_VALUES: usize = 100_000;
 
-/// How deeply arrays and objects may be nested; serde_json enforces it.
+/// The maximum nesting depth of arrays and objects, which serde_json enforces.
 pub const MAX_NESTING: usize = 127;
 
-/// How many messages a batch may hold.
+/// The maximum number of messages in a batch.
 pub const MAX_BATCH: usize = 1_000;
 
-/// The id of a request, which its response repeats exactly.
+/// The id of a request. The response must repeat it exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
@@ -37,7 +37,7 @@ pub enum Id {
     String(String),
 }
 
-/// Writes the id as JSON.
+/// Formats the id as JSON.
 impl Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,70 +48,72 @@ impl Display for Id {
     }
 }
 
-/// The members of a JSON object.
+/// A JSON object.
 pub type Object = Map<String, Value>;
 
-/// One line of input, or one element of a batch.
+/// A line of input, or an element of a batch.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Must be answered.
+    /// Requires a response.
     Request(Request),
     /// Must not be answered, even if it is invalid.
     Notification {
-        /// What has happened.
+        /// The name of the event.
         method: String,
-        /// Empty if there are none, or if they are not an object.
+        /// Empty if they are missing or not an object.
         params: Object,
     },
-    /// An answer to a request of the server, which sends none.
+    /// A response to a request from the server. The server never sends any, so this is ignored.
     Response,
-    /// Messages to be read one by one with [`Message::from_value`].
+    /// Elements to parse with [`Message::from_value`].
     Batch(Vec<Value>),
 }
 
-/// A well-formed request.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// For the response.
+    /// To be repeated in the response.
     pub id: Id,
     /// The method to call.
     pub method: String,
-    /// Empty if the request has none.
+    /// Empty if they are missing.
     pub params: Object,
 }
 
 impl Message {
-    /// Parses one line, without its line ending.
+    /// Parses a line, without its line ending.
     ///
     /// # Errors
-    /// The response to an invalid line: `-32700` if it is not JSON in UTF-8, or exceeds
-    /// [`MAX_VALUES`] or [`MAX_NESTING`]; `-32600` if it is not a message; `-32602` if `params` are
-    /// not an object.
+    /// Returns the response to an invalid line. Its code is:
+    ///
+    /// - `-32700` if the line isn't JSON in UTF-8, or exceeds [`MAX_VALUES`] or [`MAX_NESTING`].
+    /// - `-32600` if it isn't a message.
+    /// - `-32602` if `params` isn't an object.
     pub fn parse(line: &[u8]) -> Result<Message, Response> {
         let text = parse_utf8(line)?;
-        // Most lines are one object, which needs no `Value` around it.
+        // Fast path: most lines are a single object, which can skip the conversion to a `Value`.
         if text.starts_with('{')
             && let Ok(members) = parse_json::<Members>(text)
         {
             return members.into_message();
         }
-        // The others are a batch, an object with two members of one name, or invalid.
+        // The line is a batch, an object with duplicate members, or invalid.
         match parse_json(text) {
             Ok(Value::Array(messages)) => Message::batch(messages),
             Ok(message) => Message::from_value(message),
             Err(error) => {
-                let id = id_of_refused_line(text);
+                let id = id_of_rejected_line(text);
                 Err(Response::error(id.as_ref(), Error::parse_error(error)))
             }
         }
     }
 
-    /// Reads a message of a batch.
+    /// Parses an element of a batch.
     ///
     /// # Errors
-    /// Those of [`Message::parse`].
+    /// Returns the same responses as [`Message::parse`].
     pub fn from_value(message: Value) -> Result<Message, Response> {
-        // serde would read the elements of an array as the members.
+        // Check this first, because serde also accepts an array of the members' values.
         if message.is_object()
             && let Ok(members) = Members::deserialize(message)
         {
@@ -121,10 +123,8 @@ impl Message {
         Err(Response::error(None, error))
     }
 
-    /// Returns a batch of these messages.
-    ///
     /// # Errors
-    /// The response to an empty batch, or to one of more than [`MAX_BATCH`] messages.
+    /// Returns the response to a batch that is empty, or longer than [`MAX_BATCH`].
     fn batch(messages: Vec<Value>) -> Result<Message, Response> {
         let count = messages.len();
         if (1..=MAX_BATCH).contains(&count) {
@@ -134,7 +134,7 @@ impl Message {
         Err(Response::error(None, Error::invalid_request(message)))
     }
 
-    /// Returns the id of a request; other messages have none.
+    /// Returns the id of a request. Other messages have none.
     pub fn id(&self) -> Option<Id> {
         match self {
             Message::Request(request) => Some(request.id.clone()),
@@ -143,7 +143,10 @@ impl Message {
     }
 }
 
-/// Returns the text of a line, or the response that says from which byte on the line is not UTF-8.
+/// Decodes a line.
+///
+/// # Errors
+/// Returns a response with the position of the first invalid byte.
 fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
     str::from_utf8(line).map_err(|error| {
         let byte = error.valid_up_to() + 1;
@@ -152,38 +155,37 @@ fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
     })
 }
 
-/// The members that tell which message an object is, each with any value.
+/// The members that determine the kind of a message. They can still have any type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Members {
-    #[serde(deserialize_with = "read_even_if_null")]
+    #[serde(deserialize_with = "deserialize_nullable")]
     jsonrpc: Option<Value>,
-    #[serde(deserialize_with = "read_even_if_null")]
+    #[serde(deserialize_with = "deserialize_nullable")]
     id: Option<Value>,
-    #[serde(deserialize_with = "read_even_if_null")]
+    #[serde(deserialize_with = "deserialize_nullable")]
     method: Option<Value>,
     params: Option<Value>,
-    #[serde(deserialize_with = "read_even_if_null")]
+    #[serde(deserialize_with = "deserialize_nullable")]
     result: Option<Value>,
-    #[serde(deserialize_with = "read_even_if_null")]
+    #[serde(deserialize_with = "deserialize_nullable")]
     error: Option<Value>,
 }
 
-/// Reads a member for which `null` differs from a missing member: `"id": null` is `Some(Null)`.
-pub(crate) fn read_even_if_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// Deserializes a member so that `null` differs from a missing member: `"id": null` becomes
+/// `Some(Null)`.
+pub(crate) fn deserialize_nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 impl Members {
-    /// Returns the message with these members.
-    ///
-    /// It is a response if it has a `result` or an `error` and no `method`, a notification if it
-    /// has a `method` and no `id`, and otherwise a request.
+    /// Turns the members into a message: a response if there is a `result` or `error` but no
+    /// `method`, a notification if there is a `method` but no `id`, and a request otherwise.
     ///
     /// # Errors
-    /// Those of [`Members::into_request`].
+    /// Returns the same responses as [`Members::into_request`].
     fn into_message(self) -> Result<Message, Response> {
         if self.method.is_none() && (self.result.is_some() || self.error.is_some()) {
             return Ok(Message::Response);
@@ -197,10 +199,10 @@ impl Members {
         self.into_request().map(Message::Request)
     }
 
-    /// Returns the request with these members.
+    /// Turns the members into a request.
     ///
     /// # Errors
-    /// The response that says which member is missing or wrong.
+    /// Returns a response that names the missing or invalid member.
     fn into_request(self) -> Result<Request, Response> {
         let Some(Ok(id)) = self.id.map(Id::deserialize) else {
             let error = Error::invalid_request("`id` must be a string or an integer");
@@ -222,8 +224,8 @@ impl Members {
     }
 }
 
-/// Returns the params of a message: an empty object if it has none, and `None` if they are not an
-/// object.
+/// Returns the params of a message. Missing params become an empty object. Returns `None` if they
+/// have another type.
 fn params_object(params: Option<Value>) -> Option<Object> {
     match params {
         None => Some(Object::new()),
@@ -232,9 +234,9 @@ fn params_object(params: Option<Value>) -> Option<Object> {
     }
 }
 
-/// Returns the id of a line that is refused although its syntax is valid, for example because it
-/// has too many values.
-fn id_of_refused_line(text: &str) -> Option<Id> {
+/// Extracts the id from a line whose syntax is valid but that is rejected, e.g. because it contains
+/// too many values or an unpaired surrogate.
+fn id_of_rejected_line(text: &str) -> Option<Id> {
     #[derive(Deserialize)]
     struct OnlyId {
         id: Id,
@@ -243,20 +245,20 @@ fn id_of_refused_line(text: &str) -> Option<Id> {
     Some(members.id)
 }
 
-/// Parses JSON with at most [`MAX_VALUES`] values.
+/// Parses JSON. Rejects more than [`MAX_VALUES`] values before storing any of them.
 pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     if has_too_many_values(text) {
-        let limit = thousands(MAX_VALUES);
+        let limit = with_commas(MAX_VALUES);
         let message = format!("more than {limit} values in one message; send several requests");
         return Err(serde::de::Error::custom(message));
     }
     input::parse_json(text)
 }
 
-/// Returns whether JSON has more than [`MAX_VALUES`] values.
+/// Returns whether JSON contains more than [`MAX_VALUES`] values.
 ///
-/// A `[`, a `{` or a `,` precedes each value but the first, so these are counted: at first quickly,
-/// and only if that gives too many, again without those in strings.
+/// Counts `[`, `{` and `,`, because one of them precedes every value except the first. A fast count
+/// that includes strings comes first. Only if that is too high, they are counted exactly.
 fn has_too_many_values(text: &str) -> bool {
     let mut count = 0;
     for byte in [b'[', b'{', b','] {
@@ -265,8 +267,8 @@ fn has_too_many_values(text: &str) -> bool {
     count > MAX_VALUES && count_outside_strings(text) > MAX_VALUES
 }
 
-/// Counts the `[`, `{` and `,` of JSON that are not in strings. JSON has at most one value more
-/// than these: `[1,{"a":2}]` has three of them and four values.
+/// Counts the `[`, `{` and `,` outside strings. JSON contains at most one more value than that:
+/// `[1,{"a":2}]` has three of them and four values.
 fn count_outside_strings(text: &str) -> usize {
     let mut count = 0;
     let mut in_string = false;
@@ -286,24 +288,25 @@ fn count_outside_strings(text: &str) -> usize {
     count
 }
 
-/// Reads an object as the type `T`. Members that `T` does not have are ignored.
+/// Deserializes an object. Ignores unknown members.
 ///
 /// # Errors
-/// A message about the first wrong member: "`list[1]` must be a string", "`text` is missing".
-pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
-    // Only an error needs the path of the member, and tracking it takes longer than the rest.
+/// Returns a message about the first invalid member, e.g. "`list[1]` must be a string" or "`text`
+/// is missing".
+pub(crate) fn read_object<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
+    // Tracking the path of each member is slow and only needed for errors, so deserialize twice.
     match T::deserialize(object) {
         Ok(value) => Ok(value),
         Err(_) => serde_path_to_error::deserialize(object).map_err(mismatch_message),
     }
 }
 
-/// Returns a message about the member that has another type or is missing: "`arguments.name` must
-/// be a string", "`ref.type` is missing".
+/// Returns a message about a member that is missing or has the wrong type, e.g. "`ref.type` is
+/// missing" or "`arguments.name` must be a string".
 fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> String {
     let mut path = error.path().to_string();
     if error.path().iter().len() == 0 {
-        path.clear(); // it is `.` for the whole object
+        path.clear(); // the path of the whole object is displayed as `.`
     }
     let message = error.into_inner().to_string();
     if let Some(member) = message.strip_prefix("missing field ") {
@@ -317,7 +320,7 @@ fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> Str
     }
 }
 
-/// Returns the name of a type in JSON for its name in a message of serde: `an object` for `a map`.
+/// Translates a type in serde's error messages to JSON terms: `an object` for `a map`.
 fn json_type(expected: &str) -> &str {
     if expected.starts_with("struct ") {
         return "an object";
@@ -330,9 +333,9 @@ fn json_type(expected: &str) -> &str {
     }
 }
 
-/// Reads a whole number, 1 or more; `None` for `null`. It may be written as `5.0`, since some
+/// Deserializes an integer of at least 1, or `null` as `None`. Also accepts `5.0`, because some
 /// clients write every number as a float.
-pub(crate) fn count<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize_count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<NonZeroUsize>, D::Error> {
     match Option::<f64>::deserialize(deserializer) {
@@ -346,26 +349,25 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(
     }
 }
 
-/// A whole value as compact JSON, without a line break.
+/// A value serialized as compact JSON, without line breaks.
 #[derive(Debug, Clone)]
 pub struct Json(String);
 
 impl Json {
-    /// Returns the JSON of a value, written by serde_json.
+    /// Serializes a value with serde_json.
     ///
     /// # Errors
-    /// The value cannot be serialized.
+    /// Fails if the value can't be serialized.
     pub(crate) fn serialize(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
 
-    /// Wraps a text that is the JSON of one value already.
+    /// Wraps a string that is already compact JSON.
     pub(crate) fn from_text(json: String) -> Json {
         Json(json)
     }
 
-    /// Returns this object with further members at its end. `members` is JSON without the braces,
-    /// such as `"a":1,"b":2`.
+    /// Appends members to this object. `members` is JSON without the braces: `"a":1,"b":2`.
     pub(crate) fn with_members(mut self, members: &str) -> Json {
         if members.is_empty() {
             return self;
@@ -379,19 +381,18 @@ impl Json {
         self
     }
 
-    /// Returns the JSON as a text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the members of this object as JSON without the braces, such as `"a":1,"b":2`.
+    /// Returns the members of this object without the braces: `"a":1,"b":2`.
     pub(crate) fn members(&self) -> &str {
         let without_start = self.0.strip_prefix('{').unwrap_or_default();
         without_start.strip_suffix('}').unwrap_or_default()
     }
 }
 
-/// Appends an object whose members are texts: `{"type":"text","text":"a"}`.
+/// Appends an object whose values are strings: `{"type":"text","text":"a"}`.
 pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('{');
     for (index, (name, text)) in members.iter().enumerate() {
@@ -405,11 +406,10 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('}');
 }
 
-/// Appends a text as a JSON string, with the escapes of serde_json: `"a\nb"` for a text of two
-/// lines.
+/// Appends a JSON string, escaped exactly like serde_json does: `"a\nb"` for two lines.
 ///
-/// serde_json escapes one byte after the other, which took most of the time of a list, and a tenth
-/// of the time of an expansion. This function searches eight bytes at once.
+/// serde_json looks at one byte at a time, which took most of the time of a list, and a tenth of
+/// that of an expansion. This looks at eight bytes at a time.
 pub(crate) fn write_string(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
@@ -423,7 +423,7 @@ pub(crate) fn write_string(json: &mut String, text: &str) {
     json.push('"');
 }
 
-/// Appends the escape for a character that a JSON string cannot contain as it is: `\"` for a quote.
+/// Appends the escape sequence for a byte that JSON strings can't contain: `\"` for a quote.
 fn write_escaped(json: &mut String, byte: u8) {
     match byte {
         b'"' => json.push_str("\\\""),
@@ -437,31 +437,32 @@ fn write_escaped(json: &mut String, byte: u8) {
     }
 }
 
-/// Returns the position of the first byte that a JSON string cannot contain as it is: a quote, a
-/// backslash or a control character.
+/// Returns the offset of the first byte that JSON strings can't contain: a quote, a backslash or a
+/// control character.
 fn find_byte_to_escape(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let marks = mark_bytes_to_escape(u64::from_le_bytes(*word));
         if marks != 0 {
-            return Some(8 * index + marks.trailing_zeros() as usize / 8);
+            let offset_in_word = marks.trailing_zeros() as usize / 8;
+            return Some(8 * index + offset_in_word);
         }
     }
-    let position = rest.iter().position(|byte| must_be_escaped(*byte))?;
-    Some(text.len() - rest.len() + position)
+    let offset_in_rest = rest.iter().position(|byte| must_be_escaped(*byte))?;
+    Some(text.len() - rest.len() + offset_in_rest)
 }
 
 fn must_be_escaped(byte: u8) -> bool {
     byte < 0x20 || matches!(byte, b'"' | b'\\')
 }
 
-/// A word in which each of the eight bytes is 1.
+/// Each of the eight bytes is 1. Multiply by a byte to repeat it eight times.
 const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
 
-/// Returns a word in which the highest bit of the first byte that must be escaped is set, and no
-/// bit before it. The bits after it mean nothing; see [`mark_bytes_below`].
+/// Sets the highest bit of the first byte that must be escaped. All lower bits are 0, and all
+/// higher ones are meaningless: see [`mark_bytes_below`].
 fn mark_bytes_to_escape(word: u64) -> u64 {
-    // In these, a byte is 0 where the word has a quote or a backslash.
+    // XOR turns a quote or a backslash into a zero byte.
     let quotes_as_zero = word ^ (EACH_BYTE * u64::from(b'"'));
     let backslashes_as_zero = word ^ (EACH_BYTE * u64::from(b'\\'));
     mark_bytes_below(0x20, word)
@@ -469,17 +470,17 @@ fn mark_bytes_to_escape(word: u64) -> u64 {
         | mark_bytes_below(1, backslashes_as_zero)
 }
 
-/// Returns a word in which the highest bit of the first byte less than `limit` is set, and no bit
-/// before it. `limit` is at most 128.
+/// Sets the highest bit of the first byte that is less than `limit`. All lower bits are 0. `limit`
+/// must be at most 128.
 ///
 /// Subtracting `limit` sets the highest bit of a smaller byte, because it borrows from the next
-/// byte. `!word` excludes bytes whose highest bit was set before. The borrow may also mark later
-/// bytes falsely, so only the first mark counts.
+/// byte. `& !word` excludes bytes whose highest bit was already set. The borrow can also mark later
+/// bytes by mistake, so only the first mark is reliable.
 fn mark_bytes_below(limit: u64, word: u64) -> u64 {
     word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE << 7)
 }
 
-/// The response to a request, or to a batch.
+/// The response to a request or a batch.
 #[derive(Debug)]
 pub struct Response {
     json: String,
@@ -487,10 +488,10 @@ pub struct Response {
 }
 
 impl Response {
-    /// Creates a response with a result.
+    /// Creates a successful response.
     pub fn result(id: &Id, result: Json) -> Response {
         let start = format!("{{\"jsonrpc\":\"{VERSION}\",\"id\":{id},\"result\":");
-        // A result may be long, so it is not copied into another text.
+        // Extend the result in place, because it may be long.
         let mut json = result.0;
         json.insert_str(0, &start);
         json.push('}');
@@ -500,8 +501,7 @@ impl Response {
         }
     }
 
-    /// Creates a response with an error. `id` is the id of the request, or `None` if it cannot be
-    /// read.
+    /// Creates an error response. `id` is `None` if the id of the request can't be determined.
     pub fn error(id: Option<&Id>, error: Error) -> Response {
         let json = json!({ "jsonrpc": VERSION, "id": id, "error": error }).to_string();
         Response {
@@ -510,7 +510,7 @@ impl Response {
         }
     }
 
-    /// Creates the response to a batch from the responses to its messages, in their order.
+    /// Creates the response to a batch. `responses` are in the order of its requests.
     pub fn batch(responses: &[Response]) -> Response {
         let responses: Vec<&str> = responses.iter().map(Response::as_json).collect();
         Response {
@@ -519,17 +519,17 @@ impl Response {
         }
     }
 
-    /// Returns the code of the error, if this is a response with an error.
+    /// Returns the error code, if this is an error response.
     pub fn error_code(&self) -> Option<i64> {
         self.error_code
     }
 
-    /// Returns the whole response as JSON.
+    /// Returns the response as JSON.
     pub fn as_json(&self) -> &str {
         &self.json
     }
 
-    /// Returns the whole response as JSON.
+    /// Returns the response as JSON.
     pub fn into_json(self) -> String {
         self.json
     }
@@ -539,14 +539,14 @@ impl Response {
 #[derive(Debug, Clone, Serialize)]
 pub struct Notification {
     jsonrpc: &'static str,
-    /// What has happened.
+    /// The name of the event.
     pub method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<Value>,
 }
 
 impl Notification {
-    /// Creates a notification; `params` are left out if there are none.
+    /// Creates a notification, optionally with `params`.
     pub fn new(method: &'static str, params: Option<Value>) -> Notification {
         Notification {
             jsonrpc: VERSION,
@@ -555,20 +555,20 @@ impl Notification {
         }
     }
 
-    /// Returns the whole notification as JSON.
+    /// Returns the notification as JSON.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() // texts and JSON cannot fail
+        serde_json::to_string(self).unwrap_or_default() // strings and JSON values can't fail
     }
 }
 
-/// A protocol error.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Error {
-    /// A code of JSON-RPC 2.0 or of MCP.
+    /// An error code of JSON-RPC 2.0 or MCP.
     pub code: i64,
-    /// One line.
+    /// A single line.
     pub message: String,
-    /// Details for a program.
+    /// Machine-readable details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -582,12 +582,12 @@ impl Error {
         }
     }
 
-    /// Creates the error `-32700`: not JSON.
+    /// Creates the error `-32700`: the input isn't JSON.
     pub fn parse_error(message: impl Display) -> Error {
         Error::new(-32700, format!("parse error: {message}"))
     }
 
-    /// Creates the error `-32600`: JSON, but not a request.
+    /// Creates the error `-32600`: the JSON isn't a request.
     pub fn invalid_request(message: impl Display) -> Error {
         Error::new(-32600, format!("invalid request: {message}"))
     }
@@ -604,15 +604,15 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Asserts that a line is refused with this code, in a response to this id.
+    /// Asserts that a line is rejected with this code, in a response to this id.
     #[track_caller]
-    fn assert_refused(line: impl AsRef<[u8]>, code: i64, id: impl Into<Value>) {
+    fn assert_rejected(line: impl AsRef<[u8]>, code: i64, id: impl Into<Value>) {
         let line = line.as_ref();
-        let shown = String::from_utf8_lossy(line);
-        let response = Message::parse(line).expect_err(&shown).into_json();
+        let line_text = String::from_utf8_lossy(line);
+        let response = Message::parse(line).expect_err(&line_text).into_json();
         let response: Value = serde_json::from_str(&response).unwrap();
-        assert_eq!(response["error"]["code"], code, "{shown}");
-        assert_eq!(response["id"], id.into(), "{shown}");
+        assert_eq!(response["error"]["code"], code, "{line_text}");
+        assert_eq!(response["id"], id.into(), "{line_text}");
     }
 
     fn parse(line: &str) -> Message {
@@ -633,21 +633,21 @@ mod tests {
             "[1",
             "{\"id\":1,\"params\":{\"x\":tru}}",
         ] {
-            assert_refused(line, -32700, Value::Null);
+            assert_rejected(line, -32700, Value::Null);
         }
-        assert_refused([0xff, 0xfe], -32700, Value::Null);
-        assert_refused(
+        assert_rejected([0xff, 0xfe], -32700, Value::Null);
+        assert_rejected(
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
             -32700,
             Value::Null,
         );
-        assert_refused("[".repeat(200), -32700, Value::Null);
+        assert_rejected("[".repeat(200), -32700, Value::Null);
     }
 
     #[test]
     fn a_number_that_no_float_can_hold_is_a_parse_error_with_the_id() {
         let line = r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":1e999}}"#;
-        assert_refused(line, -32700, 7);
+        assert_rejected(line, -32700, 7);
     }
 
     #[test]
@@ -673,15 +673,15 @@ mod tests {
             "{}",
             r#"{"id":null,"method":"ping","jsonrpc":"2.0"}"#,
         ] {
-            assert_refused(line, -32600, Value::Null);
+            assert_rejected(line, -32600, Value::Null);
         }
-        assert_refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7);
-        assert_refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7);
-        assert_refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
-        assert_refused(r#"{"id":"a","method":"ping"}"#, -32600, "a");
-        assert_refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a");
+        assert_rejected(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7);
+        assert_rejected(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7);
+        assert_rejected(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
+        assert_rejected(r#"{"id":"a","method":"ping"}"#, -32600, "a");
+        assert_rejected(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a");
         for id in ["1.5", "true", "{}", "[]", "null", "99999999999999999999"] {
-            assert_refused(
+            assert_rejected(
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#),
                 -32600,
                 Value::Null,
@@ -725,7 +725,7 @@ mod tests {
     #[test]
     fn params_are_an_object_or_absent() {
         for params in ["[]", "[1]", "\"x\"", "5", "true"] {
-            assert_refused(
+            assert_rejected(
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#),
                 -32602,
                 1,
@@ -796,17 +796,17 @@ mod tests {
 
     #[test]
     fn a_batch_has_at_least_one_and_at_most_1000_messages() {
-        assert_refused(array_of("5", 0), -32600, Value::Null);
+        assert_rejected(array_of("5", 0), -32600, Value::Null);
         let Message::Batch(messages) = parse(&array_of("5", MAX_BATCH)) else {
             panic!("not a batch")
         };
         assert_eq!(messages.len(), MAX_BATCH);
         let too_long = array_of("5", MAX_BATCH + 1);
-        assert_refused(&too_long, -32600, Value::Null);
+        assert_rejected(&too_long, -32600, Value::Null);
         let response = Message::parse(too_long.as_bytes()).unwrap_err();
         let message = "a batch must hold 1 to 1000 messages, and holds 1001";
         assert!(response.into_json().contains(message));
-        assert_refused(too_long.replace(']', ""), -32700, Value::Null);
+        assert_rejected(too_long.replace(']', ""), -32700, Value::Null);
     }
 
     #[test]
@@ -843,7 +843,7 @@ mod tests {
             let error = parse_json::<Value>(&line).unwrap_err().to_string();
             let message = "more than 100,000 values in one message";
             assert!(error.starts_with(message), "{error}");
-            assert_refused(line, -32700, 7);
+            assert_rejected(line, -32700, 7);
         }
     }
 
@@ -870,7 +870,9 @@ mod tests {
     }
 
     fn error_of_sample(text: &str) -> String {
-        read::<Sample<'_>>(&parse_object(text)).err().unwrap()
+        read_object::<Sample<'_>>(&parse_object(text))
+            .err()
+            .unwrap()
     }
 
     #[test]
@@ -879,7 +881,7 @@ mod tests {
             r#" {"text": 5, "unknown": [{}], "list": ["a"], "nested": {"number": "x", "number": -7, "number": 2},
                 "map": {"a": 1, "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"]} "#,
         );
-        let sample: Sample<'_> = read(&object).unwrap();
+        let sample: Sample<'_> = read_object(&object).unwrap();
         assert_eq!(sample.text, "last");
         assert_eq!(sample.list, ["b", "c"]);
         assert_eq!(sample.nested.number, 2.0);
@@ -893,7 +895,7 @@ mod tests {
     #[test]
     fn null_is_the_same_as_a_missing_optional_member_and_no_value_for_a_required_one() {
         let object = parse_object(r#"{"text": "", "optional": null, "map": null}"#);
-        let sample: Sample<'_> = read(&object).unwrap();
+        let sample: Sample<'_> = read_object(&object).unwrap();
         assert!(sample.optional.is_none() && sample.map.is_none());
         assert!(!sample.flag && sample.list.is_empty());
     }

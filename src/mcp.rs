@@ -6,7 +6,7 @@
 //! an error for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::jsonrpc::{Id, count};
+use crate::jsonrpc::{Id, deserialize_count};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ pub(crate) struct ListPromptsParams<'l> {
     #[serde(borrow)]
     pub(crate) filter: Option<PromptFilter<'l>>,
     /// The maximum number of prompts in the page.
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "deserialize_count")]
     pub(crate) limit: Option<NonZeroUsize>,
 }
 

@@ -30,7 +30,7 @@ pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, listen_result};
 pub use tools::MIN_PART_LIMIT;
 
-use crate::jsonrpc::{Error, Id, Json, Message, Object, Request, Response, read};
+use crate::jsonrpc::{Error, Id, Json, Message, Object, Request, Response, read_object};
 use crate::library::{Caller, Library, Role, View};
 use crate::mcp::CancelledParams;
 use crate::wording::{format_size, quoted};
@@ -268,7 +268,7 @@ impl Server {
 
 /// Ends the subscription, or the request, that the client no longer wants.
 fn cancel(session: &mut Session, params: &Object) -> Reply {
-    let Ok(CancelledParams { request_id }) = read(params) else {
+    let Ok(CancelledParams { request_id }) = read_object(params) else {
         return Reply::None;
     };
     if session.subscriptions.cancel(&request_id) {
@@ -375,18 +375,18 @@ macro_rules! methods {
     };
     (@ $cache_policy:expr, session($handler:path)) => {
         MethodHandler::Session(|session, context, params| {
-            let result = $handler(session, context, read(params)?)?;
+            let result = $handler(session, context, read_object(params)?)?;
             Ok(context.era.result(Json::serialize(&result)?, $cache_policy))
         })
     };
     (@ $cache_policy:expr, plain($handler:path)) => {
         MethodHandler::Library(|context, params| {
-            let result = $handler(context, read(params)?)?;
+            let result = $handler(context, read_object(params)?)?;
             Ok(Outcome::Now(context.era.result(Json::serialize(&result)?, $cache_policy)))
         })
     };
     (@ $cache_policy:expr, slow($handler:path)) => {
-        MethodHandler::Library(|context, params| $handler(context, read(params)?))
+        MethodHandler::Library(|context, params| $handler(context, read_object(params)?))
     };
     (@ $cache_policy:expr, tool) => { MethodHandler::Tool };
     (@ $cache_policy:expr, listen) => { MethodHandler::Listen };

@@ -1,4 +1,4 @@
-//! How text, names and numbers are shown in messages.
+//! Formats text, names and numbers for messages.
 
 mod passwords;
 
@@ -9,26 +9,27 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::Path;
 
-/// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
-const SHOWN: usize = 60;
+/// The maximum length of a [`quoted`] text, in characters.
+const MAX_QUOTED_CHARS: usize = 60;
 
-/// Returns a text in backticks for a message: `` `git:commit` ``.
+/// Quotes a text in backticks for a message: `` `git:commit` ``. The text comes from outside, so it
+/// is truncated to [`MAX_QUOTED_CHARS`] characters, passwords are replaced by `…`, and invisible
+/// characters are escaped.
 ///
-/// The text is truncated to [`SHOWN`] characters, its password is replaced by `…`, and its
-/// invisible characters are escaped. Two backticks delimit a text that contains one.
+/// If the text contains a backtick itself, two of them delimit it.
 pub(crate) fn quoted(text: &str) -> String {
-    let shown = printable(&cut(&without_password(text), SHOWN));
-    if shown.contains('`') {
-        format!("`` {shown} ``")
+    let text = printable(&truncate(&without_password(text), MAX_QUOTED_CHARS));
+    if text.contains('`') {
+        format!("`` {text} ``")
     } else {
-        format!("`{shown}`")
+        format!("`{text}`")
     }
 }
 
-/// Returns whether a character is invisible: control characters, separators of lines, characters
-/// that change the direction of a text, and most of Unicode's `Default_Ignorable_Code_Point`. The
-/// joiners U+200C and U+200D and the selectors U+FE0E and U+FE0F are not among them: some scripts
-/// and emoji need them.
+/// Returns whether a character is invisible: control characters, line separators, characters that
+/// change the text direction, and most of Unicode's `Default_Ignorable_Code_Point`. Excludes the
+/// joiners U+200C and U+200D and the variation selectors U+FE0E and U+FE0F, which some scripts and
+/// emoji need.
 pub(crate) fn is_invisible(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -39,40 +40,45 @@ pub(crate) fn is_invisible(character: char) -> bool {
     character.is_control() || is_format
 }
 
-/// Returns whether an invisible character is ordinary in a text: tabs, ends of lines, soft hyphens,
-/// and the marks of right-to-left scripts.
-pub(crate) fn is_usual(character: char) -> bool {
+/// Returns whether an invisible character is common in ordinary text: tabs, line endings, soft
+/// hyphens, and the direction marks of right-to-left scripts.
+pub(crate) fn is_common_invisible(character: char) -> bool {
     matches!(
         character,
         '\t' | '\n' | '\r' | '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
     )
 }
 
-/// Returns the first `max` characters of a text, and `…` if there are more.
-pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(max) {
+/// Truncates a text to `max_chars` characters, followed by `…` if there were more.
+pub(crate) fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
     }
 }
 
-/// Returns a text of at most `max` characters. A longer one is cut after a word, and ends in `…`.
-pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
-    if text.len() <= max || text.char_indices().nth(max).is_none() {
+/// Truncates a text after a word. The result, including a final `…`, has at most `max_chars`
+/// characters. `max_chars` must not be 0.
+pub(crate) fn truncate_at_word(text: &str, max_chars: usize) -> Cow<'_, str> {
+    // A text has at most as many characters as bytes, which are faster to count.
+    if text.len() <= max_chars || text.char_indices().nth(max_chars).is_none() {
         return text.into();
     }
-    let end = text.char_indices().nth(max - 1).map_or(0, |(at, _)| at); // leaves one character for the `…`
-    let is_after_a_word = text[end..].starts_with(char::is_whitespace);
-    let cut = if is_after_a_word {
-        end
+    // Leave one character for the `…`.
+    let char_limit = text.char_indices().nth(max_chars - 1);
+    let limit = char_limit.map_or(0, |(offset, _)| offset);
+    let is_at_word_end = text[limit..].starts_with(char::is_whitespace);
+    let end = if is_at_word_end {
+        limit
     } else {
-        text[..end].rfind(char::is_whitespace).unwrap_or(end)
+        // Without any whitespace, break the word.
+        text[..limit].rfind(char::is_whitespace).unwrap_or(limit)
     };
-    format!("{}…", text[..cut].trim_end()).into()
+    format!("{}…", text[..end].trim_end()).into()
 }
 
-/// Encodes a path for a URI: all characters except `/` and the unreserved ones of RFC 3986, section
-/// 2.3.
+/// Percent-encodes a path for a URI: everything except `/` and the unreserved characters of RFC
+/// 3986, section 2.3.
 pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
@@ -83,101 +89,97 @@ pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
     utf8_percent_encode(path, ENCODED)
 }
 
-/// Returns a text that can be printed in one line. Control characters and invisible ones are
-/// escaped, as in `\n` and `\u{202e}`, but soft hyphens and the marks of right-to-left scripts
-/// stay.
+/// Makes a text printable on a single line. Escapes control characters and invisible characters, as
+/// in `\n` and `\u{202e}`, but keeps soft hyphens and the direction marks of right-to-left scripts.
 pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() || must_be_escaped(character) {
-            shown.extend(character.escape_default());
+            output.extend(character.escape_default());
         } else {
-            shown.push(character);
+            output.push(character);
         }
     }
-    shown
+    output
 }
 
-/// Returns a text that a terminal can show, like [`printable`], but with its tabs and line ends.
+/// Like [`printable`], but keeps tabs and line endings.
 pub(crate) fn printable_text(text: &str) -> Cow<'_, str> {
     if !text.contains(|character| character == '\r' || must_be_escaped(character)) {
         return text.into();
     }
-    let mut shown = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
+        // Without a line feed, a carriage return lets a terminal overwrite the line.
         let is_lone_return = character == '\r' && characters.peek() != Some(&'\n');
         if is_lone_return || must_be_escaped(character) {
-            shown.extend(character.escape_default());
+            output.extend(character.escape_default());
         } else {
-            shown.push(character);
+            output.push(character);
         }
     }
-    shown.into()
+    output.into()
 }
 
-/// Returns JSON that a terminal can show. Like [`visible`], but it writes an escape as JSON does:
-/// `\u202e`.
+/// Like [`printable_text`], but for JSON, with escapes in JSON syntax: `\u202e`.
 pub(crate) fn printable_json(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
+    let mut output = String::with_capacity(json.len());
     for character in json.chars() {
-        // An ASCII control character is either escaped in JSON, or whitespace between values. Only
-        // U+007F is a control character that JSON does not escape.
+        // JSON already escapes all ASCII control characters in strings, except for U+007F.
+        // Elsewhere, they are whitespace.
         let is_safe_ascii = character.is_ascii() && character != '\u{7f}';
         if is_safe_ascii || !must_be_escaped(character) {
-            shown.push(character);
+            output.push(character);
             continue;
         }
         for unit in character.encode_utf16(&mut [0; 2]) {
-            shown += &format!("\\u{unit:04x}");
+            output += &format!("\\u{unit:04x}");
         }
     }
-    shown
+    output
 }
 
-/// Returns whether a character may hide something, or control a terminal.
+/// Returns whether a character could hide something or control a terminal.
 fn must_be_escaped(character: char) -> bool {
-    is_invisible(character) && !is_usual(character)
+    is_invisible(character) && !is_common_invisible(character)
 }
 
-/// Returns a name in backticks for a message, in full so that it can be copied: `` `git:commit` ``.
+/// Quotes a name in backticks, without truncating it, so that it can be copied: `` `git:commit` ``.
 pub(crate) fn in_backticks(name: &str) -> String {
     format!("`{}`", printable(&without_password(name)))
 }
 
-/// Returns a whole path for messages and questions, without backticks.
+/// Formats a path without quotes or truncation.
 pub(crate) fn full_path(path: &Path) -> String {
     printable(&without_password(&path.display().to_string()))
 }
 
-/// Returns a path in backticks for a message, in full: `` `/home/me/a.md` ``.
+/// Quotes a path in backticks, without truncating it: `` `/home/me/a.md` ``.
 pub(crate) fn path_in_backticks(path: &Path) -> String {
     in_backticks(&path.display().to_string())
 }
 
 /// Lists names as alternatives: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
 pub(crate) fn or_list(names: &[impl AsRef<str>]) -> String {
-    enumeration(names, "or")
+    join_in_backticks(names, "or")
 }
 
-/// Lists all of the names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
+/// Lists names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
 pub(crate) fn and_list(names: &[impl AsRef<str>]) -> String {
-    enumeration(names, "and")
+    join_in_backticks(names, "and")
 }
 
-/// Lists names in backticks, with the conjunction before the last one.
-fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
-    let quoted_names: Vec<String> = names
-        .iter()
-        .map(|name| in_backticks(name.as_ref()))
-        .collect();
-    join_words(
-        &quoted_names.iter().map(String::as_str).collect::<Vec<_>>(),
-        conjunction,
-    )
+fn join_in_backticks(names: &[impl AsRef<str>], conjunction: &str) -> String {
+    let mut quoted_names = Vec::with_capacity(names.len());
+    for name in names {
+        quoted_names.push(in_backticks(name.as_ref()));
+    }
+    let quoted_names: Vec<&str> = quoted_names.iter().map(String::as_str).collect();
+    join_words(&quoted_names, conjunction)
 }
 
-/// Lists words, with the conjunction before the last one: `a`, `a and b`, `a, b and c`.
+/// Joins words with commas and a conjunction: `a`, `a and b`, `a, b and c`.
 pub(crate) fn join_words(words: &[&str], conjunction: &str) -> String {
     match words {
         [] => String::new(),
@@ -186,8 +188,8 @@ pub(crate) fn join_words(words: &[&str], conjunction: &str) -> String {
     }
 }
 
-/// Returns a number with commas: `1,234`.
-pub(crate) fn thousands(number: usize) -> String {
+/// Formats a number with commas: `1,234`.
+pub(crate) fn with_commas(number: usize) -> String {
     let digits = number.to_string();
     let groups = digits
         .as_bytes()
@@ -197,19 +199,20 @@ pub(crate) fn thousands(number: usize) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// Returns a length in the largest unit that gives a whole number: `4 MiB`, `4,194,305 bytes`.
+/// Formats a size in bytes, in the largest unit that gives an integer: `4 MiB`, `4,194,305 bytes`.
 pub(crate) fn format_size(length: usize) -> String {
     for (bits, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
         let size_of_unit = 1 << bits;
         if length > 0 && length.is_multiple_of(size_of_unit) {
-            return format!("{} {unit}", thousands(length / size_of_unit));
+            return format!("{} {unit}", with_commas(length / size_of_unit));
         }
     }
     count(length, "byte")
 }
 
-/// Returns the clause after `it is` for something too long: `5 MiB long, the limit is 4 MiB`.
-pub(crate) fn too_long(length: usize, limit: usize) -> String {
+/// Returns what follows "the file is" if a size exceeds its limit: `5 MiB long, the limit is 4
+/// MiB`.
+pub(crate) fn size_and_limit(length: usize, limit: usize) -> String {
     format!(
         "{} long, the limit is {}",
         format_size(length),
@@ -217,21 +220,18 @@ pub(crate) fn too_long(length: usize, limit: usize) -> String {
     )
 }
 
-/// Returns a number with its noun: `1 line`, `1,000 lines`.
-pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!(
-        "{} {thing}{}",
-        thousands(number),
-        if number == 1 { "" } else { "s" }
-    )
+/// Formats a number with its noun, in the plural unless it is 1: `1 line`, `1,000 lines`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", with_commas(number))
 }
 
-/// Returns bytes as lower-case hexadecimal digits, two for each byte.
+/// Formats bytes as lowercase hexadecimal, with two digits per byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns whether a text has `length` lower-case hexadecimal digits and nothing else.
+/// Returns whether a text consists of exactly `length` lowercase hexadecimal digits.
 pub(crate) fn is_hex(text: &str, length: usize) -> bool {
     let mut bytes = text.bytes();
     text.len() == length && bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_cut_ends_in_an_ellipsis() {
-        assert_eq!(cut("要約", 2), "要約");
-        assert_eq!(cut("要約する", 2), "要約…");
+        assert_eq!(truncate("要約", 2), "要約");
+        assert_eq!(truncate("要約する", 2), "要約…");
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
             ("éé éé éé éé", "éé éé…"),
             ("one\ntwo three", "one\ntwo…"),
         ] {
-            assert_eq!(shortened(text, 8), shown, "{text}");
+            assert_eq!(truncate_at_word(text, 8), shown, "{text}");
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
             (18_000, "18,000"),
             (1_234_567, "1,234,567"),
         ] {
-            assert_eq!(thousands(number), shown);
+            assert_eq!(with_commas(number), shown);
         }
     }
 

@@ -10,7 +10,7 @@ use super::test;
 use crate::agents::{Agent, PartLimit};
 use crate::library::{Found, Report, TestFile, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG_PROMPT_CHARS, Prompt, Severity};
-use crate::wording::{and_list, count, thousands};
+use crate::wording::{and_list, count, with_commas};
 use anyhow::bail;
 use clap::Args;
 use finding::findings;
@@ -113,9 +113,9 @@ impl AgentLimit {
         let message = format!(
             "{} gets at most {} {} in one part, and the prompt takes {}",
             self.title,
-            thousands(self.part.max),
+            with_commas(self.part.max),
             self.part.unit.name(),
-            thousands(length)
+            with_commas(length)
         );
         let fix =
             "keep the instructions here, and give the path of the material for the agent to read";
@@ -264,7 +264,7 @@ impl Checks {
     fn add_hints_about_length(&mut self) {
         for (folder, number) in std::mem::take(&mut self.long_prompts) {
             let prompts = count(number, "prompt");
-            let limit = thousands(LONG_PROMPT_CHARS);
+            let limit = with_commas(LONG_PROMPT_CHARS);
             self.add_hint(
                 format!("{prompts} of {limit} characters or more, which some agents get in parts"),
                 "find those that are too long for an agent with `--client AGENT`".to_owned(),

@@ -8,7 +8,7 @@ mod stream;
 mod table;
 mod text;
 
-pub(super) use crate::wording::{cut, full_path};
+pub(super) use crate::wording::{full_path, truncate};
 pub(super) use columns::{LabeledRow, in_columns};
 #[cfg(feature = "http")]
 pub(super) use messages::print_unlabelled;

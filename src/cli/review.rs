@@ -4,7 +4,7 @@
 //! addresses, paths, commands and invisible characters.
 
 use super::diff::style_of;
-use super::output::{self, NAME, Reporter, Styled, WARNING, cut, one_line, styled};
+use super::output::{self, NAME, Reporter, Styled, WARNING, one_line, styled, truncate};
 use super::pager;
 use crate::library::{Found, unified_diff};
 use crate::prompt::Severity;
@@ -223,7 +223,7 @@ fn add_heading_if_empty(page: &mut Styled) {
 
 /// Truncates a line of somebody else's text, and escapes its invisible characters.
 fn excerpt(line: &str) -> String {
-    with_invisible_escaped(&cut(line, MAX_EXCERPT_CHARS)).into_owned()
+    with_invisible_escaped(&truncate(line, MAX_EXCERPT_CHARS)).into_owned()
 }
 
 /// Returns whether a name contains both ASCII letters and non-ASCII characters, which could be

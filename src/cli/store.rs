@@ -13,7 +13,7 @@ use crate::library::{Reach, create_with_folders, replace_if_unchanged};
 use crate::prompt::Diagnostic;
 use crate::sources::{Address, FolderTexts, Postgres, StoredTexts, read_local_text};
 use crate::whole_file::FileAccess;
-use crate::wording::{count, path_in_backticks, printable, thousands};
+use crate::wording::{count, path_in_backticks, printable, with_commas};
 use agreed::AgreedTexts;
 use anyhow::ensure;
 use clap::{Args, Subcommand};
@@ -382,7 +382,7 @@ fn success_message(changes: &[&Difference], target: SyncTarget) -> String {
         let matching = changes.iter().filter(|change| change.outcome == outcome);
         let file_count = matching.count();
         if file_count > 0 {
-            details.push(format!("{} {adjective}", thousands(file_count)));
+            details.push(format!("{} {adjective}", with_commas(file_count)));
         }
     }
     if !details.is_empty() {

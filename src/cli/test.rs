@@ -9,7 +9,7 @@ use crate::library::{
     LoadedTests, TestFile, View, is_test_file, replace_if_unchanged, unified_diff,
 };
 use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name, TextMismatch};
-use crate::wording::{count, in_backticks, printable, quoted, thousands};
+use crate::wording::{count, in_backticks, printable, quoted, with_commas};
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
@@ -351,9 +351,9 @@ fn limit_message(agent: &str, expansion: &str) -> Option<String> {
     }
     Some(format!(
         "{agent} gets it in parts: it has {} {}, a part has at most {}",
-        thousands(length),
+        with_commas(length),
         part.unit.name(),
-        thousands(part.max)
+        with_commas(part.max)
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Selects which prompts a list shows: all, or those that match a query, the best first.
+//! Selects the prompts that a list shows: all of them, or those that match a query, best first.
 
 use super::source::{Found, Info};
 use super::view::View;
@@ -9,37 +9,36 @@ use std::sync::Arc;
 use std::thread;
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest query that is used, in characters; the rest is ignored.
-const MAX_QUERY: usize = 200;
+/// The maximum length of a query, in characters. The rest is ignored.
+const MAX_QUERY_CHARS: usize = 200;
 
-/// How many prompts are read at once: what lists show of 100,000 takes more memory than what is
-/// kept of them.
-const CHUNK: usize = 1_000;
+/// How many prompts are read at a time. Reading all 100,000 at once would take far more memory than
+/// the results that are kept.
+const PROMPTS_PER_CHUNK: usize = 1_000;
 
-/// The least number of prompts that two threads share: to start one takes as long as to look at
-/// some 50 files.
-const MIN_SHARED: usize = 200;
+/// The minimum number of prompts to split between two threads. Starting a thread takes as long as
+/// reading about 50 files.
+const MIN_PROMPTS_FOR_TWO_THREADS: usize = 200;
 
-/// The longest word that may be misspelled, in characters.
-const MAX_MISSPELLED: usize = 64;
+/// The maximum length of a word that may be misspelled, in characters.
+const MAX_MISSPELLED_CHARS: usize = 64;
 
-/// How many bytes of memory a list reserves for the search text of a prompt: most are shorter.
-const RESERVED_PER_PROMPT: usize = 512;
+/// How many bytes to reserve for the search text of a prompt. Most are shorter.
+const RESERVED_BYTES_PER_PROMPT: usize = 512;
 
 /// The prompts that match a query and a tag.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The prompts, the best first; those that match equally well are sorted by name. Of a broken
-    /// file, only the name is matched.
+    /// The matching prompts, best first, then by name. Broken files are only matched by name.
     pub found: Vec<Found>,
-    /// The files and folders that were skipped, and the broken files that were
+    /// Errors about skipped files and folders, and about the broken files that were
     /// [read](Selection::read).
     pub problems: Vec<Diagnostic>,
 }
 
 impl Selection {
-    /// Reads the prompts one after the other, and returns what lists show of each. Broken prompts
-    /// are left out, and added to the [problems](Selection::problems).
+    /// Reads the prompts lazily, and yields what lists show about each of them. Skips broken ones,
+    /// and adds their errors to [`problems`](Selection::problems).
     pub fn read(&mut self) -> impl Iterator<Item = (&Found, Arc<Summary>, Info)> {
         let Selection { found, problems } = self;
         infos(found).filter_map(|(found, info)| match info.summary.clone() {
@@ -56,8 +55,8 @@ impl Selection {
 }
 
 impl View {
-    /// Selects the prompts that match all words of `query` and have `tag`; all prompts, if both are
-    /// `None`. Letter case and a leading `#` of the tag make no difference.
+    /// Selects the prompts that match all words of `query` and have `tag`. `None` doesn't filter.
+    /// Ignores letter case, and a leading `#` of the tag.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
         let mut listing = self.list();
         listing
@@ -73,11 +72,11 @@ impl View {
     }
 }
 
-/// Returns the prompts that match a query and have a tag, the best match first. A broken file
-/// counts as one with the tag, since its tags are unknown.
+/// Returns the prompts that match `query` and have `tag`, best first. Broken files are assumed to
+/// have the tag, because their tags are unknown.
 fn matching_prompts(prompts: &[Found], query: &str, tag: Option<&str>) -> Vec<Found> {
-    let mut texts = SearchTexts::for_prompts(prompts.len());
-    let mut tagged_prompts = Vec::new();
+    let mut texts = SearchTexts::with_capacity(prompts.len());
+    let mut tagged_prompts = Vec::new(); // parallel to `texts`
     for (found, info) in infos(prompts) {
         let summary = info.summary.as_deref().ok();
         if let (Some(summary), Some(tag)) = (summary, tag)
@@ -95,51 +94,51 @@ fn matching_prompts(prompts: &[Found], query: &str, tag: Option<&str>) -> Vec<Fo
             matching.push((cost, found));
         }
     }
-    matching.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
+    matching.sort_by_key(|(cost, _)| *cost); // stable, so that equal matches stay sorted by name
     matching.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The search texts of many prompts, in one text: many small ones would leave holes in memory.
+/// The search texts of many prompts, concatenated in one string to avoid fragmenting the memory.
 struct SearchTexts {
     all: String,
-    /// Where each text ends, and before them 0.
+    /// A 0, followed by the end of each text.
     ends: Vec<usize>,
 }
 
 impl SearchTexts {
-    /// Returns an empty text, with room for the texts of this many prompts.
-    fn for_prompts(count: usize) -> SearchTexts {
+    /// Creates an empty collection with room for `prompt_count` texts.
+    fn with_capacity(prompt_count: usize) -> SearchTexts {
         SearchTexts {
-            all: String::with_capacity(RESERVED_PER_PROMPT * count),
+            all: String::with_capacity(RESERVED_BYTES_PER_PROMPT * prompt_count),
             ends: vec![0],
         }
     }
 
-    /// Adds the text of a prompt.
     fn push(&mut self, text: &str) {
         self.all += text;
         self.ends.push(self.all.len());
     }
 
-    /// Returns the text of each prompt.
+    /// Returns each text.
     fn slices(&self) -> Vec<&str> {
         let ranges = self.ends.windows(2);
         ranges.map(|ends| &self.all[ends[0]..ends[1]]).collect()
     }
 }
 
-/// Returns each prompt with what lists show of it. [`CHUNK`] prompts are read at a time.
+/// Lazily yields each prompt with what lists show about it. Reads [`PROMPTS_PER_CHUNK`] prompts at
+/// a time.
 fn infos(prompts: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
-    let chunks = prompts.chunks(CHUNK);
+    let chunks = prompts.chunks(PROMPTS_PER_CHUNK);
     chunks.flat_map(|chunk| chunk.iter().zip(read_infos(chunk)))
 }
 
-/// Reads what lists show of these prompts, on two threads if there are many.
+/// Reads what lists show about these prompts, using a second thread if there are many.
 ///
-/// With two idle cores, the first list of 1,000 prompts takes 12 ms instead of 19, most of them in
-/// the parser.
+/// With two idle cores, this reduces the first list of 1,000 prompts from 19 ms to 12 ms. Most of
+/// that time is spent parsing.
 fn read_infos(prompts: &[Found]) -> Vec<Info> {
-    if prompts.len() < MIN_SHARED {
+    if prompts.len() < MIN_PROMPTS_FOR_TWO_THREADS {
         return read_each_info(prompts);
     }
     let (half, other_half) = prompts.split_at(prompts.len() / 2);
@@ -148,38 +147,46 @@ fn read_infos(prompts: &[Found]) -> Vec<Info> {
         let mut infos = read_each_info(half);
         infos.extend(match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // The system may refuse another thread.
+            // The system refused to start a thread.
             Err(_) => read_each_info(other_half),
         });
         infos
     })
 }
 
-/// Reads what lists show of these prompts, on this thread.
+/// Reads what lists show about these prompts, on the current thread.
 fn read_each_info(prompts: &[Found]) -> Vec<Info> {
     prompts.iter().map(|found| found.info()).collect()
 }
 
-/// Returns whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
+/// Returns whether a prompt has a tag. Ignores letter case and a leading `#`.
 pub(crate) fn has_tag(summary: &Summary, tag: &str) -> bool {
-    let tag = bare_tag(tag);
-    summary.tags.iter().any(|other| bare_tag(other) == tag)
+    let tag = normalize_tag(tag);
+    summary.tags.iter().any(|other| normalize_tag(other) == tag)
 }
 
-/// Returns the form in which all spellings of a tag are equal: `rust` for ` #Rust`.
-fn bare_tag(tag: &str) -> String {
+/// Normalizes a tag for comparison: `rust` for ` #Rust`.
+fn normalize_tag(tag: &str) -> String {
     tag.trim().trim_start_matches('#').to_lowercase()
 }
 
-/// Returns the text of a prompt in which words are searched: its name, tags, title and description.
+/// Returns the text of a prompt in which queries are searched: its name, tags, title and
+/// description.
 ///
-/// The text is normalized, so that letter case, accents and full-width forms make no difference. A
-/// line break ends each name, tag, title and description, and a NUL precedes the tags, the title
-/// and the description: `git/commit\n\0git\nquality\n\0commit message\n\0`. One text is faster
-/// than four, and 10,000 prompts are searched at each key. Without a summary, because the file is
-/// broken or not read yet, the text has only the name.
+/// The text is [normalized]. Each name, tag, title and description ends with a line break. A NUL
+/// precedes the tags, the title and the description:
+///
+/// ```text
+/// git/commit\n\0git\nquality\n\0commit message\n\0
+/// ```
+///
+/// A single string is faster to search than four, and the picker searches 10,000 prompts at each
+/// key press. Without a summary, because the file is broken or not read yet, only the name is
+/// included.
+///
+/// [normalized]: normalize
 pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
-    let mut text = normalized(name) + "\n";
+    let mut text = normalize(name) + "\n";
     let Some(summary) = summary else {
         return text;
     };
@@ -191,16 +198,16 @@ pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
     for field in fields {
         text.push('\0');
         for part in field {
-            text += &normalized(part);
+            text += &normalize(part);
             text.push('\n');
         }
     }
     text
 }
 
-/// Returns a text in lowercase, without accents, and with ASCII for full-width forms: `cafe` for
+/// Converts to lowercase, removes accents, and replaces full-width forms by ASCII: `cafe` for
 /// `Ｃafé`.
-fn normalized(text: &str) -> String {
+fn normalize(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -208,7 +215,7 @@ fn normalized(text: &str) -> String {
     letters.nfc().collect::<String>().to_lowercase()
 }
 
-/// Returns whether a character is an accent that belongs to the letter before it.
+/// Returns whether a character is a combining accent.
 fn is_accent(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
 }
@@ -216,38 +223,41 @@ fn is_accent(character: char) -> bool {
 /// The rank of the name among the fields of a search text.
 const NAME_RANK: usize = 0;
 
-/// How well a word matches a text, the best first. Between matches in the same field, this decides
-/// the order.
+/// How well a word matches, best first. Orders matches within the same field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchKind {
-    /// It is a word of the text.
+    /// It is a whole word of the text.
     Whole,
-    /// A word of the text begins with it.
+    /// It is the beginning of a word.
     Prefix,
-    /// It is elsewhere in the text. Only a name matches like this.
+    /// It is inside a word. Only names are matched like this.
     Substring,
-    /// It is almost in the text.
+    /// It is similar to a word.
     Misspelled,
 }
 
 impl MatchKind {
-    /// How many kinds there are.
+    /// The number of kinds.
     const COUNT: u32 = 4;
 }
 
-/// Returns the name in the search text of a prompt.
-fn name(prompt: &str) -> &str {
-    match prompt.split_once('\n') {
+/// Returns the name in a search text.
+fn name_in(search_text: &str) -> &str {
+    match search_text.split_once('\n') {
         Some((name, _)) => name,
-        None => prompt,
+        None => search_text,
     }
 }
 
-/// Returns the cost of the best match in a [search text](search_text); `None` without a match.
+/// Returns the cost of the best match in a [search text](search_text), or `None` if nothing
+/// matches.
 ///
-/// A match in an earlier field costs less than any match in a later one. `match_part` gets the rank
-/// of a field, which is 0 for the name, and a part of it, such as one tag.
-fn cost(search_text: &str, match_part: impl Fn(usize, &str) -> Option<MatchKind>) -> Option<u32> {
+/// Any match in an earlier field costs less than every match in a later one. `match_part` is called
+/// with the rank of a field (0 for the name), and with one of its parts, such as a tag.
+fn best_match_cost(
+    search_text: &str,
+    match_part: impl Fn(usize, &str) -> Option<MatchKind>,
+) -> Option<u32> {
     for (rank, field) in search_text.split('\0').enumerate() {
         let kinds = field.lines().filter_map(|part| match_part(rank, part));
         if let Some(best) = kinds.min() {
@@ -257,12 +267,12 @@ fn cost(search_text: &str, match_part: impl Fn(usize, &str) -> Option<MatchKind>
     None
 }
 
-/// Returns the indices of the prompts that match a query while it is typed, the best first; equal
-/// matches keep their order. `prompts` are the [search texts](search_text) of the prompts.
+/// Returns the indices of the [search texts](search_text) that match a query while it is being
+/// typed, best first. Equal matches keep their order.
 ///
-/// A word matches as in a list, unless no prompt has it. Then its letters may be scattered in a
-/// name (`gco` matches `git/commit`), and misspellings are searched in names only, because the
-/// search is repeated at each key.
+/// Words match as in a list, unless no prompt contains the word. In that case, its letters may be
+/// scattered in a name: `gco` matches `git/commit`. Misspellings are searched in names only,
+/// because this runs at each key press.
 pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     let costs = costs(query, &prompts, similar_name_costs);
@@ -276,33 +286,32 @@ pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
     matching.into_iter().map(|(_, index)| index).collect()
 }
 
-/// Returns the cost of each prompt for a word that is in no prompt: its letters may be scattered in
-/// a name or, if no name has them, the word may be a misspelling of a name.
+/// Returns the cost of each prompt for a word that no prompt contains. Its letters may be scattered
+/// in a name. If that matches no name, it may be a misspelled name.
 fn similar_name_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let scattered = name_costs(prompts, |name| is_scattered(word, name));
     if has_match(&scattered) {
         return scattered;
     }
-    let misspelling = Misspelling::of(word);
-    name_costs(prompts, |name| misspelling.is_of(name))
+    let misspelling = Misspelling::new(word);
+    name_costs(prompts, |name| misspelling.matches(name))
 }
 
-/// Returns the cost of each prompt whose name is similar to a word, as `is_similar` says, and
-/// `None` for the others.
+/// Returns the cost of each prompt whose name satisfies `is_similar`, and `None` for the others.
 fn name_costs(prompts: &[&str], is_similar: impl Fn(&str) -> bool) -> Vec<Option<u32>> {
     let cost = MatchKind::Misspelled as u32;
     let mut costs = Vec::with_capacity(prompts.len());
     for prompt in prompts {
-        costs.push(is_similar(name(prompt)).then_some(cost));
+        costs.push(is_similar(name_in(prompt)).then_some(cost));
     }
     costs
 }
 
-/// Returns whether a text has these letters in their order, as `git/commit` has those of `gco`.
+/// Returns whether a text contains these letters in order: `git/commit` contains `gco`.
 fn is_scattered(letters: &str, text: &str) -> bool {
     let mut text_letters = text.chars();
     for letter in letters.chars() {
-        // The search continues after the letter before.
+        // Each call to `any` continues after the previous match.
         if !text_letters.any(|other| other == letter) {
             return false;
         }
@@ -312,23 +321,23 @@ fn is_scattered(letters: &str, text: &str) -> bool {
 
 /// A word of a query.
 enum QueryWord {
-    /// The beginning of a name, from a word with a colon such as `:re`.
+    /// The beginning of a name, typed with a colon: `:re`.
     NamePrefix(String),
     /// A word in any field.
     Anywhere(String),
 }
 
 impl QueryWord {
-    /// Parses the words of a query, without the punctuation around them.
+    /// Splits a query into words, without surrounding punctuation.
     fn parse_all(query: &str) -> Vec<QueryWord> {
-        let query: String = query.chars().take(MAX_QUERY).collect();
+        let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
         let mut words = Vec::new();
         for typed in query.split_whitespace() {
             if typed.starts_with(COLONS) {
-                words.push(QueryWord::NamePrefix(normalized(&fold_name(typed))));
+                words.push(QueryWord::NamePrefix(normalize(&fold_name(typed))));
                 continue;
             }
-            let word = normalized(typed);
+            let word = normalize(typed);
             let word = word.trim_start_matches('#').trim_matches(PUNCTUATION);
             if !word.is_empty() {
                 words.push(QueryWord::Anywhere(word.to_owned()));
@@ -338,15 +347,15 @@ impl QueryWord {
     }
 }
 
-/// What is ignored around a word of a query.
+/// Characters that are ignored around a word of a query.
 const PUNCTUATION: [char; 7] = ['"', '\'', ',', '.', ';', '?', '!'];
 
-/// Returns the cost of each prompt for a query: the sum of its costs for all words, which is least
-/// for the best match. `None` if a prompt does not match all words.
+/// Returns the cost of each prompt for a query, or `None` if it doesn't match all words. The cost
+/// is the sum over all words. The lowest is the best.
 ///
-/// A word matches as it is written: anywhere in a name, and at the beginning of a word in the other
-/// fields. If no prompt has a word, `similar_costs` returns the costs for the word. `prompts` are
-/// [search texts](search_text).
+/// Words match exactly: anywhere in a name, and at the start of a word in other fields. For a word
+/// that no prompt contains, `similar_costs` returns the costs instead. `prompts` are [search
+/// texts](search_text).
 fn costs(
     query: &str,
     prompts: &[&str],
@@ -366,30 +375,31 @@ fn costs(
             }
         };
         for (sum, cost) in sums.iter_mut().zip(costs) {
+            // `None` if either one is `None`: every word must match.
             *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
         }
     }
     sums
 }
 
-/// Returns whether any prompt matches a word.
+/// Returns whether any prompt matches.
 fn has_match(costs: &[Option<u32>]) -> bool {
     costs.iter().any(Option::is_some)
 }
 
-/// Returns for each prompt 0 if its name begins with a prefix such as `git/`, and `None`, which is
-/// no match, if not.
+/// Returns cost 0 for each prompt whose name starts with `prefix`, e.g. `git/`, and `None` for the
+/// others.
 fn prefix_costs(prefix: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let mut costs = Vec::with_capacity(prompts.len());
     for prompt in prompts {
-        // A colon in a name counts as a slash, as in what a person types.
-        let is_match = name(prompt).replace(':', "/").starts_with(prefix);
+        // `fold` has replaced the colons in the prefix, too.
+        let is_match = name_in(prompt).replace(':', "/").starts_with(prefix);
         costs.push(is_match.then_some(0));
     }
     costs
 }
 
-/// Returns the cost of each prompt for a word that must match as it is written.
+/// Returns the cost of each prompt for a word that must match exactly.
 fn exact_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let exact = ExactWord {
         word,
@@ -398,38 +408,39 @@ fn exact_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     prompts.iter().map(|prompt| exact.cost_in(prompt)).collect()
 }
 
-/// Returns the cost of each prompt for a word that is in no prompt: a misspelling is assumed.
+/// Returns the cost of each prompt for a word that no prompt contains, assuming that it is
+/// misspelled.
 fn misspelling_costs(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
-    let misspelling = Misspelling::of(word);
+    let misspelling = Misspelling::new(word);
     let mut costs = Vec::with_capacity(prompts.len());
     for prompt in prompts {
-        costs.push(cost(prompt, |_, part| {
-            misspelling.is_of(part).then_some(MatchKind::Misspelled)
+        costs.push(best_match_cost(prompt, |_, part| {
+            misspelling.matches(part).then_some(MatchKind::Misspelled)
         }));
     }
     costs
 }
 
-/// A word that is searched as it is written.
+/// A word that must match exactly.
 struct ExactWord<'w> {
     word: &'w str,
-    /// Searches the bytes of the word, prepared once for all prompts.
+    /// Precomputed once, and used for all prompts.
     finder: Finder<'w>,
 }
 
 impl ExactWord<'_> {
-    /// Returns the cost of a prompt; `None` if the word is not in its search text.
+    /// Returns the cost of a prompt, or `None` if its search text doesn't contain the word.
     fn cost_in(&self, prompt: &str) -> Option<u32> {
-        self.finder.find(prompt.as_bytes())?;
-        cost(prompt, |rank, part| self.kind_in(rank, part))
+        self.finder.find(prompt.as_bytes())?; // a quick check that excludes most prompts
+        best_match_cost(prompt, |rank, part| self.best_match_in(rank, part))
     }
 
-    /// Returns the best match of the word in a part of a field, such as one tag. `rank` is that of
-    /// the field. Within a word, only a name matches.
-    fn kind_in(&self, rank: usize, part: &str) -> Option<MatchKind> {
+    /// Returns the best match in a part of a field, such as a tag. `rank` is that of the field:
+    /// only names (rank 0) are matched inside a word.
+    fn best_match_in(&self, rank: usize, part: &str) -> Option<MatchKind> {
         let mut best = None;
         for start in self.finder.find_iter(part.as_bytes()) {
-            let kind = self.kind_at(part, start);
+            let kind = self.classify(part, start);
             if kind == MatchKind::Substring && rank != NAME_RANK {
                 continue;
             }
@@ -440,9 +451,8 @@ impl ExactWord<'_> {
         best
     }
 
-    /// Returns how the word matches the text that has it at the byte `start`: as a whole word, as
-    /// the beginning of one, or within one.
-    fn kind_at(&self, text: &str, start: usize) -> MatchKind {
+    /// Classifies the match at byte offset `start`.
+    fn classify(&self, text: &str, start: usize) -> MatchKind {
         let before = text[..start].chars().next_back();
         if !is_boundary(before, self.word.chars().next()) {
             return MatchKind::Substring;
@@ -456,8 +466,8 @@ impl ExactWord<'_> {
     }
 }
 
-/// Returns whether a word begins or ends between two characters. In Japanese and other scripts
-/// without spaces it may do so anywhere.
+/// Returns whether a word may start or end between two characters. In scripts without spaces, such
+/// as Japanese, that is anywhere. `None` is the start or end of the text.
 fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
     let (Some(before), Some(after)) = (before, after) else {
         return true;
@@ -468,8 +478,8 @@ fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
         || is_unspaced(after)
 }
 
-/// Returns whether a letter is of a script that writes no spaces between words: Thai, Lao, Burmese,
-/// Khmer, kana and Han.
+/// Returns whether a letter belongs to a script that doesn't put spaces between words: Thai, Lao,
+/// Burmese, Khmer, kana or Han.
 fn is_unspaced(letter: char) -> bool {
     matches!(
         letter,
@@ -487,22 +497,22 @@ fn is_unspaced(letter: char) -> bool {
 /// A word that may be misspelled.
 struct Misspelling<'w> {
     word: &'w str,
-    /// How many characters the word has.
+    /// In characters.
     length: usize,
-    /// The most edits between the word and the one that was meant. An edit adds, drops or changes a
-    /// letter, or swaps two neighbors.
+    /// The maximum number of edits to the intended word. An edit adds, removes or replaces a
+    /// letter, or swaps two adjacent ones.
     max_edits: usize,
 }
 
 impl Misspelling<'_> {
-    /// Allows one edit in a word of 4 to 7 letters, and two in a longer one. A misspelled number
-    /// would be another number, so a word with a digit matches only exactly.
-    fn of(word: &str) -> Misspelling<'_> {
+    /// Allows one edit in a word of 4 to 7 letters, and two in a longer one. Allows none in a word
+    /// with a digit, because a misspelled number is just another number.
+    fn new(word: &str) -> Misspelling<'_> {
         let length = word.chars().count();
         let is_exact = word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter));
         let max_edits = match length {
             4..=7 if !is_exact => 1,
-            8..=MAX_MISSPELLED if !is_exact => 2,
+            8..=MAX_MISSPELLED_CHARS if !is_exact => 2,
             _ => 0,
         };
         Misspelling {
@@ -512,8 +522,8 @@ impl Misspelling<'_> {
         }
     }
 
-    /// Returns whether the word is a misspelling of a whole text, or of a word in the text.
-    fn is_of(&self, text: &str) -> bool {
+    /// Returns whether the intended word may be the whole text, or one of its words.
+    fn matches(&self, text: &str) -> bool {
         if self.max_edits == 0 || !self.has_letters_in(text) {
             return false;
         }
@@ -521,16 +531,15 @@ impl Misspelling<'_> {
         words.any(|other| self.is_near(other)) || self.is_near(text)
     }
 
-    /// Returns whether a text has all letters of the word, except for at most one for each edit.
+    /// Returns whether the text contains all letters of the word, except for one per allowed edit.
     ///
-    /// This quick check excludes most texts before their edits are counted, which takes far longer.
+    /// A quick check that excludes most texts. Computing the edit distance takes far longer.
     fn has_letters_in(&self, text: &str) -> bool {
         let missing = self.word.chars().filter(|letter| !text.contains(*letter));
         missing.count() <= self.max_edits
     }
 
-    /// Returns whether at most [`max_edits`](Misspelling::max_edits) edits separate the word from
-    /// another one.
+    /// Returns whether at most [`max_edits`](Misspelling::max_edits) edits lead to `other`.
     fn is_near(&self, other: &str) -> bool {
         other.chars().count().abs_diff(self.length) <= self.max_edits
             && strsim::osa_distance(self.word, other) <= self.max_edits
@@ -578,7 +587,7 @@ mod tests {
 
     /// Returns the names of the prompts that match a query, the best first.
     fn found_in(files: &[TestPrompt], query: &str) -> Vec<&'static str> {
-        let mut texts = SearchTexts::for_prompts(files.len());
+        let mut texts = SearchTexts::with_capacity(files.len());
         for (name, frontmatter) in files {
             let file = format!("---\n{frontmatter}\n---\nB");
             let prompt = Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();

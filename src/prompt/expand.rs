@@ -7,7 +7,7 @@ use super::limits::MAX_EXPANSION;
 use super::message::{Message, Messages, Piece, Role};
 use super::model::Prompt;
 use super::template::INPUT;
-use crate::wording::too_long;
+use crate::wording::size_and_limit;
 
 /// A message whose pieces have not been joined yet.
 struct MessagePieces<'p> {
@@ -185,7 +185,7 @@ fn check_total_length(messages: &[MessagePieces<'_>]) -> Result<(), Diagnostic> 
         }
     }
     if length > MAX_EXPANSION {
-        let message = format!("it would become {}", too_long(length, MAX_EXPANSION));
+        let message = format!("it would become {}", size_and_limit(length, MAX_EXPANSION));
         return Err(Diagnostic::new(Kind::TooLong, message, "shorten the input"));
     }
     Ok(())

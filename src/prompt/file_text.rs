@@ -3,7 +3,7 @@
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::MAX_FILE;
 use crate::input::without_bom;
-use crate::wording::too_long;
+use crate::wording::size_and_limit;
 
 /// Returns the text of a file, without its byte order mark.
 ///
@@ -22,7 +22,7 @@ pub(super) fn decode_utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         return Err(Diagnostic::error(
             None,
-            format!("the file is {}", too_long(bytes.len(), MAX_FILE)),
+            format!("the file is {}", size_and_limit(bytes.len(), MAX_FILE)),
             "keep the instructions here, and give the path of the material for the agent to read",
         ));
     }

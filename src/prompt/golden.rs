@@ -21,7 +21,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::file_text::decode_utf8;
 use super::message::Messages;
 use super::model::Prompt;
-use crate::wording::{in_backticks, or_list, quoted, thousands};
+use crate::wording::{in_backticks, or_list, quoted, with_commas};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -315,8 +315,8 @@ impl Case {
         }
         let message = format!(
             "the expansion has {} characters, the limit is {}",
-            thousands(length),
-            thousands(limit)
+            with_commas(length),
+            with_commas(limit)
         );
         Some(CaseFailure::new("characters", message))
     }

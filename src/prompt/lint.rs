@@ -10,7 +10,7 @@ use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
 use super::template::{INNER_SPACES, INPUT, MessageTemplate, Opening, openings};
-use crate::wording::{and_list, in_backticks, is_invisible, is_usual, quoted};
+use crate::wording::{and_list, in_backticks, is_common_invisible, is_invisible, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -222,7 +222,7 @@ impl InvisibleCharacters {
     fn find(text: &str) -> Option<InvisibleCharacters> {
         let mut invisible = text
             .char_indices()
-            .filter(|(_, character)| is_invisible(*character) && !is_usual(*character));
+            .filter(|(_, character)| is_invisible(*character) && !is_common_invisible(*character));
         let (first_offset, first) = invisible.next()?;
         let mut description = format!("an invisible character, U+{:04X}", u32::from(first));
         let others = invisible.count();

@@ -7,7 +7,7 @@
 
 use super::failure::{Failure, FailureKind};
 use crate::agents::Agent;
-use crate::jsonrpc::{self, Json, Object, Request, read};
+use crate::jsonrpc::{self, Json, Object, Request, read_object};
 use crate::mcp::{Empty, ModernParams, RequestMeta};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -158,7 +158,7 @@ impl Era {
         if self == Era::Legacy {
             return Ok(None);
         }
-        let ModernParams { meta } = read(params)?;
+        let ModernParams { meta } = read_object(params)?;
         Ok(Some(meta))
     }
 

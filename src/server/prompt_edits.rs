@@ -5,7 +5,7 @@
 
 use super::context::Context;
 use super::failure::Failure;
-use crate::jsonrpc::read_even_if_null;
+use crate::jsonrpc::deserialize_nullable;
 use crate::library::CompletedWrite;
 use crate::prompt::{Argument, Fields, Revision, Role, with_fields};
 use serde::Deserialize;
@@ -21,13 +21,13 @@ pub(super) struct EditParams<'l> {
     expected: Option<Revision>,
     /// Why the prompt is changed, for its history.
     note: Option<String>,
-    #[serde(default, deserialize_with = "read_even_if_null")]
+    #[serde(default, deserialize_with = "deserialize_nullable")]
     title: Option<Option<String>>,
-    #[serde(default, deserialize_with = "read_even_if_null")]
+    #[serde(default, deserialize_with = "deserialize_nullable")]
     description: Option<Option<String>>,
-    #[serde(default, deserialize_with = "read_even_if_null")]
+    #[serde(default, deserialize_with = "deserialize_nullable")]
     arguments: Option<Option<Vec<Argument>>>,
-    #[serde(default, deserialize_with = "read_even_if_null")]
+    #[serde(default, deserialize_with = "deserialize_nullable")]
     tags: Option<Option<Vec<String>>>,
 }
 

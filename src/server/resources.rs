@@ -14,7 +14,7 @@ use crate::jsonrpc::Json;
 use crate::library::{Found, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name, Revision};
-use crate::wording::{encoded_path, in_backticks, quoted, shortened};
+use crate::wording::{encoded_path, in_backticks, quoted, truncate_at_word};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -127,8 +127,8 @@ pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 /// Returns the description of a prompt in a list. It begins with the
 /// [mark](crate::library::Layer::mark) of a layer whose prompts the user did not write.
 pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> String {
-    let of_prompt =
-        of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
+    let of_prompt = of_prompt
+        .map(|description| truncate_at_word(description, MAX_LISTED_DESCRIPTION).into_owned());
     let description = description(&found.name, of_prompt);
     format!("{}{description}", found.layer.list_label)
 }

@@ -3,7 +3,7 @@
 use super::context::Shared;
 use super::failure::{Failure, FailureKind};
 use super::resources;
-use crate::jsonrpc::{Id, Json, Notification, Object, Response, read};
+use crate::jsonrpc::{Id, Json, Notification, Object, Response, read_object};
 use crate::library::{Change, Prefix};
 use crate::mcp::{ListenParams, SubscriptionFilter};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ impl Subscriptions {
     ) -> Result<Notification, Failure> {
         let ListenParams {
             notifications: mut filter,
-        } = read(params)?;
+        } = read_object(params)?;
         // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut filter.resource_subscriptions {
             uris.retain(|uri| !resources::names_from_uri(uri).is_empty());

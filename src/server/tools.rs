@@ -16,7 +16,7 @@ use super::era::Era;
 use super::failure::{Failure, FailureKind};
 use super::pagination;
 use super::reply::{LongestWait, Outcome};
-use crate::jsonrpc::{Json, Object, read, write_string};
+use crate::jsonrpc::{Json, Object, read_object, write_string};
 use crate::library::{Role, View};
 use crate::mcp::{CallToolParams, PaginatedParams};
 use crate::prompt::Name;
@@ -106,7 +106,7 @@ fn describe_prompts(definition: &mut Object, names: &[Name], view: &View) {
 /// # Errors
 /// The params are invalid; the tool does not exist, or not for this caller.
 pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, Failure> {
-    let CallToolParams { name } = read(params)?;
+    let CallToolParams { name } = read_object(params)?;
     if let Some(tool) = tools_for(context).find(|tool| tool.name == name) {
         return Ok(tool);
     }

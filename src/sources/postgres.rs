@@ -25,7 +25,7 @@ mod without_tls;
 use crate::library::{About, Found, Library, Listing, Source, Store};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Name, Severity};
-use crate::wording::too_long;
+use crate::wording::size_and_limit;
 pub use connect::Address;
 use connect::{Connection, STATEMENT_TIMEOUT, SqlParameter, unavailable_error, with_timeout};
 use follow::{FollowState, foreign_tables_error, read_format};
@@ -158,7 +158,10 @@ fn fold_path(path: &str) -> String {
 /// Fails if the text is too long for the store, or contains a NUL, which PostgreSQL cannot store.
 fn check_text(text: &str) -> Result<(), Diagnostic> {
     if text.len() > MAX_FILE {
-        let message = format!("the file is {} in a store", too_long(text.len(), MAX_FILE));
+        let message = format!(
+            "the file is {} in a store",
+            size_and_limit(text.len(), MAX_FILE)
+        );
         return Err(Diagnostic::new(Kind::TooLong, message, "make it smaller"));
     }
     if text.contains('\0') {

@@ -1,18 +1,18 @@
-//! Hides the passwords of addresses in what is printed, whatever is wrong with an address.
+//! Hides the passwords of URLs in output, even if a URL is malformed.
 //!
-//! The password is what is between the first colon of the login and the last `@` of the address.
-//! The login begins:
+//! A password extends from the first colon of the login to the last `@` of the URL. The login
+//! starts:
 //!
-//! | where | in an address such as |
+//! | where | example |
 //! |---|---|
 //! | after the slashes | `git+https://me:pw@host` |
-//! | after a known scheme, also if slashes are missing | `https:/me:pw@host`, `https:me:pw@host` |
+//! | after a known scheme, even if slashes are missing | `https:/me:pw@host`, `https:me:pw@host` |
 //! | at the beginning | `me:pw@host:x.git` |
-//! | in the path of a file, after `:/` | `/tmp/x+https:/me:pw@host` |
-//! | in the path of a file, after the last slash before its first colon, if it has a second one | `/tmp/me:pw@host:x.git` |
+//! | in a file path, after `:/` | `/tmp/x+https:/me:pw@host` |
+//! | in a file path with two colons, after the last slash before the first one | `/tmp/me:pw@host:x.git` |
 //!
-//! Such a path comes from a program that took an address for a path, and put the working directory
-//! before it.
+//! Such file paths come from programs that mistook a URL for a relative path, and prepended the
+//! working directory.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,11 +29,11 @@ const SCHEMES: [&str; 8] = [
     "socks5:",
 ];
 
-/// Returns a text in which `…` replaces each password of an address, as in `https://me:…@host`, and
-/// each value of `password=`.
+/// Replaces the passwords of all URLs in a text by `…`, as in `https://me:…@host`, and also the
+/// values of `password=`.
 ///
-/// The text is divided into gaps (blanks, quotes and brackets) and what is between them. An address
-/// ends at the next gap or, if a quote precedes it, at the closing quote.
+/// The text is divided into gaps (whitespace and quotes) and what is between them. A URL extends to
+/// the next gap or, after a quote, to the closing quote.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     let text = without_password_values(text, ends_value_in_text);
     if !text.contains('@') {
@@ -52,10 +52,10 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     output.into()
 }
 
-/// Returns an address in which `…` replaces its password, and each value of `password=`:
-/// `https://me:…@host` for `https://me:pw@host`.
+/// Replaces the password of a URL by `…`, and also the values of `password=`: `https://me:…@host`
+/// for `https://me:pw@host`.
 ///
-/// The address is the whole text, even if there are spaces in it.
+/// The whole text is the URL, even if it contains spaces.
 pub(crate) fn without_password(address: &str) -> String {
     let mut output = without_password_values(address, ends_value_in_address).into_owned();
     if let Some(password) = password_range(&output) {
@@ -64,18 +64,18 @@ pub(crate) fn without_password(address: &str) -> String {
     output
 }
 
-/// Returns whether a character separates an address from other text: a blank or a quote.
+/// Returns whether a character separates a URL from other text: whitespace or a quote.
 fn is_gap(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\'' | '"' | '`')
 }
 
-/// Returns the length of the address at the start of `text`. `gap` is what precedes the address.
+/// Returns the length of the URL at the start of `text`. `gap` is what precedes it.
 ///
-/// - After a quote, the address ends at the closing quote or at the end of the line: `a b` of
-///   `a b' c`, if the gap ends in `'`.
-/// - Otherwise, it ends at the next gap: `a` of `a b' c`.
-/// - If this is within a password, as in `https://me:p w'x@host`, the address ends after the last
-///   `@` of the line.
+/// - After a quote, the URL extends to the closing quote, or to the end of the line: `a b` in `a b'
+///   c` if `gap` ends with `'`.
+/// - Otherwise, it extends to the next gap: `a` in `a b' c`.
+/// - If that is inside a password, as in `https://me:p w'x@host`, it extends to the last `@` of the
+///   line and ends there.
 fn address_end(gap: &str, text: &str) -> usize {
     let before_address = gap.chars().next_back();
     let gap_or_quote = match before_address.filter(|last| !last.is_whitespace()) {
@@ -86,7 +86,7 @@ fn address_end(gap: &str, text: &str) -> usize {
     if !ends_within_password(&text[..end]) {
         return end;
     }
-    // The password may contain an `@` itself, so the last one ends it.
+    // The password may contain an `@`, so use the last one.
     let line_after = text[end..].split('\n').next().unwrap_or_default();
     match line_after.rfind('@') {
         Some(at_sign) => end + at_sign + "@".len(),
@@ -94,13 +94,14 @@ fn address_end(gap: &str, text: &str) -> usize {
     }
 }
 
-/// Returns whether an address was cut within its password, at a blank or a quote: `https://me:p` of
+/// Returns whether a URL was cut off inside its password, at a space or a quote: `https://me:p` of
 /// `https://me:p w@host`.
 ///
-/// It was cut if a colon is in its login, and no `@` follows. Two kinds of text look like that and
-/// are complete:
-/// - A word such as `note:`. Only after a scheme, slashes or a folder can there be a login.
-/// - A colon before a number, which is a port or a line: `https://host:8080/x`, `/tmp/a.md:3:1:`.
+/// That is the case if its login contains a colon but no `@` follows. Two kinds of complete texts
+/// look the same, and are excluded:
+///
+/// - Words such as `note:`. A login needs a scheme, slashes or a folder before it.
+/// - Colons before a number, which is a port or a line: `https://host:8080/x`, `/tmp/a.md:3:1:`.
 fn ends_within_password(address: &str) -> bool {
     let Some(start) = login_start(address) else {
         return false;
@@ -116,10 +117,10 @@ fn ends_within_password(address: &str) -> bool {
     !is_port && !password_or_port.contains('@')
 }
 
-/// Returns the range of the secret in an address: `pw` of `https://me:pw@host`.
+/// Returns the range of the secret in a URL: `pw` in `https://me:pw@host`.
 ///
-/// If the password is empty or `x-oauth-basic`, the user is a token of GitHub, so the range is that
-/// of the whole login: `token:x-oauth-basic` of `https://token:x-oauth-basic@host`.
+/// If the password is empty or `x-oauth-basic`, the user name is a GitHub token, so the whole login
+/// is secret: `token:x-oauth-basic` in `https://token:x-oauth-basic@host`.
 fn password_range(address: &str) -> Option<Range<usize>> {
     let login_end = address.rfind('@')?;
     let login_start = login_start(address)?;
@@ -135,27 +136,27 @@ fn password_range(address: &str) -> Option<Range<usize>> {
     let secret_start = if has_token {
         login_start
     } else {
-        login_start + colon + 1 // of `%3a`, `3a` is hidden, too
+        login_start + colon + 1 // for an encoded colon, this hides the `3a` of `%3a`, too
     };
     Some(secret_start..login_end)
 }
 
-/// Returns whether a text before an `@`, without a scheme, has words of a sentence, such as
+/// Returns whether the text before an `@` is prose instead of a login, e.g. `write NAME: ` in
 /// `write NAME: @FILE`.
 fn is_sentence(text: &str) -> bool {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     user.contains(char::is_whitespace) || password.starts_with(char::is_whitespace)
 }
 
-/// Returns the byte at which the login of an address may begin:
+/// Returns the byte offset at which the login of a URL may start:
 ///
-/// | address | byte |
+/// | URL | offset |
 /// |---|---|
 /// | `git+https://me:pw@host` | 12, after the slashes |
 /// | `https:me:pw@host` | 6, after a known scheme |
 /// | `/tmp/me:pw@host:x.git` | 5, after the last slash before the first colon |
 /// | `me:pw@host:x.git` | 0 |
-/// | `file:///tmp/a:b@c`, `/tmp/a:b@c` | `None`: the path of a file |
+/// | `file:///tmp/a:b@c`, `/tmp/a:b@c` | `None`, because it is a file path |
 fn login_start(address: &str) -> Option<usize> {
     if let Some(colon) = address.find("://") {
         let is_file = address[colon..].starts_with(":///") && address[..colon].ends_with("file");
@@ -173,9 +174,10 @@ fn login_start(address: &str) -> Option<usize> {
     Some(0)
 }
 
-/// Returns the offset after the first known scheme and its slashes: 7 for `https:/me:pw@host`.
+/// Returns the byte offset after the first known scheme and its slashes: 7 for `https:/me:pw@host`.
 ///
-/// The scheme must begin the address, or one of its path segments as in `/tmp/https:/me:pw@host`.
+/// The scheme must be at the start of the URL, or of a path segment, as in
+/// `/tmp/https:/me:pw@host`.
 fn scheme_end(address: &str) -> Option<usize> {
     let mut segment_start = 0;
     for segment in address.split_inclusive(['/', '\\']) {
@@ -188,19 +190,20 @@ fn scheme_end(address: &str) -> Option<usize> {
     None
 }
 
-/// Returns whether an address is the path of a file.
+/// Returns whether a text is a file path.
 fn is_path(address: &str) -> bool {
     let is_absolute = address.starts_with('/') && !address.starts_with("//");
     let is_on_a_drive = address.get(1..3) == Some(":\\");
     is_absolute || is_on_a_drive || address.starts_with(['.', '~', '\\'])
 }
 
-/// Returns the offset at which a login may begin in the path of a file:
+/// Returns the byte offset at which a login may start in a file path:
 ///
-/// - In `/tmp/x+https:/me:pw@host`, it begins after `:/`.
-/// - In `/tmp/me:pw@host:x.git`, which has two colons and an `@`, it begins after the slash before
-///   the first colon.
-/// - A path with one colon, such as `/tmp/a:b@c`, has no login.
+/// - After `:/`, as in `/tmp/x+https:/me:pw@host`.
+/// - After the last slash before the first colon, if there is a second colon and an `@`, as in
+///   `/tmp/me:pw@host:x.git`.
+///
+/// Other paths, such as `/tmp/a:b@c`, contain no login.
 fn login_start_in_path(path: &str) -> Option<usize> {
     if let Some(colon) = path.find(":/") {
         return Some(colon + ":/".len());
@@ -216,54 +219,54 @@ fn login_start_in_path(path: &str) -> Option<usize> {
     }
 }
 
-/// Returns a text in which `…` replaces each value of `password=`: `host=h password=… user=me` for
-/// `host=h password='x y' user=me`.
+/// Replaces the values of `password=` by `…`: `host=h password=… user=me` for `host=h password='x
+/// y' user=me`.
 ///
-/// A value without quotes ends before a character for which `ends_value` is true.
+/// An unquoted value ends before the first character for which `ends_value` returns true.
 fn without_password_values(text: &str, ends_value: fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains('=') {
         return text.into();
     }
     let mut output = String::new();
-    let mut copy_start = 0; // what precedes this byte of `text` is in the output
-    // Lower case of ASCII letters keeps all offsets.
+    let mut copied_to = 0; // the offset in `text` up to which the output is complete
+    // ASCII lowercase keeps all offsets.
     for (key_start, key) in text.to_ascii_lowercase().match_indices("password") {
         let Some(value) = value_range(text, key_start + key.len(), ends_value) else {
             continue;
         };
-        if value.start < copy_start {
-            continue; // the key is part of a value that is replaced already
+        if value.start < copied_to {
+            continue; // the key is inside a value that was already replaced
         }
-        output += &text[copy_start..value.start];
+        output += &text[copied_to..value.start];
         output += "…";
-        copy_start = value.end;
+        copied_to = value.end;
     }
-    output += &text[copy_start..];
+    output += &text[copied_to..];
     output.into()
 }
 
-/// Returns whether a value of `password=` without quotes ends before this character, if the text is
-/// an address and nothing else.
+/// Returns whether an unquoted value of `password=` ends before this character, in a text that is a
+/// single URL.
 fn ends_value_in_address(character: char) -> bool {
     character == '&' || character.is_whitespace()
 }
 
-/// Returns whether a value of `password=` without quotes ends before this character, if the text
-/// may have several addresses and other words.
+/// Returns whether an unquoted value of `password=` ends before this character, in a text that
+/// contains other words too.
 fn ends_value_in_text(character: char) -> bool {
     character == '&' || is_gap(character)
 }
 
-/// Returns the range of the value after a key, which ends at the byte `key_end`; `None` if no `=`
-/// follows the key:
+/// Returns the range of the value after a key, which ends at byte offset `key_end`. Returns `None`
+/// if no `=` follows.
 ///
 /// | text | value |
 /// |---|---|
-/// | `password = 'x y' user=me` | `'x y'`, with its quotes |
-/// | `password='x y` | `'x y`, because no quote closes it |
+/// | `password = 'x y' user=me` | `'x y'`, including the quotes |
+/// | `password='x y` | `'x y`, because the quote is never closed |
 /// | `?password=x&sslmode=require` | `x` |
 ///
-/// A value without quotes ends before a character for which `ends_value` is true.
+/// An unquoted value ends before the first character for which `ends_value` returns true.
 fn value_range(text: &str, key_end: usize, ends_value: fn(char) -> bool) -> Option<Range<usize>> {
     let equals_sign = skip_spaces(text, key_end);
     if !text[equals_sign..].starts_with('=') {
@@ -279,14 +282,14 @@ fn value_range(text: &str, key_end: usize, ends_value: fn(char) -> bool) -> Opti
     Some(value_start..value_start + length)
 }
 
-/// Returns the offset of the first character at or after `start` that is not a space.
+/// Returns the byte offset of the first character at or after `start` that isn't a space.
 fn skip_spaces(text: &str, start: usize) -> usize {
     let after_spaces = text[start..].trim_start_matches(' ');
     text.len() - after_spaces.len()
 }
 
-/// Returns the length of the value in single quotes at the start of a text, with its quotes: 5 for
-/// `'x y' user=me`. Without a closing quote, the value is the whole text.
+/// Returns the length of the single-quoted value at the start of a text, including its quotes: 5
+/// for `'x y' user=me`. If the quote is never closed, the value is the whole text.
 fn quoted_length(text: &str) -> usize {
     match text.match_indices('\'').nth(1) {
         Some((closing_quote, _)) => closing_quote + "'".len(),

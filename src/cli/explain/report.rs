@@ -3,7 +3,7 @@
 use crate::api::{ArgumentValue, BUILT_IN, Explanation, MeasuredLimit, PlaceholderCount};
 use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
 use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
-use crate::wording::{count, printable, thousands};
+use crate::wording::{count, printable, with_commas};
 use anstyle::Style;
 use std::path::Path;
 
@@ -154,7 +154,7 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
         texts.push(format!("{} ({place})", cut(&placeholder.written)));
     }
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
-        let others = thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN);
+        let others = with_commas(unexpanded.len() - MAX_UNEXPANDED_SHOWN);
         texts.push(format!("and {others} more"));
     }
     texts.join(", ")
@@ -207,8 +207,8 @@ fn exceeded_limit(limit: &MeasuredLimit) -> LabeledRow {
         format!("{} {}", limit.agent, limit.delivery),
         format!(
             "too long, {} of {} {}: {}",
-            thousands(limit.length),
-            thousands(limit.limit),
+            with_commas(limit.length),
+            with_commas(limit.limit),
             limit.unit,
             limit.when_exceeded
         ),
@@ -253,7 +253,7 @@ fn with_origin(value: &str, origin: &str) -> String {
 
 /// Returns the beginning of a text, in one line.
 fn cut(text: &str) -> String {
-    printable(&output::cut(text, SHOWN))
+    printable(&output::truncate(text, SHOWN))
 }
 
 fn shown(path: &str) -> String {

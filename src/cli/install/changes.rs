@@ -295,7 +295,10 @@ fn changed_lines(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::display_path(&file.path)).plain("\n");
     let difference = unified_diff(("", file.original_text()), ("", file.edited_text()));
     for line in difference.lines().skip(2) {
-        text.append(colored(&output::cut(&without_passwords(line), MAX_LINE)));
+        text.append(colored(&output::truncate(
+            &without_passwords(line),
+            MAX_LINE,
+        )));
     }
     text
 }

@@ -7,7 +7,7 @@ use super::state::{Chosen, State, Step};
 use crate::cli::list::without_name;
 use crate::cli::output::{ERROR, FAINT, HIGHLIGHT, NAME, WARNING, one_line};
 use crate::library::Found;
-use crate::wording::{printable_text, thousands};
+use crate::wording::{printable_text, with_commas};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -166,8 +166,8 @@ impl State {
     fn query_line(&self, columns: usize) -> QueryLine {
         let count = format!(
             " {}/{}",
-            thousands(self.matching.len()),
-            thousands(self.choices.prompts.len())
+            with_commas(self.matching.len()),
+            with_commas(self.choices.prompts.len())
         );
         let columns_after_pointer = columns.saturating_sub(POINTER.len());
         let query_columns = match columns_after_pointer.checked_sub(count.len()) {

@@ -8,7 +8,7 @@ use crate::prompt::{
     Attachment, AttachmentPath, Content, Diagnostic, Kind, MAX_ATTACHMENT, MAX_ATTACHMENTS_SIZE,
     Prompt,
 };
-use crate::wording::too_long;
+use crate::wording::size_and_limit;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ impl AttachmentReader<'_> {
         if self.total_length <= MAX_ATTACHMENTS_SIZE {
             return Ok(());
         }
-        let size_and_limit = too_long(self.total_length, MAX_ATTACHMENTS_SIZE);
+        let size_and_limit = size_and_limit(self.total_length, MAX_ATTACHMENTS_SIZE);
         Err(attachment.error(
             &format!("makes all attachments together {size_and_limit}"),
             "attach fewer, or write their paths into the prompt for the agent to read",

@@ -6,7 +6,7 @@
 use super::reach::Reach;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
 use crate::whole_file::open_without_blocking;
-use crate::wording::too_long;
+use crate::wording::size_and_limit;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
@@ -137,7 +137,7 @@ fn check_length(length: usize, limit: usize) -> Result<(), Diagnostic> {
     }
     Err(Diagnostic::new(
         Kind::TooLong,
-        format!("the file is {}", too_long(length, limit)),
+        format!("the file is {}", size_and_limit(length, limit)),
         "make it smaller, or give the path of the material for the agent to read",
     ))
 }

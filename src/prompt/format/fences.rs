@@ -4,7 +4,7 @@ use super::frontmatter::{Dialect, KEYS};
 use super::lenient;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_FRONTMATTER;
-use crate::wording::{quoted, too_long};
+use crate::wording::{quoted, size_and_limit};
 
 /// A file split into frontmatter and body.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn reject_too_long(yaml: &str) -> Result<(), Diagnostic> {
     if yaml.len() <= MAX_FRONTMATTER {
         return Ok(());
     }
-    let length = too_long(yaml.len(), MAX_FRONTMATTER);
+    let length = size_and_limit(yaml.len(), MAX_FRONTMATTER);
     Err(Diagnostic::error(
         Some(Position::START),
         format!("the frontmatter is {length}"),

@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::prompt_edits::{warnings, with_warnings};
 use super::super::reply::Outcome;
-use crate::jsonrpc::{Json, Object, read};
+use crate::jsonrpc::{Json, Object, read_object};
 use crate::library::{Authorship, CompletedWrite, Editor, Version};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::in_backticks;
@@ -34,7 +34,7 @@ struct EditArguments<'l> {
 }
 
 pub(super) fn create(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: EditArguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read_object(arguments)?;
     let file = arguments.file()?;
     write(context, &arguments, |editor, author| {
         editor.create(arguments.command, file, author)
@@ -42,7 +42,7 @@ pub(super) fn create(context: &Context, arguments: &Object) -> Result<Outcome, F
 }
 
 pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: EditArguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read_object(arguments)?;
     let file = arguments.file()?;
     write(context, &arguments, |editor, author| {
         let expected = arguments.expected(editor)?;
@@ -51,7 +51,7 @@ pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, F
 }
 
 pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: EditArguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
         let expected = arguments.expected(editor)?;
         editor.delete(arguments.command, expected, author)
@@ -59,7 +59,7 @@ pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, F
 }
 
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: EditArguments<'_> = read(arguments)?;
+    let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
         let name = editor.resolve_name(arguments.command)?;
         // A deleted prompt has no revision to expect.
@@ -73,7 +73,7 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, 
 
 /// The tool `prompt_history`: gives the file of a prompt, or of a version of it, and its versions.
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let mut history = prompt_history(context, &read(arguments)?).map_err(for_model)?;
+    let mut history = prompt_history(context, &read_object(arguments)?).map_err(for_model)?;
     let json = Json::serialize(&history)?;
     match context.part_limit() {
         Some(limit) if limit.unit.count(json.as_str()) > limit.max => {

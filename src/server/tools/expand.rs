@@ -6,7 +6,7 @@ use super::super::prompts::without_drafts;
 use super::super::reply::Outcome;
 use super::parts::{Part, part};
 use crate::agents::PartLimit;
-use crate::jsonrpc::{Object, read};
+use crate::jsonrpc::{Object, read_object};
 use crate::library::{Found, View};
 use crate::mcp::ArgumentText;
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip_colon};
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
         command,
         input,
         part,
-    } = read(arguments).map_err(|mismatch| {
+    } = read_object(arguments).map_err(|mismatch| {
         Failure::invalid_params(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
              that follows the name, or an empty string if there is none"

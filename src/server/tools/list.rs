@@ -7,10 +7,10 @@ use super::super::reply::Outcome;
 use super::super::resources::MAX_LISTED_DESCRIPTION;
 use super::parts::part_of_list;
 use crate::agents::PartLimit;
-use crate::jsonrpc::{Json, Object, count, read, write_object};
+use crate::jsonrpc::{Json, Object, deserialize_count, read_object, write_object};
 use crate::library::{Selection, View};
 use crate::prompt::Diagnostic;
-use crate::wording::shortened;
+use crate::wording::truncate_at_word;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -21,7 +21,7 @@ struct ListArguments<'l> {
     query: Option<&'l str>,
     tag: Option<&'l str>,
     /// The most prompts, and the most problems, of the result.
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "deserialize_count")]
     limit: Option<NonZeroUsize>,
     /// The name of a part of a long list.
     part: Option<&'l str>,
@@ -33,7 +33,7 @@ struct ListArguments<'l> {
 /// # Errors
 /// An argument has the wrong type; the list has no such part.
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
-    let arguments: ListArguments<'_> = read(arguments).map_err(|mismatch| {
+    let arguments: ListArguments<'_> = read_object(arguments).map_err(|mismatch| {
         Failure::for_model(format!(
             "{mismatch}. Call list_prompts again with one, or without it."
         ))
@@ -71,7 +71,7 @@ fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
             continue;
         }
         let description = summary.description.as_deref().unwrap_or_default();
-        let mut description = shortened(description, MAX_LISTED_DESCRIPTION);
+        let mut description = truncate_at_word(description, MAX_LISTED_DESCRIPTION);
         if !found.layer.list_label.is_empty() {
             description.to_mut().insert_str(0, found.layer.list_label);
         }

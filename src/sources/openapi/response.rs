@@ -1,7 +1,7 @@
 //! Reads the messages in the reply of a service.
 
 use crate::prompt::{Diagnostic, Kind, MAX_MESSAGES, Message, Messages, Role};
-use crate::wording::{printable, quoted, shortened, thousands};
+use crate::wording::{printable, quoted, truncate_at_word, with_commas};
 use serde::Deserialize;
 use serde_json::Value;
 use ureq::http::StatusCode;
@@ -118,8 +118,8 @@ impl ServiceReply {
             1..=MAX_MESSAGES => Ok(messages),
             count => Err(format!(
                 "{} messages, the limit is {}",
-                thousands(count),
-                thousands(MAX_MESSAGES)
+                with_commas(count),
+                with_commas(MAX_MESSAGES)
             )),
         }
     }
@@ -144,7 +144,7 @@ impl ServiceReply {
         let words: Vec<&str> = reason.split_whitespace().collect();
         if !words.is_empty() {
             message += ": ";
-            message += &printable(&shortened(&words.join(" "), MAX_REASON_CHARS));
+            message += &printable(&truncate_at_word(&words.join(" "), MAX_REASON_CHARS));
         }
         Diagnostic::new(Kind::Service, message, fix_for(self.status))
     }

@@ -7,7 +7,7 @@ use super::response::ServiceReply;
 use super::secrets::{Secret, mask_secrets, read_secrets};
 use crate::library::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Messages};
-use crate::wording::{format_size, in_backticks, printable, shortened};
+use crate::wording::{format_size, in_backticks, printable, truncate_at_word};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,7 +274,7 @@ pub(in crate::sources) fn exchange_error(
         error => {
             // Shorten it, because a TLS error may list many hosts.
             let error_text = error.to_string();
-            let reason = printable(&shortened(&error_text, MAX_ERROR_CHARS));
+            let reason = printable(&truncate_at_word(&error_text, MAX_ERROR_CHARS));
             (
                 format!("at {} cannot be reached: {reason}", in_backticks(url)),
                 "check that it is running, its address and its certificate, and that the network \

@@ -7,7 +7,7 @@ use crate::sources::openapi::{
     ReplyLimits, SecretHeader, ServiceReply, bundled_certificates, client_config, exchange,
     exchange_error, read_secrets,
 };
-use crate::wording::{encoded_path, printable, shortened};
+use crate::wording::{encoded_path, printable, truncate_at_word};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -174,7 +174,7 @@ fn classify_reply(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
         return Ok(RequestOutcome::TokenRejected(token_error(status)));
     }
     let message = error["message"].as_str().unwrap_or_default();
-    let message = printable(&shortened(message, MAX_MESSAGE_CHARS));
+    let message = printable(&truncate_at_word(message, MAX_MESSAGE_CHARS));
     let message = format!("answered {status}: {message}");
     Err(Diagnostic::new(error_kind(status, &error), message, ""))
 }

@@ -3,7 +3,7 @@
 use super::api_client::{TeamReply, parse};
 use crate::library::{Change, Layer};
 use crate::prompt::{Diagnostic, Name, Position, Revision, Summary};
-use crate::wording::{format_size, thousands};
+use crate::wording::{format_size, with_commas};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -173,7 +173,7 @@ fn parse_entry(json: &str) -> Result<TeamListEntry, String> {
 fn too_many_message() -> String {
     format!(
         "the list has more than {} prompts, or {} arguments, choices and tags",
-        thousands(MAX_LISTED),
-        thousands(MAX_LISTED_VALUES)
+        with_commas(MAX_LISTED),
+        with_commas(MAX_LISTED_VALUES)
     )
 }
