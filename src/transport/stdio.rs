@@ -171,7 +171,7 @@ impl Conversation {
         }
     }
 
-    /// Keeps the write error of a thread other than that of [`serve`], which returns the first one.
+    /// Keeps a write error until [`serve`] can return it, unless it already has one to return.
     fn store_write_error(&mut self, error: io::Error) {
         self.write_error.get_or_insert(error);
     }

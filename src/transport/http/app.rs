@@ -90,7 +90,7 @@ pub(super) fn processors() -> usize {
 }
 
 /// Waits until the server shuts down.
-pub(super) async fn shutdown_begins(shutdown: &mut watch::Receiver<bool>) {
+pub(super) async fn wait_for_shutdown(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown
         .wait_for(|is_shutting_down| *is_shutting_down)
         .await;

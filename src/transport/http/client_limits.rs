@@ -418,7 +418,7 @@ impl RequestLimits {
             return Err(closing_refusal(StatusCode::REQUEST_TIMEOUT, message));
         };
         let bytes = collected?;
-        client.peer.request_is_complete();
+        client.peer.complete_request();
         drop(incomplete_request);
         // Take the permit only now: a client that sends its body slowly must not hold one.
         let permit = self.permits.try_acquire().map_err(|_| too_busy())?;

@@ -1,6 +1,6 @@
 //! TCP connections: how many may be open, TLS, timeouts, and graceful shutdown.
 
-use super::app::{App, shutdown_begins};
+use super::app::{App, wait_for_shutdown};
 use super::metrics;
 use super::proxy::{NewConnection, Peer, is_trusted};
 use super::routes::Stack;
@@ -127,7 +127,7 @@ fn new_peer(
     };
     let open_connection = metrics::count_open(&app.metrics.connections);
     let peer = Peer::new(new_connection, (open_connection, permit));
-    peer.request_begins();
+    peer.begin_request();
     peer
 }
 
@@ -192,7 +192,7 @@ async fn serve_requests(
     );
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = shutdown_begins(&mut shutdown) => {
+        () = wait_for_shutdown(&mut shutdown) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -216,7 +216,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for CountingReader<R> {
         let result = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
         let new_bytes = buffer.filled().len() - filled_before;
         if new_bytes > 0 {
-            let counted = self.peer.bytes_received(new_bytes);
+            let counted = self.peer.account_for_bytes(new_bytes);
             counted.map_err(|refusal| io::Error::other(refusal.message))?;
         }
         Poll::Ready(result)

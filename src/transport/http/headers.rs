@@ -162,8 +162,8 @@ pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Optio
 ///
 /// # Errors
 /// Fails with `-32602` if the metadata in the body is incomplete, `-32020` if a header is missing or
-/// differs from the body, and `-32022` if the version isn't supported. The order of the checks is
-/// that of "Error codes" in 2026-07-28. The HTTP status of each is 400.
+/// differs from the body, and `-32022` if the version isn't supported. "Error codes" in 2026-07-28
+/// prescribes the order of these checks. The HTTP status is always 400.
 pub fn request_era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let Some(version) = modern_version(request)? else {
         // The body of `initialize` negotiates the version, whatever the header says.
@@ -290,9 +290,9 @@ mod tests {
     use axum::http::{HeaderName, HeaderValue};
     use serde_json::json;
 
-    fn headers(of: &[(&str, &str)]) -> HeaderMap {
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        for (name, value) in of {
+        for (name, value) in pairs {
             let name = HeaderName::try_from(*name).unwrap();
             headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
@@ -322,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn the_content_type_is_json_or_without_an_origin_what_curl_sends() {
-        for (of, is_accepted) in [
+    fn the_content_type_must_be_json_or_without_an_origin_the_default_of_curl() {
+        for (pairs, is_accepted) in [
             (&[("content-type", "application/json")][..], true),
             (
                 &[
@@ -350,9 +350,9 @@ mod tests {
             (&[("content-type", "\u{e9}")], false),
         ] {
             assert_eq!(
-                check_content_type(&headers(of)).is_ok(),
+                check_content_type(&headers(pairs)).is_ok(),
                 is_accepted,
-                "{of:?}"
+                "{pairs:?}"
             );
         }
     }
@@ -370,12 +370,12 @@ mod tests {
             (&[""], false, false),
             (&[], true, true),
         ] {
-            let of: Vec<_> = accept.iter().map(|accept| ("accept", *accept)).collect();
-            let of = headers(&of);
+            let pairs: Vec<_> = accept.iter().map(|accept| ("accept", *accept)).collect();
+            let headers = headers(&pairs);
             assert_eq!(
                 (
-                    check_accept(&of, JSON).is_ok(),
-                    check_accept(&of, EVENT_STREAM).is_ok()
+                    check_accept(&headers, JSON).is_ok(),
+                    check_accept(&headers, EVENT_STREAM).is_ok()
                 ),
                 (has_json, has_events),
                 "{accept:?}"
@@ -384,12 +384,12 @@ mod tests {
     }
 
     #[test]
-    fn the_era_is_that_of_the_body_and_the_headers_say_the_same() {
+    fn the_body_determines_the_era_and_the_headers_must_match_it() {
         let ok: Result<Era, i64> = Ok(Era::Modern);
         let legacy: Result<Era, i64> = Ok(Era::Legacy);
         let v = ("mcp-protocol-version", "2026-07-28");
         let m = ("mcp-method", "tools/list");
-        for (of, request, want) in [
+        for (pairs, request, want) in [
             // Rows of "one server for both eras".
             (&[][..], request("tools/list", json!({})), legacy),
             (
@@ -448,11 +448,11 @@ mod tests {
                 Err(-32020),
             ),
         ] {
-            let era = request_era(&headers(of), &request).map_err(|error| error.code);
-            assert_eq!(era, want, "{of:?} {request:?}");
+            let era = request_era(&headers(pairs), &request).map_err(|error| error.code);
+            assert_eq!(era, want, "{pairs:?} {request:?}");
         }
-        let of_legacy = headers(&[("mcp-protocol-version", "2025-06-18")]);
-        assert_eq!(legacy_version_header(&of_legacy), Some("2025-06-18"));
+        let legacy_headers = headers(&[("mcp-protocol-version", "2025-06-18")]);
+        assert_eq!(legacy_version_header(&legacy_headers), Some("2025-06-18"));
         assert_eq!(legacy_version_header(&headers(&[v])), None);
     }
 
@@ -504,9 +504,9 @@ mod tests {
             ),
             ("tools/list", json!({"name": "a"}), Some("b"), true), // has no name
         ] {
-            let mut of = vec![v, ("mcp-method", method)];
-            of.extend(name.map(|name| ("mcp-name", name)));
-            let era = request_era(&headers(&of), &modern(method, params.clone()));
+            let mut pairs = vec![v, ("mcp-method", method)];
+            pairs.extend(name.map(|name| ("mcp-name", name)));
+            let era = request_era(&headers(&pairs), &modern(method, params.clone()));
             let code = era.err().map(|error| error.code);
             let expected = if is_equal { None } else { Some(-32020) };
             assert_eq!(code, expected, "{method} {params} {name:?}");

@@ -111,7 +111,7 @@ pub(super) async fn delete(context: RequestContext, headers: HeaderMap) -> HttpR
 impl McpRequest<'_> {
     /// Answers a message, and counts it against the rate limits and in the metrics.
     async fn answer(&self, message: Message) -> HttpResult {
-        let method = metrics::label(&message);
+        let method = metrics::method_label(&message);
         let id = message.id();
         let started = Instant::now();
         let result = match self.context.admit(&client_limits::methods(&message)) {

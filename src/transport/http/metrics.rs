@@ -49,7 +49,7 @@ type Labels<const N: usize, V = &'static str> = [(&'static str, V); N];
 pub(super) struct HandledMessage {
     /// `http` or `websocket`.
     pub(super) transport: &'static str,
-    /// The [`label`] of the message, or the label of an API route.
+    /// The [`method_label`] of the message, or the label of an API route.
     pub(super) method: &'static str,
     /// Whether the answer is an error. `false` for a notification that was accepted.
     pub(super) is_error: bool,
@@ -165,7 +165,7 @@ impl Metrics {
 
 /// Returns the label `method` of a message: its method, e.g. `prompts/get`, or `response`, `batch`,
 /// or `other` for a method that the server doesn't have.
-pub(super) fn label(message: &Message) -> &'static str {
+pub(super) fn method_label(message: &Message) -> &'static str {
     let method = match message {
         Message::Request(request) => &request.method,
         Message::Notification { method, .. } => method,

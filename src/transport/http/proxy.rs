@@ -117,7 +117,7 @@ impl Peer {
 
     /// Tracks an incomplete request, unless one is tracked already. Call this for a new connection
     /// and whenever part of a request arrives.
-    pub(super) fn request_begins(&self) {
+    pub(super) fn begin_request(&self) {
         let Some(incomplete_requests) = &self.incomplete_requests else {
             return;
         };
@@ -131,11 +131,11 @@ impl Peer {
     }
 
     /// Accounts for bytes that have arrived: reserves memory for a WebSocket message, or calls
-    /// [`request_begins`](Self::request_begins).
+    /// [`begin_request`](Self::begin_request).
     ///
     /// # Errors
     /// Fails with 503 if there is too little memory for the message.
-    pub(super) fn bytes_received(&self, bytes: usize) -> Result<(), Refusal> {
+    pub(super) fn account_for_bytes(&self, bytes: usize) -> Result<(), Refusal> {
         if let Incoming::WebSocket(message) = &mut *lock(&self.incoming) {
             if message.since.is_none() {
                 message.since = Some(Instant::now());
@@ -144,12 +144,12 @@ impl Peer {
             let total_bytes = message.reservation.bytes() + BUFFER_BYTES_PER_BYTE * bytes;
             return message.reservation.resize(total_bytes);
         }
-        self.request_begins();
+        self.begin_request();
         Ok(())
     }
 
     /// Stops tracking the request as incomplete, because all of it has arrived.
-    pub(super) fn request_is_complete(&self) {
+    pub(super) fn complete_request(&self) {
         let mut incoming = lock(&self.incoming);
         if matches!(*incoming, Incoming::Request { .. }) {
             *incoming = Incoming::Idle;
@@ -157,7 +157,7 @@ impl Peer {
     }
 
     /// Treats what arrives from now on as WebSocket messages, with memory from `reservation`.
-    pub(super) fn becomes_websocket(&self, reservation: Reservation) {
+    pub(super) fn switch_to_websocket(&self, reservation: Reservation) {
         *lock(&self.incoming) = Incoming::WebSocket(IncompleteMessage {
             reservation,
             since: None,
@@ -165,13 +165,13 @@ impl Peer {
     }
 
     /// Releases the memory of a WebSocket message that is complete.
-    pub(super) fn message_is_complete(&self) {
+    pub(super) fn complete_message(&self) {
         self.release_at_most(usize::MAX);
     }
 
     /// Releases the memory of a control frame. A message stays incomplete if it has begun to arrive
     /// before or after the frame.
-    pub(super) fn control_frame_is_complete(&self, frame_bytes: usize) {
+    pub(super) fn complete_control_frame(&self, frame_bytes: usize) {
         self.release_at_most(frame_bytes.saturating_mul(BUFFER_BYTES_PER_BYTE));
     }
 
@@ -188,7 +188,7 @@ impl Peer {
     }
 
     /// Waits until a WebSocket message has been incomplete for longer than `timeout`.
-    pub(super) async fn message_timed_out(&self, timeout: Duration) {
+    pub(super) async fn wait_for_message_timeout(&self, timeout: Duration) {
         loop {
             let Some(since) = self.message_since() else {
                 self.message_begins.notified().await;

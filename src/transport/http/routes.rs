@@ -77,7 +77,7 @@ impl Stack {
         ));
         let has_no_body = request.body().is_end_stream();
         if has_no_body {
-            peer.request_is_complete();
+            peer.complete_request();
         }
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);

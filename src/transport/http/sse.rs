@@ -1,4 +1,4 @@
-//! Streams of server-sent events: those that legacy clients open with GET, and those of
+//! Streams of server-sent events. A legacy client opens one with GET, a modern client with
 //! `subscriptions/listen`.
 //!
 //! The notifier's thread sends events to a bounded channel, from which the connection reads. If the
@@ -98,8 +98,8 @@ impl Default for ChangeCounts {
 }
 
 impl ChangeCounts {
-    /// Sums up the changes that are visible to a caller: those inside its folder, and those of whole
-    /// folders above it.
+    /// Sums up the changes that are visible to a caller: the ones inside its folder, and the ones that
+    /// affect a whole folder above it.
     ///
     /// For the prefix `team-a/`, this includes a change of the prompt `team-a/x` and one of the
     /// whole library, but not one of the prompt `team-b/x`.

@@ -468,7 +468,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     let bytes = token_file.read_with(secrecy_of)?;
     String::from_utf8(bytes).map_err(|_| {
         let file = path.display();
-        format!("the token file {file} is not UTF-8 text; write it anew")
+        format!("the token file {file} is not valid UTF-8; recreate it")
     })
 }
 

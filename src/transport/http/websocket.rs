@@ -6,7 +6,7 @@
 //! acknowledgement of its subscription, never follows the cancellation, and never overtakes an
 //! answer that was computed before the change.
 
-use super::app::{RequestContext, shutdown_begins};
+use super::app::{RequestContext, wait_for_shutdown};
 use super::budget::Reservation;
 use super::client_limits::{self, BODY_TIMEOUT};
 use super::metrics::{self, HandledMessage};
@@ -52,7 +52,7 @@ const READ_BUFFER_BYTES: usize = 4 * 1024;
 pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> Response {
     let limits = &context.app.request_limits;
     let peer = &context.client.peer;
-    peer.becomes_websocket(limits.memory.empty_reservation());
+    peer.switch_to_websocket(limits.memory.empty_reservation());
     let max_bytes = limits.max_body_bytes.min(MAX_MESSAGE_BYTES);
     let span = Span::current();
     upgrade
@@ -141,7 +141,7 @@ impl SocketConversation {
                     unanswered_pings = 0; // any frame shows that the client is alive
                     self.handle_frame(frame).await
                 }
-                () = peer.message_timed_out(BODY_TIMEOUT) => {
+                () = peer.wait_for_message_timeout(BODY_TIMEOUT) => {
                     let seconds = BODY_TIMEOUT.as_secs();
                     let reason = format!("a message is not complete after {seconds} seconds");
                     Err(close(close_code::POLICY, reason))
@@ -160,7 +160,7 @@ impl SocketConversation {
                     unanswered_pings += 1;
                     self.ping().await
                 }
-                () = shutdown_begins(&mut shutdown) => {
+                () = wait_for_shutdown(&mut shutdown) => {
                     Err(close(close_code::AWAY, "the server was stopped"))
                 }
             };
@@ -182,7 +182,7 @@ impl SocketConversation {
         };
         match frame {
             Frame::Text(text) => {
-                self.context.client.peer.message_is_complete();
+                self.context.client.peer.complete_message();
                 self.answer_text(text).await
             }
             Frame::Binary(_) => {
@@ -207,7 +207,7 @@ impl SocketConversation {
     /// Releases the memory of a ping or pong, which may arrive in the middle of a message.
     fn release_control_frame(&self, payload_bytes: usize) {
         let peer = &self.context.client.peer;
-        peer.control_frame_is_complete(CONTROL_HEADER_BYTES + payload_bytes);
+        peer.complete_control_frame(CONTROL_HEADER_BYTES + payload_bytes);
     }
 
     /// Parses and answers a message. If it is invalid, answers with an error.
@@ -238,7 +238,7 @@ impl SocketConversation {
     /// Returns the end of the conversation if the answer can't be sent.
     async fn answer_message(&mut self, message: Message) -> Result<(), End> {
         let app = Arc::clone(&self.context.app);
-        let method = metrics::label(&message);
+        let method = metrics::method_label(&message);
         let id = message.id();
         let started = Instant::now();
         // A POST without a permit is refused. A WebSocket can wait for one: it has only one message
