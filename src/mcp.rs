@@ -1,9 +1,9 @@
-//! Types of the MCP schema, spelled as the schema spells them. The results
-//! that have no optional members are written without a type.
+//! Types from the MCP schema, under the same names as there. Results without optional members are
+//! written as JSON directly and have no type here.
 //!
-//! When a type is written, the order of its fields is the order on the wire, and an optional field
-//! is left out, never `null`. When it is read, `null` is the same as a missing optional field, and
-//! an error for a required one.
+//! Fields are serialized in the order of their declaration, and optional fields are omitted rather
+//! than `null`. When deserializing, `null` counts as a missing optional field, and is an error for
+//! a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::jsonrpc::{Id, deserialize_count};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// The params of `initialize` (all legacy versions) that this server reads.
+/// Parameters of `initialize` (all legacy versions), as far as this server uses them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeParams<'l> {
@@ -20,7 +20,7 @@ pub(crate) struct InitializeParams<'l> {
     pub(crate) client_info: Option<Value>,
 }
 
-/// Params of every modern request (2026-07-28).
+/// Parameters common to all modern requests (2026-07-28).
 #[derive(Debug, Deserialize)]
 pub(crate) struct ModernParams<'l> {
     #[serde(rename = "_meta", borrow)]
@@ -38,45 +38,45 @@ pub(crate) struct RequestMeta<'l> {
     pub(crate) log_level: Option<Value>,
 }
 
-/// Params of `logging/setLevel`.
+/// Parameters of `logging/setLevel`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SetLevelParams<'l> {
     pub(crate) level: &'l str,
 }
 
-/// An empty object. When it is read, any object counts.
+/// An empty object. Deserializes from any object.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Empty {}
 
-/// Params of the methods that list something.
+/// Parameters of list methods.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PaginatedParams<'l> {
     pub(crate) cursor: Option<&'l str>,
 }
 
-/// Params of `prompts/list`. Only `cursor` is in the schema; the others are extensions that another
-/// server has documented.
+/// Parameters of `prompts/list`. All but `cursor` are extensions that another server has
+/// documented.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListPromptsParams<'l> {
     pub(crate) cursor: Option<&'l str>,
     #[serde(borrow)]
     pub(crate) filter: Option<PromptFilter<'l>>,
-    /// The maximum number of prompts in the page.
+    /// The maximum number of prompts on a page.
     #[serde(default, deserialize_with = "deserialize_count")]
     pub(crate) limit: Option<NonZeroUsize>,
 }
 
-/// Selects the prompts that match all of its members.
+/// Selects prompts that match all of the given criteria.
 #[derive(Debug, Hash, Deserialize)]
 pub(crate) struct PromptFilter<'l> {
     pub(crate) category: Option<&'l str>,
-    /// A prompt must have all of them.
+    /// Tags that a prompt must all have.
     pub(crate) tags: Option<Vec<&'l str>>,
-    /// Searches like the `query` of the tool `list_prompts`.
+    /// A search query, as in the tool `list_prompts`.
     pub(crate) query: Option<&'l str>,
 }
 
-/// Params of `tools/call`, except `arguments`, which each tool reads.
+/// Parameters of `tools/call`, except `arguments`, which each tool reads itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallToolParams<'l> {
     pub(crate) name: &'l str,
@@ -87,12 +87,12 @@ pub(crate) struct CallToolParams<'l> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListPromptsResult {
     pub(crate) prompts: Vec<Prompt>,
-    /// For the next page; left out of the last one.
+    /// The cursor of the next page; omitted on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
 }
 
-/// A prompt as clients see it.
+/// A prompt in `prompts/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Prompt {
     pub(crate) name: String,
@@ -101,16 +101,16 @@ pub(crate) struct Prompt {
     pub(crate) title: Option<String>,
     /// Never empty.
     pub(crate) description: String,
-    /// In the order in which a client asks for them.
+    /// In the order in which a client should ask for them.
     pub(crate) arguments: Vec<PromptArgument>,
     /// Since 2025-06-18.
     #[serde(rename = "_meta", skip_serializing_if = "PromptMeta::is_empty")]
     pub(crate) meta: PromptMeta,
 }
 
-/// The metadata of a prompt's file, and the revision of its content.
+/// The metadata in a prompt's frontmatter, and the revision of its file.
 ///
-/// It is a struct because a map for each prompt took a third of a list's time.
+/// This is a struct because building a map for each prompt took a third of the time of a list.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PromptMeta {
     #[serde(
@@ -146,7 +146,7 @@ impl PromptMeta {
     }
 }
 
-/// An argument of a prompt. Its value is a string.
+/// An argument of a prompt. Its value is always a string.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptArgument {
     pub(crate) name: String,
@@ -155,21 +155,21 @@ pub(crate) struct PromptArgument {
     pub(crate) title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// Left out if it is false.
+    /// Omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) required: bool,
 }
 
-/// Params of `prompts/get`.
+/// Parameters of `prompts/get`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct GetPromptParams<'l> {
     pub(crate) name: &'l str,
-    /// A value that is `null` counts as missing.
+    /// A `null` value counts as missing.
     pub(crate) arguments: Option<BTreeMap<String, Option<ArgumentText>>>,
 }
 
-/// The value of an argument. The schema says that it is a string. Some clients send a number or a
-/// boolean, which counts as its JSON text: `3` as `"3"`.
+/// The value of an argument. It should be a string according to the schema, but some clients send
+/// numbers or booleans, which are converted to strings: `3` to `"3"`.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(crate) struct ArgumentText(pub(crate) String);
@@ -191,12 +191,12 @@ impl TryFrom<Value> for ArgumentText {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListResourcesResult {
     pub(crate) resources: Vec<Resource>,
-    /// For the next page; left out of the last one.
+    /// The cursor of the next page; omitted on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
 }
 
-/// A resource as clients see it.
+/// A resource in `resources/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Resource {
@@ -208,7 +208,7 @@ pub(crate) struct Resource {
     /// Never empty.
     pub(crate) description: String,
     pub(crate) mime_type: &'static str,
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) annotations: Option<Value>,
@@ -216,13 +216,13 @@ pub(crate) struct Resource {
     pub(crate) meta: Option<Value>,
 }
 
-/// Params of `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
+/// Parameters of `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceParams<'l> {
     pub(crate) uri: &'l str,
 }
 
-/// Params of `completion/complete`.
+/// Parameters of `completion/complete`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompleteParams<'l> {
     #[serde(rename = "ref", borrow)]
@@ -231,7 +231,7 @@ pub(crate) struct CompleteParams<'l> {
     pub(crate) argument: CompletionArgument<'l>,
 }
 
-/// The prompt or the resource template that has the argument, by its name or by its URI.
+/// The prompt (by name) or resource template (by URI) to which an argument belongs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompletionReference<'l> {
     #[serde(rename = "type")]
@@ -240,26 +240,26 @@ pub(crate) struct CompletionReference<'l> {
     pub(crate) uri: Option<&'l str>,
 }
 
-/// An argument, and the beginning of its value that the user has typed.
+/// An argument, and the part of its value that the user has typed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompletionArgument<'l> {
     pub(crate) name: &'l str,
     pub(crate) value: &'l str,
 }
 
-/// Params of `subscriptions/listen` (2026-07-28).
+/// Parameters of `subscriptions/listen` (2026-07-28).
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListenParams {
     pub(crate) notifications: SubscriptionFilter,
 }
 
-/// The notifications that a client wants, or will get (2026-07-28).
+/// The notifications that a client requests, or that the server agrees to send (2026-07-28).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SubscriptionFilter {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) prompts_list_changed: bool,
-    /// URIs, as the client wrote them.
+    /// The URIs of resources, as the client wrote them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource_subscriptions: Option<BTreeSet<String>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -268,7 +268,7 @@ pub(crate) struct SubscriptionFilter {
     pub(crate) tools_list_changed: bool,
 }
 
-/// Params of `notifications/cancelled`.
+/// Parameters of `notifications/cancelled`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelledParams {

@@ -1,10 +1,9 @@
-//! The server: a message in, at most one reply out, for any number of conversations. It moves no
-//! bytes, and never waits: a transport does both.
+//! The MCP server: takes a message and returns at most one reply, for any number of conversations.
+//! It does no I/O with clients and never blocks; both are up to the transports.
 //!
-//! [`Server::handle`] answers a message, and each [`Listener`] gets the notifications of changes.
-//! `METHODS` is the table of methods. What every method would repeat (the era, who may call it, a
-//! panic, an error) is done here, so that a handler is a plain function that cannot forget to
-//! answer.
+//! [`Server::handle`] answers a message, and each [`Listener`] is notified of changes. `METHODS` is
+//! the table of methods. Everything that methods have in common (protocol era, permissions, panics,
+//! errors) is handled here, so that a handler is a plain function that can't forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
@@ -42,12 +41,12 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The maximum total length of the results of a batch, in bytes; the rest of the batch is refused.
+/// The size in bytes of the responses to a batch after which its remaining requests are rejected.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// For how long the requests of a batch are handled: the batch keeps its thread, also when its
-/// client is gone.
-const BATCH_WITHIN: Duration = Duration::from_secs(30);
+/// How long to keep handling the requests of a batch. A batch occupies its thread even if its
+/// client has disconnected.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers the requests of all conversations.
 pub struct Server {
@@ -55,14 +54,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server of a library.
+    /// Creates a server for a library.
     pub fn new(library: Arc<Library>, settings: Settings) -> Server {
         Server {
             shared: Arc::new(Shared::new(library, settings)),
         }
     }
 
-    /// Returns the library that is served.
+    /// Returns the library.
     pub fn library(&self) -> &Library {
         &self.shared.library
     }
@@ -72,39 +71,40 @@ impl Server {
         self.shared.may_edit(caller)
     }
 
-    /// Returns the library at this moment, as a caller may see it.
+    /// Returns the current contents of the library, limited to what a caller may see.
     pub fn view(&self, caller: &Caller) -> View {
         self.shared.view(caller)
     }
 
-    /// Adds a conversation, which is notified of changes until it is dropped.
+    /// Registers a listener, which is notified of changes until it is dropped.
     pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
         if let Some(notifier) = &self.shared.notifier {
             notifier.add(listener);
         }
     }
 
-    /// Watches the library from now on, instead of from when a client first needs it.
+    /// Starts watching the library for changes now. Otherwise, watching starts when a client first
+    /// needs it.
     pub fn start_watching(&self) {
         self.shared.watch();
     }
 
-    /// Answers a message of a conversation; a notification and a response get no answer.
+    /// Handles a message of a conversation. Notifications and responses get no reply.
     pub fn handle(&self, session: &mut Session, message: Message) -> Reply {
         match message {
-            Message::Request(request) => self.request(session, request),
+            Message::Request(request) => self.handle_request(session, request),
             Message::Notification { method, params } => {
-                self.notification(session, &method, &params)
+                self.handle_notification(session, &method, &params)
             }
             Message::Response => Reply::None,
-            Message::Batch(messages) => self.batch(session, messages),
+            Message::Batch(messages) => self.handle_batch(session, messages),
         }
     }
 
-    fn notification(&self, session: &mut Session, method: &str, params: &Object) -> Reply {
+    fn handle_notification(&self, session: &mut Session, method: &str, params: &Object) -> Reply {
         match method {
             "notifications/initialized" => {
-                self.initialized(session);
+                self.finish_handshake(session);
                 Reply::None
             }
             "notifications/cancelled" => cancel(session, params),
@@ -112,21 +112,21 @@ impl Server {
         }
     }
 
-    /// Ends the handshake of a legacy client, which is notified of changes from now on.
-    fn initialized(&self, session: &mut Session) {
+    /// Finishes the handshake of a legacy client. From now on, it is notified of changes.
+    fn finish_handshake(&self, session: &mut Session) {
         if session.version.is_none() {
-            return;
+            return; // there was no `initialize`
         }
         session.subscriptions.is_initialized = true;
         if session.has_cacheable_results {
             self.shared.watch();
-            // What the client was shown may have changed since.
+            // Those results may have changed since, and the client wasn't notified yet.
             self.library().notify_changed(&Change::anything());
         }
     }
 
-    /// Answers the messages of a batch one after the other; their jobs are run in place.
-    fn batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
+    /// Handles the messages of a batch in order. Jobs are run at once rather than deferred.
+    fn handle_batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
         if session.version != Some(VERSION_WITH_BATCHES) {
             let message = format!(
                 "only protocol version {VERSION_WITH_BATCHES}, once negotiated, has batches"
@@ -139,14 +139,14 @@ impl Server {
         for message in messages {
             let response = match Message::from_value(message) {
                 Ok(Message::Request(request)) => match exceeded_batch_limit(length, started) {
-                    Some(reason) => left_out_of_batch(&request.id, &reason),
-                    None => self.request_of_batch(session, request),
+                    Some(reason) => batch_limit_response(&request.id, &reason),
+                    None => self.handle_batched_request(session, request),
                 },
                 Ok(other) => {
                     self.handle(session, other);
-                    continue; // it gets no response
+                    continue; // notifications and responses get no response
                 }
-                Err(refusal) => refusal,
+                Err(error_response) => error_response,
             };
             length += response.as_json().len();
             responses.push(response);
@@ -158,18 +158,18 @@ impl Server {
         }
     }
 
-    /// Answers a request of a batch. `initialize` and modern requests cannot be part of one.
-    fn request_of_batch(&self, session: &mut Session, request: Request) -> Response {
+    /// Handles a request in a batch. Rejects `initialize` and modern requests.
+    fn handle_batched_request(&self, session: &mut Session, request: Request) -> Response {
         let is_modern = Era::of_request(&request.method, &request.params) == Era::Modern;
         if is_modern || request.method == "initialize" {
             let message = format!("{} cannot be part of a batch", quoted(&request.method));
             return Response::error(Some(&request.id), Error::invalid_request(message));
         }
-        self.request(session, request).into_response()
+        self.handle_request(session, request).into_response()
     }
 
-    /// Answers a request, or returns the job that answers it.
-    fn request(&self, session: &mut Session, request: Request) -> Reply {
+    /// Handles a request, or returns a job that does.
+    fn handle_request(&self, session: &mut Session, request: Request) -> Reply {
         let Request { id, method, params } = request;
         tracing::trace!(id = %to_log_json(&id), ?method, params = %to_log_json(&params), "request");
         let request = PendingRequest {
@@ -178,18 +178,18 @@ impl Server {
             method,
             started: Instant::now(),
         };
-        let method = match check_request(&request, &params) {
+        let method = match resolve_method(&request, &params) {
             Ok(method) => method,
-            Err(failure) => return request.refuse(failure),
+            Err(failure) => return request.fail(failure),
         };
         let context = self.context(session, request.era, method, &params);
         if method.role > Role::Read && !context.may_edit() {
             let text = format!("{}; {}", method.name, context.how_to_edit());
-            return request.refuse(Failure::new(FailureKind::MethodNotFound, text));
+            return request.fail(Failure::new(FailureKind::MethodNotFound, text));
         }
         match method.handler {
-            // A handler that panics leaves the session consistent: it changes the session last, and
-            // in one step.
+            // A panic can't leave the session inconsistent, because these handlers change it only
+            // at the end, in a single step.
             MethodHandler::Session(handler) => {
                 request.reply(|| handler(session, &context, &params).map(Outcome::Now))
             }
@@ -199,7 +199,9 @@ impl Server {
                 request,
                 handler: Box::new(move || {
                     if context.relies_on_notifications {
-                        context.shared.watch(); // before it reads what the client may keep
+                        // Start watching before reading what the client will cache, so that no
+                        // change is missed in between.
+                        context.shared.watch();
                     }
                     handler(&context, &params)
                 }),
@@ -208,12 +210,12 @@ impl Server {
         }
     }
 
-    /// Opens the subscription of a `subscriptions/listen`.
+    /// Opens a subscription (`subscriptions/listen`).
     fn listen(&self, session: &mut Session, request: PendingRequest, params: &Object) -> Reply {
         let subscriptions = &mut session.subscriptions;
         match subscriptions.listen(&self.shared, &request.id, params) {
             Ok(acknowledgement) => Reply::Stream(acknowledgement),
-            Err(failure) => request.refuse(failure),
+            Err(failure) => request.fail(failure),
         }
     }
 
@@ -221,7 +223,7 @@ impl Server {
     fn call_tool(&self, request: PendingRequest, context: Context, params: Object) -> Reply {
         let tool = match tools::find(&context, &params) {
             Ok(tool) => tool,
-            Err(failure) => return request.refuse(failure),
+            Err(failure) => return request.fail(failure),
         };
         self.run_or_defer(Job {
             longest_wait: tool.longest_wait,
@@ -230,8 +232,8 @@ impl Server {
         })
     }
 
-    /// Returns what the handler of a method is called with, and records in the session whether the
-    /// client may keep the result.
+    /// Creates the context for the handler of a method, and records in the session whether the
+    /// client may cache the result.
     fn context(
         &self,
         session: &mut Session,
@@ -256,9 +258,9 @@ impl Server {
         context
     }
 
-    /// Runs a job now, unless it may wait so long that a transport must run it.
+    /// Runs a job now, or returns it to the transport if it may block for too long.
     fn run_or_defer(&self, job: Job) -> Reply {
-        if self.shared.needs_job(job.longest_wait) {
+        if self.shared.must_defer(job.longest_wait) {
             Reply::Deferred(job)
         } else {
             job.run()
@@ -266,7 +268,7 @@ impl Server {
     }
 }
 
-/// Ends the subscription, or the request, that the client no longer wants.
+/// Cancels a subscription or a request.
 fn cancel(session: &mut Session, params: &Object) -> Reply {
     let Ok(CancelledParams { request_id }) = read_object(params) else {
         return Reply::None;
@@ -278,34 +280,36 @@ fn cancel(session: &mut Session, params: &Object) -> Reply {
     }
 }
 
-/// Returns which limit a batch has exceeded, if it has exceeded one. `length` is that of its
-/// responses so far: they go into one line, and are held in memory until the line is complete.
-fn exceeded_batch_limit(length: usize, started: Instant) -> Option<String> {
-    if length > MAX_BATCH_RESPONSE {
+/// Describes the limit that a batch has exceeded, if any.
+///
+/// `response_bytes` is the size of its responses so far, which are kept in memory because they are
+/// sent as a single line.
+fn exceeded_batch_limit(response_bytes: usize, started: Instant) -> Option<String> {
+    if response_bytes > MAX_BATCH_RESPONSE {
         let limit = format_size(MAX_BATCH_RESPONSE);
         return Some(format!(
             "the responses to this batch are longer than {limit}"
         ));
     }
-    if started.elapsed() > BATCH_WITHIN {
-        let limit = BATCH_WITHIN.as_secs();
+    if started.elapsed() > BATCH_TIMEOUT {
+        let limit = BATCH_TIMEOUT.as_secs();
         return Some(format!("this batch has taken longer than {limit} seconds"));
     }
     None
 }
 
-/// Returns the response to a request of a batch that has exceeded a limit.
-fn left_out_of_batch(id: &Id, reason: &str) -> Response {
+/// Creates the response to a request that isn't handled because its batch has exceeded a limit.
+fn batch_limit_response(id: &Id, reason: &str) -> Response {
     let message = format!("{reason}; send this request alone");
     let failure = Failure::new(FailureKind::Internal, message);
     Response::error(Some(id), Era::Legacy.error(failure))
 }
 
-/// Checks the metadata of a request, and returns its method.
+/// Checks the metadata of a request and finds its method.
 ///
 /// # Errors
-/// The metadata is wrong; the method does not exist in the era of the request.
-fn check_request(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
+/// Fails if the metadata is invalid or the method doesn't exist in the request's era.
+fn resolve_method(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
     request.era.check_metadata(params)?;
     match find_method(&request.method) {
         Some(method) if method.only_in.is_none_or(|era| era == request.era) => Ok(method),
@@ -316,19 +320,19 @@ fn check_request(request: &PendingRequest, params: &Object) -> Result<&'static M
     }
 }
 
-/// A row of the table of methods.
+/// An entry of the table of methods.
 pub struct Method {
-    /// The name in a request.
+    /// The name used in requests.
     pub name: &'static str,
-    /// The only era that has the method; `None`: both have it.
+    /// The only era in which the method exists, or `None` if it exists in both.
     only_in: Option<Era>,
-    /// What a request may wait for.
+    /// The longest that a request may block.
     longest_wait: LongestWait,
-    /// Who may call it.
+    /// The role that a caller needs.
     role: Role,
-    /// The member of the params that the header `Mcp-Name` repeats.
+    /// The parameter that the HTTP header `Mcp-Name` repeats.
     pub name_param: Option<&'static str>,
-    /// How long a client may cache the result; `None`: not at all.
+    /// How long clients may cache the result, or `None` if they must not cache it.
     cache_policy: Option<CachePolicy>,
     handler: MethodHandler,
 }
@@ -336,31 +340,31 @@ pub struct Method {
 /// The handler of a method.
 #[derive(Clone, Copy)]
 enum MethodHandler {
-    /// A function that reads and changes the session, and nothing else.
+    /// A function that uses only the session.
     Session(fn(&mut Session, &Context, &Object) -> Result<Json, Failure>),
-    /// A function that reads or changes the library.
+    /// A function that uses the library, and may block.
     Library(fn(&Context, &Object) -> Result<Outcome, Failure>),
-    /// `tools/call`: the table of tools has the rest of the row.
+    /// `tools/call`, which has a table of tools with properties of their own.
     Tool,
-    /// `subscriptions/listen`, which stays open.
+    /// `subscriptions/listen`, which keeps its request open.
     Listen,
 }
 
-/// Returns the method with this name.
+/// Looks up a method by name.
 pub fn find_method(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-/// Returns the names of all methods of requests.
+/// Returns the names of all request methods.
 pub fn method_names() -> impl Iterator<Item = &'static str> {
     METHODS.iter().map(|method| method.name)
 }
 
-/// Makes the table from its rows: the name, the only era that has it, what it may wait for, who may
-/// call it, the param in `Mcp-Name`, whether its result may be cached, and its handler.
+/// Defines `METHODS`. The columns are those of [`Method`]: name, `only_in`, `longest_wait`, `role`,
+/// `name_param`, `cache_policy` and handler.
 ///
-/// The result of a `session` or a `plain` handler is written here. A `slow` handler gives an
-/// [`Outcome`].
+/// `session` and `plain` handlers return a value, which is serialized here. `slow` handlers return
+/// an [`Outcome`] themselves.
 macro_rules! methods {
     ($($name:literal $only_in:expr, $longest_wait:ident $role:ident $name_param:expr, $cache_policy:expr, $kind:ident $(($handler:path))?;)*) => {
         static METHODS: &[Method] = &[$(Method {

@@ -1,5 +1,5 @@
-//! `completion/complete`: suggestions while a user types a value. They are the choices of a
-//! prompt's argument, or the names of prompts for the resource template.
+//! `completion/complete`: suggests values while the user types: the choices of a prompt's argument,
+//! or prompt names for the resource template.
 
 use super::context::Context;
 use super::failure::Failure;
@@ -10,13 +10,14 @@ use crate::prompt::{MAX_NAME, fold_name};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
-/// How many values a result may have (all versions, "Completion").
+/// The maximum number of values in a result (all versions, "Completion").
 const MAX_VALUES: usize = 100;
 
-/// `completion/complete`. An argument that does not exist, or has no choices, has no values.
+/// Handles `completion/complete`. Returns no values for an argument that doesn't exist or has no
+/// choices.
 ///
 /// # Errors
-/// The prompt or the template does not exist, or neither is named.
+/// Fails if the request refers to neither an existing prompt nor the resource template.
 pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<Value, Failure> {
     let CompleteParams {
         reference,
@@ -25,14 +26,14 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
     let view = context.view();
     let completion = match (reference.kind, reference.name, reference.uri) {
         ("ref/prompt", Some(name), _) => {
-            let choices = choices(&view, name, argument.name)?;
-            matching(choices, argument.value, folded_choice)
+            let choices = argument_choices(&view, name, argument.name)?;
+            completion_of(choices, argument.value, normalize_choice)
         }
         ("ref/resource", _, Some(uri))
             if uri == resources::URI_TEMPLATE || !resources::names_from_uri(uri).is_empty() =>
         {
             let names = template_values(&view, uri, &argument);
-            matching(names, argument.value, fold_name)
+            completion_of(names, argument.value, fold_name)
         }
         _ => {
             let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
@@ -43,11 +44,11 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
     Ok(json!({ "completion": completion }))
 }
 
-/// Returns the choices of an argument of a prompt.
+/// Returns the choices of a prompt's argument.
 ///
 /// # Errors
-/// The prompt does not exist, or is broken.
-fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Failure> {
+/// Fails if the prompt doesn't exist or is broken.
+fn argument_choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Failure> {
     let info = prompts::find(view, prompt)?.info();
     let summary = info.summary.map_err(Failure::unavailable)?;
     for declared in &summary.arguments {
@@ -58,12 +59,12 @@ fn choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Fai
     Ok(Vec::new())
 }
 
-/// Returns the values for the variable of the resource template: the names of all prompts, without
-/// drafts that nobody has edited. A URI without a variable has none.
+/// Returns the values for the variable of the resource template: the names of all prompts except
+/// unedited drafts. Returns none if `uri` isn't the template.
 fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) -> Vec<String> {
     let is_variable =
         uri == resources::URI_TEMPLATE && argument.name == resources::TEMPLATE_VARIABLE;
-    // `fold_name` makes a text that is too long for a name empty, and every name begins with that.
+    // `fold_name` returns an empty string for overlong input, which would match every name.
     if !is_variable || argument.value.len() > 4 * MAX_NAME {
         return Vec::new();
     }
@@ -76,23 +77,22 @@ fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) ->
     names
 }
 
-/// Returns the form in which choices are compared: letter case, and composed or separate accents,
-/// make no difference.
-fn folded_choice(text: &str) -> String {
+/// Normalizes a choice for comparison: ignores case and differences in Unicode normalization.
+fn normalize_choice(text: &str) -> String {
     text.to_lowercase().nfc().collect()
 }
 
-/// Returns the completion of a typed text: the candidates that begin with it, then those that
-/// contain it. They are compared in the form that `folded` gives them.
-fn matching(candidates: Vec<String>, typed: &str, folded: fn(&str) -> String) -> Value {
-    let typed = folded(typed);
+/// Returns the completion for typed text: the candidates that start with it, then those that contain
+/// it. `normalize` is applied to both before comparing.
+fn completion_of(candidates: Vec<String>, typed: &str, normalize: fn(&str) -> String) -> Value {
+    let typed = normalize(typed);
     let mut values = Vec::new();
     let mut containing = Vec::new();
     for candidate in candidates {
-        let form = folded(&candidate);
-        if form.starts_with(&typed) {
+        let normalized = normalize(&candidate);
+        if normalized.starts_with(&typed) {
             values.push(candidate);
-        } else if form.contains(&typed) {
+        } else if normalized.contains(&typed) {
             containing.push(candidate);
         }
     }

@@ -1,5 +1,4 @@
-//! What a request is handled with: the settings of the server, what all requests share, and who
-//! asks.
+//! The context in which requests are handled: settings, shared state, and the caller.
 
 use super::era::Era;
 use super::notifier::Notifier;
@@ -12,25 +11,25 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-/// How many entries a page of a list has. Large, because many clients read only the first page.
+/// The default number of entries per page of a list. Large, because many clients read only the
+/// first page.
 pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
-/// How a server behaves.
+/// The settings of a server.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whether the user of this machine may edit prompts. A caller with a token may in any case, if
-    /// its role is [`Role::Write`] or more.
+    /// Whether local callers may edit prompts. Callers with a token need only the role
+    /// [`Role::Write`].
     pub may_edit: bool,
-    /// How many prompts, or resources, one page of a list has.
+    /// The number of prompts or resources per page of a list.
     pub page_size: NonZeroUsize,
-    /// How many characters one part of a result of `expand_prompt` has at most, for all clients;
-    /// `None`: what the agent shows its model, if it is a known one.
+    /// The maximum number of characters in one part of an `expand_prompt` result, for all clients.
+    /// If `None`, known agents get parts as long as they show to their model.
     pub max_part_chars: Option<usize>,
-    /// Receives, once, the reason why notifications of changes are delayed; `None`: there are no
-    /// notifications.
+    /// Called once with the reason if change notifications are delayed. If `None`, clients aren't
+    /// notified of changes.
     pub on_notifier_warning: Option<fn(&str)>,
-    /// A request that may wait for this, or for longer, is replied to by a
-    /// [`Job`](super::Job).
+    /// Requests that may block at least this long are returned as a [`Job`](super::Job).
     pub wait_threshold: LongestWait,
 }
 
@@ -46,12 +45,12 @@ impl Default for Settings {
     }
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct Shared {
     pub(super) library: Arc<Library>,
     pub(super) notifier: Option<Notifier>,
     pub(super) settings: Settings,
-    /// Whether a folder of the library is on a network file system, once that was needed.
+    /// Whether a folder of the library is on a network file system. Computed when first needed.
     is_on_network: OnceLock<bool>,
 }
 
@@ -68,28 +67,28 @@ impl Shared {
         }
     }
 
-    /// Returns whether a caller may edit prompts. A caller with a token needs the role
-    /// [`Role::Write`], any other also a server that lets its user edit.
+    /// Returns whether a caller may edit prompts. Besides the role [`Role::Write`], this requires a
+    /// token or the setting [`Settings::may_edit`].
     pub(super) fn may_edit(&self, caller: &Caller) -> bool {
         caller.role >= Role::Write && (self.settings.may_edit || caller.token.is_some())
     }
 
-    /// Returns the library at this moment, as a caller sees it.
+    /// Returns the current contents of the library, limited to what a caller may see.
     pub(super) fn view(&self, caller: &Caller) -> View {
         let may_edit = self.may_edit(caller);
         self.library.view_for(caller).for_editing(may_edit)
     }
 
-    /// Notifies listeners of every change from now on.
+    /// Starts notifying listeners of changes, unless this has already been done.
     pub(super) fn watch(&self) {
         if let Some(notifier) = &self.notifier {
             notifier.start();
         }
     }
 
-    /// Returns whether the reply to a request must be a job, because the request may wait too long.
-    /// On a network file system, every file may take long.
-    pub(super) fn needs_job(&self, longest_wait: LongestWait) -> bool {
+    /// Returns whether a request may block too long to be handled at once. On a network file
+    /// system, that includes reading a single file.
+    pub(super) fn must_defer(&self, longest_wait: LongestWait) -> bool {
         longest_wait >= self.settings.wait_threshold
             || (longest_wait >= LongestWait::Files && self.is_on_network())
     }
@@ -101,22 +100,22 @@ impl Shared {
     }
 }
 
-/// What a request is handled with; a job keeps it.
+/// The context of a request. A deferred job keeps it.
 #[derive(Clone)]
 pub(super) struct Context {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Arc<Caller>,
-    /// The agent that asks, if it is a known one.
+    /// The client, if it is a known agent.
     pub(super) agent: Option<&'static Agent>,
     pub(super) era: Era,
-    /// The protocol version; `None` if it is the newest.
+    /// The protocol version of a legacy client, or `None` for a modern one, which has the newest.
     pub(super) version: Option<&'static str>,
-    /// Whether the client may cache what it gets until it is notified of a change.
+    /// Whether the client may cache the result until it is notified of a change.
     pub(super) relies_on_notifications: bool,
 }
 
 impl Context {
-    /// Returns the library at this moment, as the caller sees it.
+    /// Returns the current contents of the library, limited to what the caller may see.
     pub(super) fn view(&self) -> View {
         self.shared.view(&self.caller)
     }
@@ -125,7 +124,7 @@ impl Context {
         self.shared.may_edit(&self.caller)
     }
 
-    /// Returns what a caller who may not edit prompts can do to get the right to.
+    /// Tells a caller who may not edit prompts how to get permission.
     pub(super) fn how_to_edit(&self) -> String {
         match self.caller.token {
             None if self.caller.role < Role::Write => {
@@ -140,8 +139,7 @@ impl Context {
         }
     }
 
-    /// Returns the longest result that the client gets in one part; `None` if every result is in
-    /// one part.
+    /// Returns the maximum size of one part of a result, or `None` if results are never divided.
     pub(super) fn part_limit(&self) -> Option<PartLimit> {
         match self.shared.settings.max_part_chars {
             Some(max) => Some(PartLimit {
@@ -153,7 +151,7 @@ impl Context {
         }
     }
 
-    /// How the agent treats prompts from its menu as templates, if it does.
+    /// Returns how the client processes prompts from its menu as templates, or `None` if it doesn't.
     pub(super) fn menu_template(&self) -> Option<&'static MenuTemplate> {
         self.agent?.menu_template.as_ref()
     }
@@ -162,7 +160,8 @@ impl Context {
         self.shared.library.editor(&self.caller)
     }
 
-    /// Returns who writes, and why: the name of the caller's token, else that of the agent.
+    /// Returns the author of a change, who is the caller's token or else the agent, together with
+    /// the note.
     pub(super) fn authorship(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
         let name = match &self.caller.token {
             Some(token) => Some(Arc::clone(&token.name)),
@@ -172,8 +171,8 @@ impl Context {
     }
 }
 
-/// Returns JSON from a client for the log: one line, without control characters that a terminal may
-/// act on.
+/// Formats a value from a client for the log: as JSON on a single line, without control characters
+/// that could affect a terminal.
 pub(super) fn to_log_json(json: &impl Serialize) -> String {
     printable_json(&serde_json::to_string(json).unwrap_or_default())
 }

@@ -1,9 +1,9 @@
-//! The two eras of the protocol: which rules a request follows, and how its result and its error
-//! are written.
+//! The two eras of the MCP protocol: which rules a request follows, and how its result or error is
+//! written.
 //!
-//! The *legacy* versions begin with `initialize`. The *modern* one, 2026-07-28, has no handshake:
-//! each request carries its version in `params._meta`. The era is decided for each request from its
-//! body alone, so that clients of both eras may share a pipe.
+//! *Legacy* versions start with an `initialize` handshake. The *modern* version, 2026-07-28, has
+//! none: each request specifies its version in `params._meta`. The era of a request is determined
+//! from its body alone, so clients of both eras can share a pipe.
 
 use super::failure::{Failure, FailureKind};
 use crate::agents::Agent;
@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-/// The versions that `initialize` can negotiate, the newest last.
+/// The versions that `initialize` can negotiate, in ascending order.
 pub(super) const LEGACY_VERSIONS: [&str; 4] = [
     "2024-11-05",
     VERSION_WITH_BATCHES,
@@ -21,10 +21,10 @@ pub(super) const LEGACY_VERSIONS: [&str; 4] = [
     "2025-11-25",
 ];
 
-/// The only version that has batches ("Batching" in its base protocol).
+/// The only version that supports batches ("Batching" in its base protocol).
 pub(super) const VERSION_WITH_BATCHES: &str = "2025-03-26";
 
-/// The modern versions: all that the `_meta` of a request may name.
+/// The modern versions that `params._meta` can specify.
 pub(super) const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -40,25 +40,25 @@ const LOG_LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// Which rules a request follows.
+/// The rules that a request follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// Those of 2024-11-05 to 2025-11-25.
+    /// Versions 2024-11-05 to 2025-11-25.
     Legacy,
-    /// Those of 2026-07-28.
+    /// Version 2026-07-28.
     Modern,
 }
 
-/// Returns the legacy version with this name.
+/// Returns the legacy version with this name, if it is supported.
 pub fn legacy_version(name: &str) -> Option<&'static str> {
     LEGACY_VERSIONS.into_iter().find(|version| *version == name)
 }
 
-/// Returns the protocol version that a modern request names, or `None` for a legacy request. The
-/// version need not be supported; see [`check_modern_version`].
+/// Returns the protocol version that a modern request specifies, or `None` for a legacy request.
+/// The version may be unsupported; see [`check_modern_version`].
 ///
 /// # Errors
-/// `-32602`: the `_meta` of a modern request is incomplete.
+/// Fails with `-32602` if the `_meta` of a modern request is incomplete.
 pub fn modern_version(request: &Request) -> Result<Option<&str>, jsonrpc::Error> {
     let era = Era::of_request(&request.method, &request.params);
     match era.metadata(&request.params) {
@@ -71,7 +71,7 @@ pub fn modern_version(request: &Request) -> Result<Option<&str>, jsonrpc::Error>
 /// Checks that a modern version is supported.
 ///
 /// # Errors
-/// `-32022`, with the supported versions as its data.
+/// Fails with `-32022` if not, with the supported versions as data.
 pub fn check_modern_version(version: &str) -> Result<(), jsonrpc::Error> {
     check_supported(version).map_err(|failure| Era::Modern.error(failure))
 }
@@ -91,7 +91,7 @@ fn check_supported(version: &str) -> Result<(), Failure> {
 /// Checks the name of a log level.
 ///
 /// # Errors
-/// The level does not exist. The error names the member of the params that has it, `key`.
+/// Fails if the level is missing or unknown. `key` is the parameter to name in the error.
 pub(super) fn check_log_level(key: &str, level: Option<&str>) -> Result<(), Failure> {
     if level.is_some_and(|level| LOG_LEVELS.contains(&level)) {
         return Ok(());
@@ -102,14 +102,14 @@ pub(super) fn check_log_level(key: &str, level: Option<&str>) -> Result<(), Fail
     )))
 }
 
-/// Returns the agent that a client says it is, if it is a known one.
+/// Identifies a known agent by the name in its `clientInfo`.
 pub(super) fn agent_of_client(client_info: Option<&Value>) -> Option<&'static Agent> {
     Agent::of_client(client_info?.get("name")?.as_str()?)
 }
 
 impl Era {
-    /// Returns the era that a request claims: modern by its `_meta`, or by a method that only the
-    /// modern era has.
+    /// Returns the era of a request. It is modern if it specifies a version in `_meta`, or if its
+    /// method exists only in the modern era.
     pub(super) fn of_request(method: &str, params: &Object) -> Era {
         if matches!(method, "server/discover" | "subscriptions/listen") {
             return Era::Modern;
@@ -120,11 +120,11 @@ impl Era {
         }
     }
 
-    /// Checks the metadata that every request of this era must have.
+    /// Checks the metadata required in this era.
     ///
     /// # Errors
-    /// `_meta` is no object; that of a modern request is incomplete, or names a version or a log
-    /// level that does not exist.
+    /// Fails if `_meta` isn't an object, or if that of a modern request is incomplete or specifies
+    /// an unknown version or log level.
     pub(super) fn check_metadata(self, params: &Object) -> Result<(), Failure> {
         let Some(metadata) = self.metadata(params)? else {
             return Ok(());
@@ -143,12 +143,12 @@ impl Era {
         }
     }
 
-    /// Returns the metadata of a modern request; a legacy request needs none.
+    /// Returns the metadata of a modern request, or `None` for a legacy request.
     ///
     /// # Errors
-    /// `_meta` is incomplete, or in either era no object.
+    /// Fails if `_meta` isn't an object, or if that of a modern request is incomplete.
     fn metadata(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
-        // serde would read an array as the members of a struct.
+        // Check the type first, because serde also accepts an array for a struct.
         if !matches!(
             params.get("_meta"),
             None | Some(Value::Null | Value::Object(_))
@@ -162,8 +162,8 @@ impl Era {
         Ok(Some(meta))
     }
 
-    /// Returns the agent that a modern request comes from, if it says so and is a known one. A
-    /// legacy client says it once, with `initialize`.
+    /// Returns the agent that sent a modern request, if it is a known one. Legacy clients identify
+    /// themselves only in `initialize`.
     pub(super) fn agent(self, params: &Object) -> Option<&'static Agent> {
         if self == Era::Legacy {
             return None;
@@ -171,8 +171,8 @@ impl Era {
         agent_of_client(params.get("_meta")?.get(CLIENT_INFO_KEY))
     }
 
-    /// Returns the JSON of a result. The modern era adds `resultType`, the server's name in
-    /// `_meta`, and to a result that a client may cache, for how long and for whom.
+    /// Converts a result to the JSON of this era. The modern era adds `resultType`, the server's
+    /// name in `_meta`, and how the client may cache the result.
     pub(super) fn result(self, result: Json, cache_policy: Option<CachePolicy>) -> Json {
         match self {
             Era::Legacy => result,
@@ -180,18 +180,18 @@ impl Era {
         }
     }
 
-    /// Returns the JSON-RPC error for a failure.
+    /// Converts a failure to a JSON-RPC error of this era.
     pub(super) fn error(self, failure: Failure) -> jsonrpc::Error {
         use FailureKind::*;
         let (code, label) = match (failure.kind, self) {
             (InvalidRequest, _) => (-32600, "invalid request: "),
-            // For an unknown tool the legacy versions say -32602; the clients that this server was
-            // made for expect -32601.
+            // The legacy versions specify -32602 for an unknown tool, but the clients that this
+            // server was made for expect -32601.
             (MethodNotFound, _) | (UnknownTool, Era::Legacy) => (-32601, "method not found: "),
             (InvalidParams | ForModel, _) | (UnknownTool | UnknownResource, Era::Modern) => {
                 (-32602, "invalid params: ")
             }
-            // Versions up to 2025-11-25, "Resources", "Error Handling"; later ones forbid it.
+            // From "Resources", "Error Handling"; forbidden after 2025-11-25.
             (UnknownResource, Era::Legacy) => (-32002, ""),
             // 2026-07-28, "Error codes".
             (UnsupportedVersion, _) => (-32022, ""),
@@ -206,28 +206,28 @@ impl Era {
     }
 }
 
-/// How long a client may cache a result, and for whom (2026-07-28).
+/// How long, and for whom, a client may cache a result (2026-07-28).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CachePolicy {
     ttl_ms: u64,
-    /// Who may see a cached result: everybody (`public`), or only the client that sent the request
+    /// Who may see a cached result: everyone (`public`), or only the client that sent the request
     /// (`private`).
     scope: &'static str,
 }
 
-/// A result that changes only with the program.
+/// For results that change only with the server's version.
 pub(super) const CONSTANT: CachePolicy = CachePolicy {
     ttl_ms: 3_600_000,
     scope: "public",
 };
 
-/// A result that comes from the user's files, which may change at any time.
+/// For results that depend on the user's files, which can change at any time.
 pub(super) const VOLATILE: CachePolicy = CachePolicy {
     ttl_ms: 0,
     scope: "private",
 };
 
-/// Adds the members of every modern result: `server_info` is JSON.
+/// Adds the members common to all modern results. `server_info` is JSON.
 pub(super) fn modern_result(
     result: Json,
     cache_policy: Option<CachePolicy>,
@@ -241,7 +241,7 @@ pub(super) fn modern_result(
     result.with_members(&members)
 }
 
-/// The name and the version of the server, as JSON.
+/// The server's name and version as JSON.
 const SERVER_INFO_JSON: &str = concat!(
     r#"{"name":""#,
     env!("CARGO_PKG_NAME"),
@@ -250,16 +250,16 @@ const SERVER_INFO_JSON: &str = concat!(
     r#""}"#
 );
 
-/// The icon of the server, an SVG.
+/// The server's icon, an SVG.
 const ICON: &[u8] = include_bytes!("icon.svg");
 
-/// Returns the name and the version of the server.
+/// Returns the server's name and version.
 pub(super) fn server_info() -> Value {
     json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// Returns the name, the version and the icon of the server (2025-11-25). Only answers that begin a
-/// conversation have the icon, because it is long.
+/// Returns the server's name, version and icon (2025-11-25). Used only at the start of a
+/// conversation, because the icon is large.
 pub(super) fn server_info_with_icon() -> Value {
     let data = BASE64.encode(ICON.trim_ascii_end());
     let source = format!("data:image/svg+xml;base64,{data}");

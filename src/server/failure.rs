@@ -1,5 +1,4 @@
-//! Why a request fails. [`Era::error`](super::Era::error) turns a failure into an error of
-//! JSON-RPC.
+//! Failures of requests. [`Era::error`](super::Era::error) converts a failure to a JSON-RPC error.
 
 use crate::prompt::{Diagnostic, Kind};
 use serde_json::{Value, json};
@@ -9,13 +8,13 @@ use std::fmt::Display;
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) kind: FailureKind,
-    /// What is wrong and what to do, for a person or a model.
+    /// What is wrong and how to fix it, for a person or a model.
     pub(super) text: String,
-    /// Details for a program.
+    /// Details for the client program.
     pub(super) data: Option<Value>,
 }
 
-/// The class of a failure, which decides the code of its error.
+/// The kind of a failure, which determines the error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureKind {
     InvalidRequest,
@@ -24,17 +23,17 @@ pub(super) enum FailureKind {
     UnsupportedVersion,
     UnknownTool,
     UnknownResource,
-    /// The model that called a tool, or its user, can correct the call: a result with `isError`.
+    /// A tool call that the model or its user can correct. Reported as a result with `isError`.
     ForModel,
-    /// A file or a service cannot be used; the text says which one, why, and what to do.
+    /// A file or service can't be used. The text says which one, why, and what to do.
     Unavailable,
-    /// A bug in this program.
+    /// A bug in this server.
     Internal,
 }
 
 impl FailureKind {
-    /// Returns the kind of failure for a prompt that cannot be expanded: a file or a service cannot
-    /// be used, or the request is wrong.
+    /// Returns the failure kind for an expansion error: either a file or service is unavailable, or
+    /// the request is invalid.
     pub(super) fn of_expansion(error: &Diagnostic) -> FailureKind {
         match error.kind {
             Kind::Invalid
@@ -68,31 +67,32 @@ impl Failure {
         Failure::new(FailureKind::Unavailable, text)
     }
 
-    /// Adds details for a program.
+    /// Adds details for the client program.
     pub(super) fn with_data(mut self, data: Value) -> Failure {
         self.data = Some(data);
         self
     }
 }
 
-/// A member of the params is missing, or has another type than it should have.
+/// Converts an error from [`read_object`](crate::jsonrpc::read_object): a parameter is missing or
+/// has the wrong type.
 impl From<String> for Failure {
     fn from(mismatch: String) -> Failure {
         Failure::invalid_params(mismatch)
     }
 }
 
-/// A result cannot be written as JSON.
+/// Converts an error from serializing a result.
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
         Failure::new(FailureKind::Internal, error)
     }
 }
 
-/// A prompt cannot be written or deleted.
+/// Converts an error from writing or deleting a prompt.
 impl From<Diagnostic> for Failure {
     fn from(mut error: Diagnostic) -> Failure {
-        error.file = None; // the client sent the text itself
+        error.file = None; // the client knows prompts by name, not by file
         let text = error.to_string();
         match error.kind {
             Kind::Unreadable | Kind::Busy => Failure::unavailable(text),

@@ -1,9 +1,9 @@
-//! Pagination: a list in pages, with cursors that need no state in the server (2025-11-25,
+//! Pagination of lists, with cursors that require no state in the server (2025-11-25,
 //! "Pagination").
 //!
-//! A cursor encodes the list and the key after which a page begins. So it stays valid in another
-//! process, and while the list changes: the page begins with the next entry, even if the key itself
-//! was removed.
+//! A cursor encodes the list and the key of the last entry before the page. It stays valid across
+//! processes and while the list changes: even if that entry is removed, the page starts with the
+//! next one.
 
 use super::failure::Failure;
 use crate::mcp::PaginatedParams;
@@ -12,22 +12,22 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 
-/// A page that a client requests.
+/// A page requested by a client.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// A hash of which list it is, with its filter.
-    list: u64,
+    /// A hash of the list's identity, including any filter.
+    list_hash: u64,
     size: NonZeroUsize,
-    /// The page begins after this key; `None` for the first page.
+    /// The key of the last entry before the page, or `None` for the first page.
     after: Option<String>,
 }
 
 impl Page {
-    /// Returns the page of a list for the cursor of a request. Without a cursor, or with an empty
-    /// one, that is the first page.
+    /// Creates the page for the cursor of a request. Without a cursor, or with an empty one, this is
+    /// the first page. `list` identifies the list and its filter.
     ///
     /// # Errors
-    /// The cursor is invalid, or belongs to another list or filter.
+    /// Fails if the cursor is invalid or belongs to another list or filter.
     pub(super) fn from_cursor(
         list: impl Hash,
         size: NonZeroUsize,
@@ -35,17 +35,24 @@ impl Page {
     ) -> Result<Page, Failure> {
         let mut hasher = DefaultHasher::new();
         list.hash(&mut hasher);
-        let list = hasher.finish();
+        let list_hash = hasher.finish();
         let after = match cursor {
             None | Some("") => None,
-            Some(cursor) => Some(decode_cursor(list, cursor).ok_or_else(invalid_cursor)?),
+            Some(cursor) => Some(decode_cursor(list_hash, cursor).ok_or_else(invalid_cursor)?),
         };
-        Ok(Page { list, size, after })
+        Ok(Page {
+            list_hash,
+            size,
+            after,
+        })
     }
 
-    /// Fills the page from a list that is sorted by key, and returns it with the cursor of the next
-    /// page, if there is one. An entry for which `make` returns `None` is left out.
-    pub(super) fn fill<K, T>(
+    /// Collects the items of the page. Returns them with the cursor of the next page, if there is
+    /// one.
+    ///
+    /// `entries` must be sorted by `key`. `make` converts an entry to an item, or returns `None` to
+    /// skip it.
+    pub(super) fn collect<K, T>(
         &self,
         entries: &[K],
         key: impl Fn(&K) -> &str,
@@ -59,7 +66,7 @@ impl Page {
         for (index, entry) in entries.iter().enumerate().skip(start) {
             items.extend(make(entry));
             if items.len() == self.size.get() && index + 1 < entries.len() {
-                let cursor = encode_cursor(self.list, key(entry));
+                let cursor = encode_cursor(self.list_hash, key(entry));
                 return (items, Some(cursor));
             }
         }
@@ -67,10 +74,10 @@ impl Page {
     }
 }
 
-/// Checks the cursor of a request for a list that has only one page.
+/// Checks a request for a list that always has a single page.
 ///
 /// # Errors
-/// There is a cursor; none can be valid.
+/// Fails if there is a cursor.
 pub(super) fn reject_cursor(params: PaginatedParams<'_>) -> Result<(), Failure> {
     match params.cursor {
         None | Some("") => Ok(()),
@@ -84,16 +91,16 @@ fn invalid_cursor() -> Failure {
     )
 }
 
-/// Returns the cursor of the page after a key.
-fn encode_cursor(list: u64, key: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{list:016x}:{key}"))
+/// Returns the cursor of the page that starts after `key`.
+fn encode_cursor(list_hash: u64, key: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{list_hash:016x}:{key}"))
 }
 
-/// Returns the key in a cursor, if the cursor belongs to the list.
-fn decode_cursor(list: u64, cursor: &str) -> Option<String> {
+/// Returns the key in a cursor, or `None` if the cursor is invalid or belongs to another list.
+fn decode_cursor(list_hash: u64, cursor: &str) -> Option<String> {
     let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let text = String::from_utf8(decoded).ok()?;
-    let key = text.strip_prefix(&format!("{list:016x}:"))?;
+    let key = text.strip_prefix(&format!("{list_hash:016x}:"))?;
     Some(key.to_owned())
 }
 
@@ -115,7 +122,7 @@ mod tests {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
             let (items, next) =
-                page(size, cursor.as_deref()).fill(&list, |key| key, |key| Some(key.clone()));
+                page(size, cursor.as_deref()).collect(&list, |key| key, |key| Some(key.clone()));
             assert!(items.len() <= size);
             all.extend(items);
             list.retain(|key| !removed.contains(key));
@@ -148,16 +155,16 @@ mod tests {
             key.ends_with(['0', '2', '4', '6', '8'])
                 .then(|| key.clone())
         };
-        let (items, next) = page(3, None).fill(&list, |key| key, even);
+        let (items, next) = page(3, None).collect(&list, |key| key, even);
         assert_eq!(items, ["10", "12", "14"]);
-        let (items, _) = page(3, next.as_deref()).fill(&list, |key| key, even);
+        let (items, _) = page(3, next.as_deref()).collect(&list, |key| key, even);
         assert_eq!(items, ["16", "18", "20"]);
     }
 
     #[test]
     fn a_cursor_of_another_list_is_refused() {
         let cursor = page(1, None)
-            .fill(&["a", "b"], |key| key, |_| Some(()))
+            .collect(&["a", "b"], |key| key, |_| Some(()))
             .1
             .unwrap();
         assert!(requested("prompts", 1, Some(&cursor)).is_ok());

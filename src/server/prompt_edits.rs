@@ -1,7 +1,9 @@
-//! `prompts/create`, `prompts/update` and `prompts/delete`: the file of a prompt is built from
-//! fields, then written as by the tools. These methods are not in the schema: they come from
-//! another server, whose clients know no revision. Without one, they change the prompt as it is at
-//! that moment.
+//! `prompts/create`, `prompts/update` and `prompts/delete`: build a prompt's file from fields, then
+//! write it as the tools do.
+//!
+//! These methods are not in the MCP schema. They come from another server, whose clients don't know
+//! about revisions. If a request contains none, the change applies to the prompt's current
+//! revision.
 
 use super::context::Context;
 use super::failure::Failure;
@@ -11,15 +13,14 @@ use crate::prompt::{Argument, Fields, Revision, Role, with_fields};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The params of all three methods. A field that is missing stays as it is, and one that is `null`
-/// is removed.
+/// The parameters of all three methods. A missing field is kept, and a `null` field is removed.
 #[derive(Debug, Deserialize)]
 pub(super) struct EditParams<'l> {
     name: &'l str,
     messages: Option<Vec<EditedMessage>>,
-    /// The revision that the client expects the prompt to have; if it names none, the present one.
+    /// The revision that the client expects. Defaults to the current one.
     expected: Option<Revision>,
-    /// Why the prompt is changed, for its history.
+    /// The reason for the change, recorded in the history.
     note: Option<String>,
     #[serde(default, deserialize_with = "deserialize_nullable")]
     title: Option<Option<String>>,
@@ -31,7 +32,7 @@ pub(super) struct EditParams<'l> {
     tags: Option<Option<Vec<String>>>,
 }
 
-/// A message, whose text is a template.
+/// A message template.
 #[derive(Debug, Deserialize)]
 struct EditedMessage {
     role: Role,
@@ -44,10 +45,11 @@ enum EditedContent {
     Text { text: String },
 }
 
-/// `prompts/create`.
+/// Handles `prompts/create`.
 ///
 /// # Errors
-/// The title or the messages are missing or invalid; the name is taken; the file cannot be written.
+/// Fails if the title or messages are missing or invalid, if the name is taken, or if the file
+/// can't be written.
 pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
     let name = params.name;
     let author = context.authorship(params.note.clone())?;
@@ -61,11 +63,11 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
     Ok(edit_result("Created", &written, warnings(&written)))
 }
 
-/// `prompts/update`.
+/// Handles `prompts/update`.
 ///
 /// # Errors
-/// A field is invalid; the prompt is not the one that the client expects; the file cannot be
-/// written.
+/// Fails if a field is invalid, if the prompt's revision isn't the expected one, or if the file
+/// can't be written.
 pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
     let name = params.name;
     let editor = context.editor()?;
@@ -83,10 +85,10 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
     Ok(edit_result("Updated", &written, warnings))
 }
 
-/// `prompts/delete`.
+/// Handles `prompts/delete`.
 ///
 /// # Errors
-/// The prompt is not the one that the client expects; the file cannot be deleted.
+/// Fails if the prompt's revision isn't the expected one, or if the file can't be deleted.
 pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
     let editor = context.editor()?;
     let expected = match params.expected {
@@ -98,14 +100,14 @@ pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value,
     Ok(edit_result("Deleted", &written, warnings(&written)))
 }
 
-/// Returns the result of an edit, with a message such as `Created prompt: review`.
+/// Returns the result of an edit, whose message is, e.g., `Created prompt: review`.
 fn edit_result(verb: &str, written: &CompletedWrite, warnings: Vec<String>) -> Value {
     let message = format!("{verb} prompt: {}", written.name);
     let result = json!({ "success": true, "message": message, "revision": written.revision });
     with_warnings(result, warnings)
 }
 
-/// Adds the warnings to a result, if there are any.
+/// Adds warnings to a result, unless there are none.
 pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
     if !warnings.is_empty() {
         result["warnings"] = json!(warnings);
@@ -113,7 +115,7 @@ pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
     result
 }
 
-/// Returns the warnings about a written file, each with its position.
+/// Returns the warnings about a written file, including their positions.
 pub(super) fn warnings(written: &CompletedWrite) -> Vec<String> {
     let mut warnings = Vec::new();
     for warning in &written.warnings {
@@ -125,10 +127,10 @@ pub(super) fn warnings(written: &CompletedWrite) -> Vec<String> {
 }
 
 impl EditParams<'_> {
-    /// Returns the fields of the file to write.
+    /// Converts the parameters to the fields to change.
     ///
     /// # Errors
-    /// There is no message, or one without a text.
+    /// Fails if the list of messages, or the text of a message, is empty.
     fn into_fields(self) -> Result<Fields, Failure> {
         let mut fields = Fields {
             title: self.title,

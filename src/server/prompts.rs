@@ -1,10 +1,10 @@
-//! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
+//! `prompts/list` and `prompts/get`: prompts in a client's own menu, usually as slash commands.
 
 use super::context::Context;
 use super::failure::{Failure, FailureKind};
 use super::pagination::Page;
 use super::reply::Outcome;
-use super::resources::{description, listed_description, uri_of_attachment};
+use super::resources::{description_or_default, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
 use crate::library::{BoundCall, Found, View, has_tag, join_unchanged};
@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them.
-/// Drafts that nobody has edited are left out, too.
+/// Handles `prompts/list`. Sorts by name, and skips unedited drafts and broken files; the tool
+/// `list_prompts` reports the latter.
 ///
 /// # Errors
-/// The cursor is invalid.
+/// Fails if the cursor is invalid.
 pub(super) fn list(
     context: &Context,
     params: mcp::ListPromptsParams<'_>,
@@ -34,17 +34,18 @@ pub(super) fn list(
         filter,
         limit,
     } = params;
-    let max = context.shared.settings.page_size;
-    let size = limit.map_or(max, |limit| limit.min(max));
-    // Each filter has cursors of its own.
+    let max_size = context.shared.settings.page_size;
+    let size = limit.map_or(max_size, |limit| limit.min(max_size));
+    // Include the filter, because a cursor is valid only for the same one.
     let page = Page::from_cursor(("prompts", &filter), size, cursor)?;
     let query = filter.as_ref().and_then(|filter| filter.query);
     let mut entries = context.view().select(query, None).found;
-    entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first
-    let (prompts, next_cursor) = page.fill(
+    // Pages require this order; a query returns the best match first.
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    let (prompts, next_cursor) = page.collect(
         &entries,
         |found| &found.name,
-        |found| listed(found, filter.as_ref()),
+        |found| list_entry(found, filter.as_ref()),
     );
     Ok(mcp::ListPromptsResult {
         prompts,
@@ -52,8 +53,9 @@ pub(super) fn list(
     })
 }
 
-/// Returns what a client sees of a prompt in the list, or `None` if the list leaves the prompt out.
-fn listed(found: &Found, filter: Option<&mcp::PromptFilter<'_>>) -> Option<mcp::Prompt> {
+/// Returns the list entry of a prompt, or `None` to skip it because it is broken, an unedited draft,
+/// or doesn't match the filter.
+fn list_entry(found: &Found, filter: Option<&mcp::PromptFilter<'_>>) -> Option<mcp::Prompt> {
     let info = found.info();
     let summary = info.summary.ok()?;
     if summary.is_unedited_draft || filter.is_some_and(|filter| !matches(filter, &summary)) {
@@ -68,8 +70,7 @@ fn listed(found: &Found, filter: Option<&mcp::PromptFilter<'_>>) -> Option<mcp::
     })
 }
 
-/// Returns whether a prompt has the category and the tags of a filter. Letter case makes no
-/// difference.
+/// Returns whether a prompt has the category and tags of a filter, ignoring case.
 fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
     if let Some(category) = filter.category {
         let own = prompt.metadata.category.as_deref().map(fold_category);
@@ -84,7 +85,7 @@ fn fold_category(category: &str) -> String {
     category.trim().to_lowercase()
 }
 
-/// Returns the metadata in the frontmatter of a prompt, and its revision.
+/// Returns the metadata from a prompt's frontmatter, and its revision.
 fn meta(prompt: &Summary, revision: Option<Revision>) -> mcp::PromptMeta {
     let Metadata {
         author,
@@ -102,8 +103,8 @@ fn meta(prompt: &Summary, revision: Option<Revision>) -> mcp::PromptMeta {
 
 /// Returns the declared arguments of a prompt, and `input` if the prompt uses it.
 ///
-/// Without declared arguments, `input` is the only one. It is then marked as required, because
-/// otherwise Gemini CLI does not pass on all words of a command; a call may still leave it out.
+/// If `input` is the only one, it is marked as required, because otherwise Gemini CLI doesn't pass
+/// on all words of a command. A call can still omit it.
 fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     let mut arguments = Vec::new();
     for name in prompt.value_names() {
@@ -129,14 +130,15 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     arguments
 }
 
-/// `prompts/get`: gives the messages of a prompt. An agent that would lose some of them, or their
-/// roles, gets one user message with the text that `expand_prompt` returns. That text is changed
-/// only for an agent that would run commands in it.
+/// Handles `prompts/get`: expands a prompt into messages.
+///
+/// Agents that would lose some messages or their roles get a single user message with the text that
+/// `expand_prompt` returns. The text is altered only for agents that would execute commands in it.
 ///
 /// # Errors
-/// The prompt does not exist, is broken, or cannot be expanded with these arguments.
+/// Fails if the prompt doesn't exist, is broken, or can't be expanded with these arguments.
 pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Outcome, Failure> {
-    // Names that the prompt does not have are ignored: clients send values of other prompts, too.
+    // Unknown names are ignored, because some clients also send arguments of other prompts.
     let mut values = BTreeMap::new();
     for (name, value) in params.arguments.unwrap_or_default() {
         if let Some(ArgumentText(text)) = value {
@@ -145,17 +147,17 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     }
     let found = find(&context.view(), params.name)?;
     let context = context.clone();
-    Outcome::now_or_later(found.layer, move || {
+    Outcome::run_or_defer(found.layer, move || {
         let mut prompt = found.prompt().map_err(Failure::unavailable)?;
         if let Some(template) = context.menu_template() {
             prompt = Arc::new((template.accept_placeholders)(&prompt, &values));
         }
-        expanded(&context, &found, &prompt, &values)
+        expand(&context, &found, &prompt, &values)
     })
 }
 
-/// Returns the result of `prompts/get`: the description and the messages of a prompt.
-fn expanded(
+/// Expands a prompt and returns the result of `prompts/get`.
+fn expand(
     context: &Context,
     found: &Found,
     prompt: &Prompt,
@@ -191,17 +193,17 @@ fn expanded(
         entries.push(message(Role::User, block));
     }
     let result = json!({
-        "description": description(&prompt.name, prompt.description.clone()),
+        "description": description_or_default(&prompt.name, prompt.description.clone()),
         "messages": entries,
     });
     Ok(context.era.result(Json::serialize(&result)?, None))
 }
 
-/// Makes a text from its pieces.
+/// Joins the pieces of a message into its text.
 type JoinFunction = fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
 
-/// Returns the messages that reach the model of an agent from its menu. The text form, in one
-/// message of the user, has what the agent would lose.
+/// Adapts messages to what an agent passes on to its model when a prompt is selected from its menu.
+/// If the agent would lose some of them, they are combined into the text of one user message.
 fn for_menu(messages: Messages, menu: MenuMessages, join: JoinFunction) -> Messages {
     if menu == MenuMessages::All {
         return messages;
@@ -209,7 +211,8 @@ fn for_menu(messages: Messages, menu: MenuMessages, join: JoinFunction) -> Messa
     let text = messages.to_text_with(|attachment| attachment_text(attachment, join));
     let mut attachments = messages.attachments;
     let keeps_images = menu == MenuMessages::WithoutRoles;
-    attachments.retain(|it| keeps_images && matches!(it.content, Content::Image(_)));
+    attachments
+        .retain(|attachment| keeps_images && matches!(attachment.content, Content::Image(_)));
     Messages {
         messages: vec![Message {
             role: Role::User,
@@ -231,12 +234,13 @@ fn text_block(text: String) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// The first protocol versions with blocks of audio, and with links to resources.
+/// The first protocol version with audio content.
 const WITH_AUDIO: &str = "2025-03-26";
+/// The first protocol version with resource links.
 const WITH_LINKS: &str = "2025-06-18";
 
-/// Returns an attachment as a block of a message, or as a text if the protocol version has no such
-/// block. `version` is `None` for the newest version.
+/// Converts an attachment to a content block, or to text if the protocol version has no suitable
+/// block. A `version` of `None` is the newest.
 fn attachment_block(
     prompt: &Name,
     attachment: &Attachment,
@@ -266,18 +270,18 @@ fn media_block(kind: &str, media: &Media) -> Value {
     json!({ "type": kind, "data": BASE64.encode(&media.bytes), "mimeType": media.mime_type })
 }
 
-/// Returns whether a protocol version is the version `since`, or a later one. `None` is the newest.
+/// Returns whether a protocol version is `since` or later. `None` is the newest.
 fn is_since(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
 }
 
-/// Returns the prompt that a client names, found as tolerantly as by `expand_prompt`.
+/// Finds the prompt that a client names, with the same tolerance as `expand_prompt`.
 ///
 /// # Errors
-/// The prompt does not exist.
+/// Fails if the prompt doesn't exist.
 pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
     view.find(name).map_err(|error| {
-        let mut text = without_drafts(error, view).to_string();
+        let mut text = without_draft_suggestions(error, view).to_string();
         if !text.ends_with('?') {
             text += "; prompts/list shows all";
         }
@@ -288,8 +292,9 @@ pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
     })
 }
 
-/// Returns the error for an unknown prompt without suggestions of drafts that nobody has edited.
-pub(super) fn without_drafts(error: Diagnostic, view: &View) -> Diagnostic {
+/// Removes unedited drafts from the suggestions of an unknown-prompt error. Returns other errors
+/// unchanged.
+pub(super) fn without_draft_suggestions(error: Diagnostic, view: &View) -> Diagnostic {
     let Kind::NoSuchPrompt { mut closest } = error.kind else {
         return error;
     };

@@ -1,4 +1,4 @@
-//! The reply to a message: at once, or by a job that may wait.
+//! Replies to messages, immediate or deferred to a job.
 
 use super::era::Era;
 use super::failure::{Failure, FailureKind};
@@ -10,21 +10,22 @@ use std::time::Instant;
 
 /// The reply to a message.
 pub enum Reply {
-    /// Nothing: it was a notification, or a response.
+    /// No reply, because the message was a notification or a response.
     None,
-    /// The response to a request, or to a batch.
+    /// The response to a request or batch.
     Response(Response),
-    /// The rest of a request, which may wait and then gives the reply.
+    /// A job that produces the reply, and may block.
     Deferred(Job),
-    /// The acknowledgement of a request that stays open. What follows goes to the
+    /// The acknowledgement of a request that stays open. Later notifications are sent by the
     /// [`Listener`](super::Listener).
     Stream(Notification),
-    /// The client no longer wants the response to this request.
+    /// The client has cancelled this request.
     Cancelled(Id),
 }
 
 impl Reply {
-    /// Returns the response to a request that opens no stream, after running the jobs for it.
+    /// Runs any deferred jobs and returns the response. Must not be called for notifications or
+    /// requests that open a stream.
     pub(super) fn into_response(self) -> Response {
         match self {
             Reply::Response(response) => response,
@@ -36,36 +37,36 @@ impl Reply {
     }
 }
 
-/// What a request may wait for. The longest wait is the last.
+/// The longest that a request may block, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LongestWait {
-    /// Nothing: the request is answered from memory.
+    /// Not at all: the request is answered from memory.
     Nothing,
-    /// A few files.
+    /// Reading a few files.
     Files,
-    /// A scan of folders.
+    /// Scanning folders.
     Folders,
-    /// Another process that writes to the folder of prompts, for several seconds.
+    /// Waiting several seconds for another process that is writing to the prompts folder.
     Write,
-    /// A service that renders a prompt, or the team's server, for several seconds.
+    /// Waiting several seconds for a remote service or the team's server.
     Service,
 }
 
-/// What a handler gives.
+/// The outcome of a handler.
 pub(super) enum Outcome {
     /// The result.
     Now(Json),
-    /// The work that waits for a service or the team's server, and then gives the result.
+    /// Work that produces the result, and blocks on a remote service or the team's server.
     Deferred(Work),
 }
 
-/// The work that makes a result.
+/// Work that produces a result.
 pub(super) type Work = Box<dyn FnOnce() -> Result<Json, Failure> + Send>;
 
 impl Outcome {
-    /// Does work that reads or expands a prompt of this layer: later if the layer may wait for a
-    /// server, otherwise now.
-    pub(super) fn now_or_later(
+    /// Runs work that reads or expands a prompt of the given layer. If the layer's prompts come
+    /// from a server, the work is deferred instead.
+    pub(super) fn run_or_defer(
         layer: Layer,
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Outcome, Failure> {
@@ -77,12 +78,12 @@ impl Outcome {
     }
 }
 
-/// The handler of one request, with its params.
+/// A handler bound to the parameters of one request.
 pub(super) type Handler = Box<dyn FnOnce() -> Result<Outcome, Failure> + Send>;
 
-/// The rest of a request, which may wait.
+/// The remaining work of a request, which may block.
 pub struct Job {
-    /// What the job may wait for.
+    /// The longest that the job may block.
     pub longest_wait: LongestWait,
     pub(super) request: PendingRequest,
     pub(super) handler: Handler,
@@ -94,18 +95,18 @@ impl Job {
         &self.request.id
     }
 
-    /// Runs the job, and returns the response, or a further job that waits for something else.
+    /// Runs the job. Returns the response, or another job that blocks on something else.
     pub fn run(self) -> Reply {
         self.request.reply(self.handler)
     }
 
-    /// Runs the job and those that follow it, and returns the response.
+    /// Runs the job and any that follow it, and returns the response.
     pub fn finish(self) -> Response {
         self.run().into_response()
     }
 }
 
-/// A request that has no response yet.
+/// A request that hasn't been answered yet.
 pub(super) struct PendingRequest {
     pub(super) id: Id,
     pub(super) era: Era,
@@ -114,13 +115,13 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Runs a handler, and returns the reply with its outcome. If the handler panics, the response
-    /// is the error `-32603`.
+    /// Runs a handler and converts its outcome to a reply. If the handler panics, the response is an
+    /// internal error (`-32603`).
     pub(super) fn reply(self, handler: impl FnOnce() -> Result<Outcome, Failure>) -> Reply {
         let outcome = catch_unwind(AssertUnwindSafe(handler));
-        match outcome.unwrap_or_else(|_| Err(self.bug())) {
+        match outcome.unwrap_or_else(|_| Err(self.panic_failure())) {
             Ok(Outcome::Now(result)) => {
-                self.log(None);
+                self.log_answer(None);
                 Reply::Response(Response::result(&self.id, result))
             }
             Ok(Outcome::Deferred(work)) => Reply::Deferred(Job {
@@ -128,27 +129,27 @@ impl PendingRequest {
                 request: self,
                 handler: Box::new(|| work().map(Outcome::Now)),
             }),
-            Err(failure) => self.refuse(failure),
+            Err(failure) => self.fail(failure),
         }
     }
 
-    /// Returns the response with the error for a failure.
-    pub(super) fn refuse(self, failure: Failure) -> Reply {
+    /// Responds with the error for a failure.
+    pub(super) fn fail(self, failure: Failure) -> Reply {
         let error = self.era.error(failure);
-        self.log(Some(&error.message));
+        self.log_answer(Some(&error.message));
         Reply::Response(Response::error(Some(&self.id), error))
     }
 
-    /// Returns the failure of a handler that has panicked, and logs it.
-    fn bug(&self) -> Failure {
+    /// Logs that the handler panicked, and returns the failure to report.
+    fn panic_failure(&self) -> Failure {
         tracing::error!(method = self.method, "the request failed because of a bug");
         let method = quoted(&self.method);
         let text = format!("{method} failed; the reason is on the server's standard error");
         Failure::new(FailureKind::Internal, text)
     }
 
-    /// Logs that the request was answered, and how long that took.
-    fn log(&self, error: Option<&str>) {
+    /// Logs that the request was answered, and how long it took.
+    fn log_answer(&self, error: Option<&str>) {
         let took = self.started.elapsed();
         tracing::debug!(id = %self.id, method = self.method, ?took, error, "answered");
     }

@@ -1,9 +1,9 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`: the Markdown of each prompt,
-//! as it is on disk.
+//! `resources/list`, `resources/templates/list` and `resources/read`: the prompts' Markdown source
+//! files.
 //!
-//! The URI of a prompt is `prompt://` and the name, percent-encoded (RFC 3986) except for `/`. A
-//! URI is decoded to a name, which is then looked up in the library: no part of a URI is ever used
-//! as a path.
+//! The URI of a prompt is `prompt://` followed by its name, percent-encoded (RFC 3986) except for
+//! `/`. A URI is decoded to a name, which is then looked up in the library, so no part of a URI is
+//! ever used as a path.
 
 use super::context::Context;
 use super::era::VOLATILE;
@@ -19,18 +19,18 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-/// RFC 6570: `+` means that `/` is not encoded.
+/// The resource template (RFC 6570). The `+` means that `/` isn't encoded.
 pub(super) const URI_TEMPLATE: &str = "prompt://{+name}";
 
-/// The variable of the template.
+/// The variable in [`URI_TEMPLATE`].
 pub(super) const TEMPLATE_VARIABLE: &str = "name";
 
 const MIME_TYPE: &str = "text/markdown";
 
-/// `resources/list`. Broken files, and drafts that nobody has edited, are left out.
+/// Handles `resources/list`. Skips broken files and unedited drafts.
 ///
 /// # Errors
-/// The cursor is invalid.
+/// Fails if the cursor is invalid.
 pub(super) fn list(
     context: &Context,
     params: mcp::PaginatedParams<'_>,
@@ -38,14 +38,15 @@ pub(super) fn list(
     let size = context.shared.settings.page_size;
     let page = Page::from_cursor("resources", size, params.cursor)?;
     let found = context.view().list().found;
-    let (resources, next_cursor) = page.fill(&found, |found| &found.name, resource);
+    let (resources, next_cursor) = page.collect(&found, |found| &found.name, resource);
     Ok(mcp::ListResourcesResult {
         resources,
         next_cursor,
     })
 }
 
-/// Returns what a client sees of a prompt in the list, or `None` if the list leaves the prompt out.
+/// Returns the list entry of a prompt, or `None` to skip it because it is broken or an unedited
+/// draft.
 fn resource(found: &Found) -> Option<mcp::Resource> {
     let info = found.info();
     let summary = info.summary.ok()?;
@@ -71,10 +72,10 @@ fn last_modified(time: Timestamp) -> Value {
     json!({ "lastModified": time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() })
 }
 
-/// `resources/templates/list`.
+/// Handles `resources/templates/list`.
 ///
 /// # Errors
-/// There is a cursor.
+/// Fails if there is a cursor.
 pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result<Value, Failure> {
     pagination::reject_cursor(params)?;
     Ok(json!({ "resourceTemplates": [{
@@ -86,16 +87,16 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
     }] }))
 }
 
-/// `resources/read`. A file that is text but not a valid prompt can be read, so that it can be
-/// fixed.
+/// Handles `resources/read`. Text files that aren't valid prompts can be read too, so that they can
+/// be fixed.
 ///
 /// # Errors
-/// No prompt has this URI; the file cannot be read as text.
+/// Fails if no prompt has this URI, or if the file can't be read as text.
 pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Outcome, Failure> {
     let uri = params.uri.to_owned();
     let era = context.era;
     let found = find(&context.view(), &uri).ok_or_else(|| not_found(&uri))?;
-    Outcome::now_or_later(found.layer, move || {
+    Outcome::run_or_defer(found.layer, move || {
         let text = found.text().map_err(Failure::unavailable)?;
         let meta = meta(Revision::of_contents(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
@@ -103,7 +104,7 @@ pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result
     })
 }
 
-/// Returns the prompt that has a URI.
+/// Finds the prompt with a URI.
 fn find(view: &View, uri: &str) -> Option<Found> {
     for name in names_from_uri(uri) {
         if let Ok(name) = Name::new(&name)
@@ -115,56 +116,56 @@ fn find(view: &View, uri: &str) -> Option<Found> {
     None
 }
 
-/// Returns the metadata that says which content the file of a prompt has (2025-06-18).
+/// Returns the metadata with the revision of a file (2025-06-18).
 fn meta(revision: Revision) -> Value {
     json!({ "io.github.prompt-expander/revision": revision })
 }
 
-/// The longest description in a list, in characters: some agents' prompts have descriptions of
-/// several thousand, and the model gets the list whole.
+/// The maximum length of a description in lists, in characters. Some prompts have descriptions of
+/// several thousand characters, and the whole list is passed to the model.
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
-/// Returns the description of a prompt in a list. It begins with the
-/// [mark](crate::library::Layer::mark) of a layer whose prompts the user did not write.
-pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> String {
-    let of_prompt = of_prompt
+/// Returns the description to show in lists. It starts with a
+/// [label](crate::library::Layer::list_label) if the user didn't write the prompt.
+pub(super) fn listed_description(found: &Found, own_description: Option<&str>) -> String {
+    let shortened = own_description
         .map(|description| truncate_at_word(description, MAX_LISTED_DESCRIPTION).into_owned());
-    let description = description(&found.name, of_prompt);
+    let description = description_or_default(&found.name, shortened);
     format!("{}{description}", found.layer.list_label)
 }
 
-/// Returns the description of a prompt, never empty, because some clients do not show a prompt
-/// without one.
-pub(super) fn description(name: &str, of_prompt: Option<String>) -> String {
-    of_prompt.unwrap_or_else(|| format!("The prompt {}", in_backticks(name)))
+/// Returns the description of a prompt, or a default one, because some clients hide prompts without
+/// a description.
+pub(super) fn description_or_default(name: &str, own_description: Option<String>) -> String {
+    own_description.unwrap_or_else(|| format!("The prompt {}", in_backticks(name)))
 }
 
 const SCHEME: &str = "prompt://";
 
-/// The longest URI of a prompt, in bytes: each byte of its name may be encoded as three.
+/// The maximum length of a URI in bytes. Each byte of a name may be encoded as three.
 const MAX_URI: usize = SCHEME.len() + 3 * MAX_NAME;
 
-/// Returns the failure for a URI that no prompt has.
+/// Creates the failure for a URI that belongs to no prompt.
 pub(super) fn not_found(uri: &str) -> Failure {
     let text = format!("no resource {}; resources/list shows all", quoted(uri));
     Failure::new(FailureKind::UnknownResource, text).with_data(json!({ "uri": uri }))
 }
 
-/// Returns the URI of the prompt with this name: `git/a b` → `prompt://git/a%20b`.
+/// Returns the URI of a prompt: `prompt://git/a%20b` for `git/a b`.
 pub(super) fn uri(name: &str) -> String {
     format!("{SCHEME}{}", encoded_path(name))
 }
 
-/// Returns the URI of an attachment, in a message; it cannot be read by itself.
+/// Returns the URI that identifies an attachment within a message. It can't be read on its own.
 pub(super) fn uri_of_attachment(prompt: &str, attachment: &str) -> String {
     format!("{}?file={}", uri(prompt), encoded_path(attachment))
 }
 
-/// Returns the names that a URI may identify: the decoded text, and the text itself, because a
-/// client that fills in the template does not encode what already looks encoded (`a%20b` in the
-/// name of a file). A URI of another scheme identifies no name.
+/// Returns the names that a URI may refer to, or none if it isn't a `prompt://` URI: `a b` and
+/// `a%20b` for `prompt://a%20b`.
 ///
-/// `prompt://a%20b` → `a b`, `a%20b`
+/// The undecoded text is also a candidate, because clients that fill in the template don't encode
+/// what already looks encoded.
 pub(super) fn names_from_uri(uri: &str) -> Vec<String> {
     let Some(scheme) = uri.get(..SCHEME.len()) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! What the server knows of one conversation, and the methods of the conversation itself: how it
-//! begins, and what it subscribes to.
+//! Conversations with clients, and the methods that are about the conversation itself: the
+//! handshake and subscriptions.
 
 use super::context::{Context, to_log_json};
 use super::era::{
@@ -15,25 +15,25 @@ use crate::mcp::{Empty, InitializeParams, ResourceParams, SetLevelParams};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
+/// A conversation over a pipe or WebSocket. Over HTTP, each request is a conversation of its own.
 #[derive(Debug)]
 pub struct Session {
-    /// What the last `initialize` negotiated. Modern requests carry their version themselves, and
-    /// never use this.
+    /// The version negotiated by the last `initialize`. Modern requests don't use it, because they
+    /// specify their version themselves.
     pub version: Option<&'static str>,
-    /// The agent that the last `initialize` came from, if it is a known one.
+    /// The client that sent the last `initialize`, if it is a known agent.
     pub(super) agent: Option<&'static Agent>,
-    /// Who the client works for.
+    /// The user on whose behalf the client acts.
     pub caller: Arc<Caller>,
     pub(super) subscriptions: Subscriptions,
-    /// Whether the session ends with the request, so that nobody can subscribe in it.
+    /// Whether the session ends with the current request. If so, clients can't subscribe.
     is_one_request: bool,
-    /// Whether the client was shown something that it may cache until it is notified of a change.
+    /// Whether the client received results that it may cache until it is notified of a change.
     pub(super) has_cacheable_results: bool,
 }
 
 impl Session {
-    /// Creates the conversation of a pipe or a WebSocket.
+    /// Creates a session for a pipe or WebSocket.
     pub fn new(caller: impl Into<Arc<Caller>>) -> Session {
         Session {
             version: None,
@@ -45,8 +45,8 @@ impl Session {
         }
     }
 
-    /// Creates the conversation of a single request over HTTP. `version` is what an earlier request
-    /// has negotiated, and `agent` the name of the agent that sent it.
+    /// Creates a session for a single HTTP request. `version` and `agent` were negotiated by an
+    /// earlier request.
     pub fn for_request(
         caller: impl Into<Arc<Caller>>,
         version: Option<&str>,
@@ -60,54 +60,53 @@ impl Session {
         }
     }
 
-    /// Creates the conversation of a stream on which legacy clients are notified of changes of all
-    /// lists.
+    /// Creates a session for a stream that notifies a legacy client of changes to all lists.
     pub fn for_notifications(caller: impl Into<Arc<Caller>>) -> Session {
         let mut session = Session::for_request(caller, Some(VERSION_WITH_BATCHES), None);
         session.subscriptions.is_initialized = true;
         session
     }
 
-    /// Begins the conversation with `initialize`, possibly for the second time.
-    fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
+    /// Resets the session after an `initialize` request, which can be repeated.
+    fn restart(&mut self, version: &'static str, agent: Option<&'static Agent>) {
         self.version = Some(version);
         self.agent = agent;
         self.has_cacheable_results = false;
-        self.subscriptions.begin();
+        self.subscriptions.reset_legacy();
     }
 
-    /// Returns the name of the agent that the client is, if it is a known one.
+    /// Returns the client's name, if it is a known agent.
     pub fn agent(&self) -> Option<&'static str> {
         self.agent.map(|agent| agent.name)
     }
 
-    /// Returns the notifications of a change for the client.
+    /// Returns the notifications to send to the client after a change.
     pub fn notifications(&self, change: &Change) -> Vec<Notification> {
         self.subscriptions
             .notifications(change, self.caller.prefix.as_ref())
     }
 }
 
-/// The instructions for a model. Codex shows only the first line, up to 250 characters, so that
-/// line has to make sense by itself.
+/// The instructions for the model. Codex shows only the first 250 characters of the first line, so
+/// that line must be understandable on its own.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// `ping`.
+/// Handles `ping`.
 pub(super) fn ping(_: &Context, _: Empty) -> Result<Empty, Failure> {
     Ok(Empty {})
 }
 
-/// `logging/setLevel`. The server never sends log messages, at any level.
+/// Handles `logging/setLevel`. Has no effect, because the server never sends log messages.
 ///
 /// # Errors
-/// The level does not exist.
+/// Fails if the level doesn't exist.
 pub(super) fn set_level(_: &Context, params: SetLevelParams<'_>) -> Result<Empty, Failure> {
     era::check_log_level("level", Some(params.level))?;
     Ok(Empty {})
 }
 
-/// `initialize`: negotiates the version that the client requests if it is a legacy one, else the
-/// newest legacy version. It may be repeated.
+/// Handles `initialize`, which can be repeated. Negotiates the version that the client requests if
+/// it is a supported legacy version, otherwise the newest legacy version.
 pub(super) fn initialize(
     session: &mut Session,
     context: &Context,
@@ -120,7 +119,7 @@ pub(super) fn initialize(
     let [.., newest] = LEGACY_VERSIONS;
     let version = legacy_version(requested).unwrap_or(newest);
     tracing::info!(client = %to_log_json(&client_info), requested, version, "initialize");
-    session.begin(version, era::agent_of_client(client_info.as_ref()));
+    session.restart(version, era::agent_of_client(client_info.as_ref()));
     let server_info = if version == newest {
         era::server_info_with_icon()
     } else {
@@ -132,14 +131,14 @@ pub(super) fn initialize(
         "serverInfo": server_info,
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
-    // The schema has no such member, but clients may rely on this echo.
+    // Not in the schema, but some clients may rely on getting their info back.
     if let Some(client_info) = client_info {
         result["clientInfo"] = client_info;
     }
     Ok(result)
 }
 
-/// `server/discover` (2026-07-28).
+/// Handles `server/discover` (2026-07-28).
 pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
     let mut capabilities = capabilities();
     capabilities["resources"]["subscribe"] = true.into();
@@ -153,7 +152,7 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
     Ok(Outcome::Now(result))
 }
 
-/// Returns the capabilities that a server has in every conversation.
+/// Returns the capabilities common to all clients.
 fn capabilities() -> Value {
     let list = json!({ "listChanged": true });
     json!({ "tools": list, "prompts": list, "resources": list, "completions": {} })
@@ -163,23 +162,23 @@ fn capabilities() -> Value {
 fn legacy_capabilities(session: &Session, context: &Context) -> Value {
     let mut capabilities = capabilities();
     if context.may_edit() {
-        // The client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are
-        // not in the schema.
+        // An extension: the client can call `prompts/create`, `prompts/update` and
+        // `prompts/delete`.
         capabilities["prompts"]["mutable"] = true.into();
     }
     if !session.is_one_request {
         capabilities["resources"]["subscribe"] = true.into();
     }
-    // `logging/setLevel` is accepted.
+    // Clients may rely on `logging/setLevel`, even though it has no effect.
     capabilities["logging"] = json!({});
     capabilities
 }
 
-/// `resources/subscribe`.
+/// Handles `resources/subscribe`.
 ///
 /// # Errors
-/// No prompt can have this URI; there are too many subscriptions; the conversation is a single
-/// request.
+/// Fails if the URI can't belong to a prompt, if there are too many subscriptions, or if the
+/// session ends with this request.
 pub(super) fn subscribe(
     session: &mut Session,
     context: &Context,
@@ -191,10 +190,10 @@ pub(super) fn subscribe(
     Ok(Empty {})
 }
 
-/// `resources/unsubscribe`.
+/// Handles `resources/unsubscribe`.
 ///
 /// # Errors
-/// The conversation is a single request.
+/// Fails if the session ends with this request.
 pub(super) fn unsubscribe(
     session: &mut Session,
     _: &Context,

@@ -1,4 +1,4 @@
-//! Which changes a conversation is notified of.
+//! Subscriptions: the changes of which a client wants to be notified.
 
 use super::context::Shared;
 use super::failure::{Failure, FailureKind};
@@ -9,43 +9,47 @@ use crate::mcp::{ListenParams, SubscriptionFilter};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// How many `subscriptions/listen` may be open at once.
+/// The maximum number of open `subscriptions/listen` requests per conversation.
 pub const MAX_LISTENS: usize = 1_000;
 
-/// How many resources may be subscribed to at once, in all.
+/// The maximum number of resource subscriptions per conversation.
 pub const MAX_SUBSCRIBED: usize = 10_000;
 
-/// The notifications of changed lists: of tools, prompts and resources.
-const LISTS: [&str; 3] = [
+/// The notifications of changed lists, in the order of [`Listen::wanted_lists`].
+const LIST_NOTIFICATIONS: [&str; 3] = [
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
 ];
 
-/// The subscriptions of one conversation. A legacy client is notified of all lists once it has sent
-/// `notifications/initialized`, and of the resources that it subscribed to. A modern one asks with
-/// `subscriptions/listen`, a request that stays open: its notifications carry the id of the
-/// request, so that several may share a pipe (2026-07-28, "Subscriptions").
+/// The subscriptions of one conversation.
+///
+/// Legacy clients are notified of changes to all lists after they send `notifications/initialized`,
+/// and of the resources to which they subscribe.
+///
+/// Modern clients send `subscriptions/listen`, a request that stays open. Notifications contain the
+/// id of that request, so that several can share a pipe (2026-07-28, "Subscriptions").
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    /// Whether a legacy client has finished its handshake.
+    /// Whether a legacy client has finished the handshake.
     pub(super) is_initialized: bool,
-    /// The URIs that a legacy client subscribed to, as it wrote them.
-    resources: BTreeSet<String>,
+    /// The URIs to which a legacy client subscribed, as it wrote them.
+    legacy_uris: BTreeSet<String>,
+    /// The open `subscriptions/listen` requests of modern clients.
     listens: Vec<Listen>,
 }
 
-/// An open `subscriptions/listen`.
+/// An open `subscriptions/listen` request.
 #[derive(Debug)]
 struct Listen {
     id: Id,
-    /// What the client is notified of.
+    /// The notifications that the client wants.
     filter: SubscriptionFilter,
 }
 
 impl Listen {
-    /// Returns which of the [`LISTS`] the client wants to be notified of.
-    fn wants_lists(&self) -> [bool; 3] {
+    /// Returns which of the [`LIST_NOTIFICATIONS`] the client wants.
+    fn wanted_lists(&self) -> [bool; 3] {
         [
             self.filter.tools_list_changed,
             self.filter.prompts_list_changed,
@@ -55,35 +59,35 @@ impl Listen {
 }
 
 impl Subscriptions {
-    /// Begins a legacy conversation, possibly for the second time.
-    pub(super) fn begin(&mut self) {
+    /// Removes the subscriptions of a legacy client that starts a new handshake.
+    pub(super) fn reset_legacy(&mut self) {
         self.is_initialized = false;
-        self.resources.clear();
+        self.legacy_uris.clear();
     }
 
-    /// `resources/subscribe`. The prompt may be created later.
+    /// Adds a legacy subscription. The prompt need not exist yet.
     ///
     /// # Errors
-    /// No prompt can have this URI; there are too many subscriptions.
+    /// Fails if the URI can't belong to a prompt, or if there are too many subscriptions.
     pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Failure> {
         if resources::names_from_uri(uri).is_empty() {
             return Err(resources::not_found(uri));
         }
-        if !self.resources.contains(uri) {
+        if !self.legacy_uris.contains(uri) {
             self.check_limit(1)?;
-            self.resources.insert(uri.to_owned());
+            self.legacy_uris.insert(uri.to_owned());
         }
         Ok(())
     }
 
-    /// `resources/unsubscribe`. The client need not have subscribed to the resource.
+    /// Removes a legacy subscription. Does nothing if it doesn't exist.
     pub(super) fn unsubscribe(&mut self, uri: &str) {
-        self.resources.remove(uri);
+        self.legacy_uris.remove(uri);
     }
 
-    /// Checks that `more` resources can be subscribed to.
-    fn check_limit(&self, more: usize) -> Result<(), Failure> {
-        let mut count = self.resources.len() + more;
+    /// Fails if adding this many resource subscriptions would exceed [`MAX_SUBSCRIBED`].
+    fn check_limit(&self, added_count: usize) -> Result<(), Failure> {
+        let mut count = self.legacy_uris.len() + added_count;
         for listen in &self.listens {
             count += count_resources(&listen.filter);
         }
@@ -94,10 +98,11 @@ impl Subscriptions {
         Err(Failure::new(FailureKind::InvalidRequest, text))
     }
 
-    /// `subscriptions/listen`: opens a subscription, and returns its acknowledgement.
+    /// Opens a modern subscription and returns its acknowledgement.
     ///
     /// # Errors
-    /// The params are invalid; one with this id is open; too many are open.
+    /// Fails if the parameters are invalid, if a subscription with this id is already open, or if
+    /// there are too many.
     pub(super) fn listen(
         &mut self,
         shared: &Shared,
@@ -107,7 +112,7 @@ impl Subscriptions {
         let ListenParams {
             notifications: mut filter,
         } = read_object(params)?;
-        // Only URIs that can be prompts, now or later.
+        // Ignore URIs that can never belong to a prompt. The acknowledgement tells the client.
         if let Some(uris) = &mut filter.resource_subscriptions {
             uris.retain(|uri| !resources::names_from_uri(uri).is_empty());
         }
@@ -130,15 +135,15 @@ impl Subscriptions {
         Ok(Notification::new(method, Some(params)))
     }
 
-    /// Ends the `subscriptions/listen` with this id, and returns whether there was one.
+    /// Closes the modern subscription with this id. Returns `false` if there is none.
     pub(super) fn cancel(&mut self, id: &Id) -> bool {
-        let count = self.listens.len();
+        let count_before = self.listens.len();
         self.listens.retain(|listen| listen.id != *id);
-        self.listens.len() < count
+        self.listens.len() < count_before
     }
 
-    /// Returns the notifications of a change, for a client for whom only the prompts with this
-    /// prefix exist.
+    /// Returns the notifications to send after a change. If the client may see only some prompts,
+    /// `prefix` limits what it learns of.
     pub(super) fn notifications(
         &self,
         change: &Change,
@@ -150,21 +155,21 @@ impl Subscriptions {
         }
         if self.is_initialized {
             notifications = all_lists_changed();
-            for uri in &self.resources {
-                if may_concern(change, uri, prefix) {
+            for uri in &self.legacy_uris {
+                if may_affect_uri(change, uri, prefix) {
                     notifications.push(resource_updated(json!({ "uri": uri })));
                 }
             }
         }
         for listen in &self.listens {
             let meta = meta(&listen.id);
-            for (list, is_wanted) in LISTS.into_iter().zip(listen.wants_lists()) {
+            for (list, is_wanted) in LIST_NOTIFICATIONS.into_iter().zip(listen.wanted_lists()) {
                 if is_wanted {
                     notifications.push(Notification::new(list, Some(json!({ "_meta": meta }))));
                 }
             }
             for uri in listen.filter.resource_subscriptions.iter().flatten() {
-                if may_concern(change, uri, prefix) {
+                if may_affect_uri(change, uri, prefix) {
                     notifications.push(resource_updated(json!({ "_meta": meta, "uri": uri })));
                 }
             }
@@ -180,8 +185,8 @@ fn count_resources(filter: &SubscriptionFilter) -> usize {
         .map_or(0, BTreeSet::len)
 }
 
-/// Returns whether a prompt that has this URI exists for the client, and may have changed.
-fn may_concern(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
+/// Returns whether a change may affect the prompt with this URI, as far as the client may see it.
+fn may_affect_uri(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
     let names = resources::names_from_uri(uri);
     names.iter().any(|name| change.may_affect(name, prefix))
 }
@@ -190,17 +195,19 @@ fn resource_updated(params: Value) -> Notification {
     Notification::new("notifications/resources/updated", Some(params))
 }
 
-/// Returns the `_meta` of a notification: the `subscriptions/listen` to which it belongs.
+/// Returns the `_meta` that identifies the `subscriptions/listen` request of a notification.
 fn meta(id: &Id) -> Value {
     json!({ "io.modelcontextprotocol/subscriptionId": id })
 }
 
-/// Returns the notifications for a legacy client that may have missed some.
+/// Returns notifications for a legacy client that may have missed some.
 pub fn all_lists_changed() -> Vec<Notification> {
-    LISTS.map(|method| Notification::new(method, None)).to_vec()
+    LIST_NOTIFICATIONS
+        .map(|method| Notification::new(method, None))
+        .to_vec()
 }
 
-/// Returns the message with which the server ends a `subscriptions/listen`: the result of that
+/// Returns the message with which the server closes a `subscriptions/listen`: the result of that
 /// request.
 pub fn listen_result(id: &Id) -> Response {
     let result = json!({ "resultType": "complete", "_meta": meta(id) });

@@ -1,8 +1,8 @@
-//! The tools: one table that is both what `tools/list` shows and what `tools/call` calls. Those
-//! that edit prompts are only for callers who may do so.
+//! The tools: a single table determines both what `tools/list` returns and what `tools/call` can
+//! call. Tools that edit prompts are available only to callers who may do so.
 //!
-//! There are two kinds of errors, never mixed: a request that violates the protocol is a JSON-RPC
-//! error; what a model or a person can correct is a result with `isError`.
+//! Errors fall into two groups: requests that violate the protocol get a JSON-RPC error, and errors
+//! that a model or person can correct are returned as a result with `isError`.
 
 mod edit;
 mod expand;
@@ -23,22 +23,22 @@ use crate::prompt::Name;
 use crate::wording::quoted;
 use serde_json::{Value, json};
 
-/// A row of the table of tools.
+/// An entry of the table of tools.
 pub(super) struct Tool {
     name: &'static str,
-    /// What clients see, in JSON.
+    /// The JSON definition that clients see.
     definition: &'static str,
-    /// What a call may wait for.
+    /// The longest that a call may block.
     pub(super) longest_wait: LongestWait,
-    /// Who may call it.
+    /// The role that a caller needs.
     role: Role,
     run: fn(&Context, &Object) -> Result<Outcome, Failure>,
 }
 
 macro_rules! tools {
     ($($name:literal $longest_wait:ident $role:ident $run:path;)*) => {
-        /// The tools, in the order of the listing. The first one works without arguments, as some
-        /// clients try it.
+        /// The tools, in the order of the listing. The first one must work without arguments,
+        /// because some clients call it to test the connection.
         static TOOLS: &[Tool] = &[$(Tool {
             name: $name,
             definition: include_str!(concat!("tools/", $name, ".json")),
@@ -59,17 +59,17 @@ tools! {
     "restore_prompt" Write   Write edit::restore;
 }
 
-/// Returns the tools that the caller may call.
+/// Returns the tools available to the caller.
 fn tools_for(context: &Context) -> impl Iterator<Item = &'static Tool> {
     let may_edit = context.may_edit();
     let tools = TOOLS.iter();
     tools.filter(move |tool| tool.role <= Role::Read || may_edit)
 }
 
-/// `tools/list`.
+/// Handles `tools/list`.
 ///
 /// # Errors
-/// There is a cursor.
+/// Fails if there is a cursor.
 pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Value, Failure> {
     pagination::reject_cursor(params)?;
     let view = context.view();
@@ -85,8 +85,9 @@ pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Val
     Ok(json!({ "tools": definitions }))
 }
 
-/// Adds to the definition of `expand_prompt` how prompts are called and which there are. No file is
-/// read for it, so a draft that nobody has edited may be among them.
+/// Extends the definition of `expand_prompt` with the available commands and how to call them.
+///
+/// To avoid reading files, unedited drafts are not filtered out.
 fn describe_prompts(definition: &mut Object, names: &[Name], view: &View) {
     let mut description = definition["description"]
         .as_str()
@@ -95,16 +96,17 @@ fn describe_prompts(definition: &mut Object, names: &[Name], view: &View) {
     if view.expands_mentions() {
         description += expand::MENTIONS;
     }
-    description += &expand::commands(names, expand::NAMES_BUDGET);
+    description += &expand::list_commands(names, expand::DESCRIPTION_NAMES_BYTES);
     definition["description"] = description.into();
-    // An expansion by a service depends on more than the files of this machine.
+    // Remote services are outside of the server's own, closed domain.
     definition["annotations"]["openWorldHint"] = view.calls_services().into();
 }
 
-/// Returns the tool that a request calls.
+/// Finds the tool that a request calls.
 ///
 /// # Errors
-/// The params are invalid; the tool does not exist, or not for this caller.
+/// Fails if the parameters are invalid, or if the tool doesn't exist or isn't available to the
+/// caller.
 pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, Failure> {
     let CallToolParams { name } = read_object(params)?;
     if let Some(tool) = tools_for(context).find(|tool| tool.name == name) {
@@ -122,10 +124,11 @@ pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, 
     Err(Failure::new(FailureKind::UnknownTool, text))
 }
 
-/// `tools/call`: calls a tool, and makes the result of its outcome.
+/// Handles `tools/call`: runs a tool and wraps its outcome in a `CallToolResult`.
 ///
 /// # Errors
-/// The params are invalid; in the legacy era also arguments that do not match the input schema.
+/// Fails if the parameters are invalid. In the legacy era, also fails if the arguments don't match
+/// the tool's input schema.
 pub(super) fn call(
     tool: &'static Tool,
     context: &Context,
@@ -148,18 +151,18 @@ pub(super) fn call(
     }
 }
 
-/// Returns the `CallToolResult` of a call that succeeded. The structured content (2025-06-18) is
-/// serialized once: its JSON is also the text of `content`.
+/// Creates the `CallToolResult` of a successful call. The JSON of the structured content
+/// (2025-06-18) is also the text of `content`.
 fn tool_result(structured: &Json, era: Era) -> Json {
     let structured = structured.as_str();
     call_tool_result(structured, ["structuredContent", structured], era)
 }
 
-/// Returns the `CallToolResult` of a call that failed, if the model can do something about it.
-/// Since the modern era, that includes arguments that do not match the input schema.
+/// Creates the `CallToolResult` of a failed call, if the model can correct the failure. In the
+/// modern era, this includes arguments that don't match the input schema.
 ///
 /// # Errors
-/// The failure, if it is an error of the protocol.
+/// Returns the failure unchanged if it is a protocol error.
 fn failed_result(tool: &Tool, failure: Failure, era: Era) -> Result<Json, Failure> {
     let is_for_model = match failure.kind {
         FailureKind::ForModel => true,
@@ -173,9 +176,9 @@ fn failed_result(tool: &Tool, failure: Failure, era: Era) -> Result<Json, Failur
     Ok(call_tool_result(&failure.text, ["isError", "true"], era))
 }
 
-/// Writes a `CallToolResult` with a text and one more member, whose value is JSON.
+/// Writes a `CallToolResult` with a text and an additional member, whose value is JSON.
 fn call_tool_result(text: &str, [name, value]: [&str; 2], era: Era) -> Json {
-    // Most texts are in it twice, and some of their characters are escaped.
+    // The result usually contains the text twice, once with some characters escaped.
     let mut json = String::with_capacity(5 * text.len() / 2 + 256);
     json.push_str(r#"{"content":[{"type":"text","text":"#);
     write_string(&mut json, text);

@@ -1,4 +1,4 @@
-//! The five tools for editors: they create, change, delete, read and restore prompts.
+//! The tools for editors: create, update, delete, read and restore prompts.
 
 use super::super::context::Context;
 use super::super::failure::Failure;
@@ -11,25 +11,25 @@ use crate::wording::in_backticks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Follows an error that a model could "fix" by writing a text that the user has not seen.
+/// Appended to errors that a model could work around by writing text that the user hasn't seen.
 const ASK_AGAIN: &str =
     "Tell the user this, and write nothing else before they have seen it and said yes.";
 
-/// The warning for an agent that shows its model only a part of a long result. What is not shown
-/// would be lost if the model wrote the whole file.
+/// The warning in a result that is too long for the client to show to its model in full. If the
+/// model wrote the file back, it would lose the hidden part.
 const MAY_BE_CUT: &str = "this answer is longer than what you are shown: if a part of `file` is missing, do not write it, but ask the \
                           user to edit the file";
 
-/// The arguments of the tools. Each tool takes some of them.
+/// The arguments of all these tools. Each tool uses only some of them.
 #[derive(Deserialize)]
 struct EditArguments<'l> {
     command: &'l str,
     file: Option<&'l str>,
-    /// The revision that the caller expects the prompt to have.
+    /// The prompt's current revision, as far as the caller knows.
     expected: Option<Revision>,
-    /// The version to read or to restore.
+    /// The version to read or restore.
     revision: Option<Revision>,
-    /// Why the prompt is changed, for its history.
+    /// The reason for the change, recorded in the history.
     note: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, F
     let arguments: EditArguments<'_> = read_object(arguments)?;
     let file = arguments.file()?;
     write(context, &arguments, |editor, author| {
-        let expected = arguments.expected(editor)?;
+        let expected = arguments.required_expected(editor)?;
         editor.update(arguments.command, expected, file, author)
     })
 }
@@ -53,7 +53,7 @@ pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, F
 pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
-        let expected = arguments.expected(editor)?;
+        let expected = arguments.required_expected(editor)?;
         editor.delete(arguments.command, expected, author)
     })
 }
@@ -62,16 +62,17 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, 
     let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
         let name = editor.resolve_name(arguments.command)?;
-        // A deleted prompt has no revision to expect.
+        // `expected` is required unless the prompt is deleted and so has no revision.
         let expected = match editor.find_in_store(&name) {
-            Some(_) => Some(arguments.expected(editor)?),
+            Some(_) => Some(arguments.required_expected(editor)?),
             None => arguments.expected,
         };
         editor.restore(arguments.command, expected, arguments.revision, author)
     })
 }
 
-/// The tool `prompt_history`: gives the file of a prompt, or of a version of it, and its versions.
+/// Runs `prompt_history`: returns the versions of a prompt, and its current file or that of a
+/// version.
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let mut history = prompt_history(context, &read_object(arguments)?).map_err(for_model)?;
     let json = Json::serialize(&history)?;
@@ -84,21 +85,22 @@ pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, 
     }
 }
 
-/// What the tool `prompt_history` returns.
+/// The result of `prompt_history`.
 #[derive(Serialize)]
 struct PromptHistory {
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<&'static str>,
     command: String,
-    /// The revision of the prompt; `None` if it was deleted.
+    /// The current revision, or `None` if the prompt was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<Revision>,
-    /// The file of the prompt, or that of the requested version.
+    /// The contents of the current file or of the requested version.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     versions: Vec<Version>,
 }
 
+/// Reads the history of a prompt, and the requested version if there is one.
 fn prompt_history(
     context: &Context,
     arguments: &EditArguments<'_>,
@@ -112,7 +114,7 @@ fn prompt_history(
     };
     let versions = match editor.history(command) {
         Ok(versions) => versions,
-        // A prompt of another layer has no history.
+        // Prompts of other layers, e.g. of a project, have no history.
         Err(error) if error.kind == Kind::NotWritable && current.is_some() => Vec::new(),
         Err(error) => return Err(error),
     };
@@ -140,11 +142,11 @@ impl EditArguments<'_> {
             .ok_or_else(|| Failure::invalid_params("`file` is missing"))
     }
 
-    /// Returns the revision that the caller expects the prompt to have.
+    /// Returns the `expected` revision.
     ///
     /// # Errors
-    /// There is no such prompt of the user; or the caller has named no revision.
-    fn expected(&self, editor: &Editor<'_>) -> Result<Revision, Diagnostic> {
+    /// Fails if it is missing, or if the user has no such prompt.
+    fn required_expected(&self, editor: &Editor<'_>) -> Result<Revision, Diagnostic> {
         if let Some(expected) = self.expected {
             return Ok(expected);
         }
@@ -160,7 +162,7 @@ impl EditArguments<'_> {
     }
 }
 
-/// Makes a change as the caller, and returns the name and the revision of the changed prompt.
+/// Makes a change on behalf of the caller. Returns the name and new revision of the prompt.
 fn write(
     context: &Context,
     arguments: &EditArguments<'_>,
@@ -176,8 +178,8 @@ fn write(
     Ok(Outcome::Now(Json::serialize(&result)?))
 }
 
-/// Returns the failure for a change that cannot be made. The path of the file is left out: a model
-/// knows only the name of the prompt.
+/// Converts an error from an edit to a failure for the model. Omits the file's path, because models
+/// know prompts by name.
 fn for_model(mut error: Diagnostic) -> Failure {
     error.file = None;
     match error.kind {

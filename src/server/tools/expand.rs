@@ -1,10 +1,10 @@
-//! The tool `expand_prompt`: the whole prompt for a command and an input.
+//! The tool `expand_prompt`: expands a command and its input into the text of the prompt.
 
 use super::super::context::Context;
 use super::super::failure::Failure;
-use super::super::prompts::without_drafts;
+use super::super::prompts::without_draft_suggestions;
 use super::super::reply::Outcome;
-use super::parts::{Part, part};
+use super::parts::{Part, select_part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read_object};
 use crate::library::{Found, View};
@@ -15,25 +15,25 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The sentence of the description about stacks and mentions.
+/// The part of the tool's description about stacked commands and mentions.
 pub(super) const MENTIONS: &str = "Commands that follow each other (`:review :security the parser`) each get the same `input`, and a name in a sentence \
      (`check this against :style`) gets an empty one: call this tool once for each.\n";
 
-/// How many bytes the names of the commands may take in the description.
-pub(super) const NAMES_BUDGET: usize = 2048;
+/// The maximum size of the list of commands in the tool's description.
+pub(super) const DESCRIPTION_NAMES_BYTES: usize = 2048;
 
-/// How many bytes the names of the commands may take in an error.
-const NAMES_IN_ERROR: usize = 512;
+/// The maximum size of the list of commands in an error.
+const ERROR_NAMES_BYTES: usize = 512;
 
-/// How many unreadable files and folders an error lists; list_prompts lists all.
-const SKIPPED_IN_ERROR: usize = 3;
+/// The maximum number of unreadable files and folders in an error. `list_prompts` lists them all.
+const MAX_UNREADABLE_IN_ERROR: usize = 3;
 
-/// The arguments of the tool, without the values by name.
+/// The tool's arguments, except the values by name.
 #[derive(Deserialize)]
 struct ExpandArguments<'l> {
     command: &'l str,
     input: String,
-    /// The name of a part of a long expansion.
+    /// The name of the requested part of a long expansion.
     part: Option<String>,
 }
 
@@ -51,18 +51,18 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     let values = values(arguments)?;
     let found = find(&context.view(), command)?;
     let limit = context.part_limit();
-    Outcome::now_or_later(found.layer, move || {
+    Outcome::run_or_defer(found.layer, move || {
         let text = expand(&found, &values, &input)?;
         let requested = part.unwrap_or_default();
         Ok(requested_part(&text, limit, &requested)?.to_json())
     })
 }
 
-/// Returns the values that a model gives by name, in the member `arguments`. A value
-/// that is null counts as missing.
+/// Returns the values by name, which the model passes in the member `arguments`. Null values count
+/// as missing.
 ///
 /// # Errors
-/// `arguments` is no object; a value is an array or an object.
+/// Fails if `arguments` isn't an object, or if it contains an array or object.
 fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
     let mut values = BTreeMap::new();
     let members = match arguments.get("arguments") {
@@ -89,13 +89,13 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
     Ok(values)
 }
 
-/// Returns the prompt of a command.
+/// Finds the prompt of a command.
 ///
 /// # Errors
-/// There is no such prompt. The error says in sentences what a model should do.
+/// Fails if the prompt doesn't exist. The error tells the model what to do, in complete sentences.
 fn find(view: &View, command: &str) -> Result<Found, Failure> {
     view.find(command).map_err(|error| {
-        let error = without_drafts(error, view);
+        let error = without_draft_suggestions(error, view);
         let mut sentences = vec![
             as_sentence(&error.to_string()),
             advice(command, &error, view),
@@ -110,11 +110,11 @@ fn find(view: &View, command: &str) -> Result<Found, Failure> {
     })
 }
 
-/// Expands a prompt for a call with values by name and an input.
+/// Expands a prompt with values by name and an input.
 ///
 /// # Errors
-/// The prompt is broken, or cannot be called like this. The error says in sentences what a model
-/// should do.
+/// Fails if the prompt is broken or can't be called like this. The error tells the model what to
+/// do, in complete sentences.
 fn expand(
     found: &Found,
     values: &BTreeMap<String, String>,
@@ -147,10 +147,10 @@ fn expand(
     Ok(expansion.messages.into_text())
 }
 
-/// Returns the part of an expansion that a model requests.
+/// Returns the requested part of an expansion.
 ///
 /// # Errors
-/// There is no such part.
+/// Fails if there is no such part.
 fn requested_part<'t>(
     text: &'t str,
     limit: Option<PartLimit>,
@@ -159,14 +159,14 @@ fn requested_part<'t>(
     let Some(limit) = limit else {
         return Ok(Part::whole(text));
     };
-    part(text, limit, requested).map_err(|reason| {
+    select_part(text, limit, requested).map_err(|reason| {
         Failure::for_model(format!(
             "{reason}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
         ))
     })
 }
 
-/// Returns, in sentences, what a model should do about a command that names no prompt.
+/// Tells a model, in complete sentences, what to do about a command that wasn't found.
 fn advice(command: &str, error: &Diagnostic, view: &View) -> String {
     match &error.kind {
         Kind::NoSuchPrompt { closest } if closest.is_empty() => format!(
@@ -189,27 +189,27 @@ fn advice(command: &str, error: &Diagnostic, view: &View) -> String {
     }
 }
 
-/// Returns a sentence that names the commands, without drafts that nobody has edited.
+/// Returns a sentence that lists the commands, except unedited drafts.
 fn commands_in_error(view: &View) -> String {
     let mut listing = view.list();
     listing.found.retain(|found| !found.is_unedited_draft());
-    commands(&listing.names(), NAMES_IN_ERROR)
+    list_commands(&listing.names(), ERROR_NAMES_BYTES)
 }
 
-/// Returns a sentence about the unreadable files and folders, one of which may have the prompt.
+/// Returns a sentence about unreadable files and folders, which may contain the missing prompt.
 fn unreadable_places(view: &View) -> Option<String> {
     let problems = view.unreadable();
     if problems.is_empty() {
         return None;
     }
     let mut sentence = String::from("Tell the user that some files or folders cannot be read:");
-    for problem in problems.iter().take(SKIPPED_IN_ERROR) {
+    for problem in problems.iter().take(MAX_UNREADABLE_IN_ERROR) {
         sentence += &format!("\n{problem}");
     }
     Some(sentence)
 }
 
-/// Turns a clause into a sentence: `no prompt named x` → `No prompt named x.`
+/// Capitalizes a clause and adds a period: `no prompt named x` becomes `No prompt named x.`
 fn as_sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -221,9 +221,9 @@ fn as_sentence(clause: &str) -> String {
     sentence
 }
 
-/// Returns a sentence that names the commands, in the order of `names`, as many as `budget` bytes
-/// allow: `Available commands: :a, :b and 7 more, which list_prompts names.`
-pub(super) fn commands(names: &[Name], budget: usize) -> String {
+/// Returns a sentence that lists as many commands as fit in `max_bytes`, e.g.
+/// `Available commands: :a, :b and 7 more, which list_prompts names.`
+pub(super) fn list_commands(names: &[Name], max_bytes: usize) -> String {
     if names.is_empty() {
         return "There are no commands yet.".to_owned();
     }
@@ -232,7 +232,8 @@ pub(super) fn commands(names: &[Name], budget: usize) -> String {
         let separator = if index == 0 { "" } else { ", " };
         let remaining = names.len() - index;
         let end = format!(" and {remaining} more, which list_prompts names.");
-        if sentence.len() + separator.len() + 1 + name.len() + end.len() > budget {
+        // Leave room for `end`, in case the name after this one doesn't fit.
+        if sentence.len() + separator.len() + ":".len() + name.len() + end.len() > max_bytes {
             return sentence + &end;
         }
         sentence.push_str(separator);
@@ -257,16 +258,16 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            commands(&names(1), NAMES_BUDGET),
+            list_commands(&names(1), DESCRIPTION_NAMES_BYTES),
             "Available commands: :own-0000, :research, :test."
         );
-        let many = commands(&names(5000), NAMES_BUDGET);
+        let many = list_commands(&names(5000), DESCRIPTION_NAMES_BYTES);
         assert!(
             many.starts_with("Available commands: :own-0000, :own-0001, "),
             "{many}"
         );
         assert!(
-            many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET,
+            many.len() > DESCRIPTION_NAMES_BYTES - 20 && many.len() <= DESCRIPTION_NAMES_BYTES,
             "{}",
             many.len()
         );
@@ -279,13 +280,16 @@ mod tests {
             "{many}"
         );
         let long = vec![name(&"x".repeat(1000)); 3];
-        assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
-        assert_eq!(commands(&[], NAMES_BUDGET), "There are no commands yet.");
+        assert!(list_commands(&long, DESCRIPTION_NAMES_BYTES).len() <= DESCRIPTION_NAMES_BYTES);
+        assert_eq!(
+            list_commands(&[], DESCRIPTION_NAMES_BYTES),
+            "There are no commands yet."
+        );
     }
 
     #[test]
     fn the_description_stays_below_what_claude_code_cuts() {
         let definition: Value = serde_json::from_str(include_str!("expand_prompt.json")).unwrap();
-        assert!(definition["description"].as_str().unwrap().len() + NAMES_BUDGET < 4096);
+        assert!(definition["description"].as_str().unwrap().len() + DESCRIPTION_NAMES_BYTES < 4096);
     }
 }

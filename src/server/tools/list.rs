@@ -1,11 +1,11 @@
-//! The tool `list_prompts`: every prompt with its description, and the files that are broken; or
-//! those that match a query and a tag, up to a limit.
+//! The tool `list_prompts`: lists all prompts with their descriptions, and broken files. Can be
+//! limited to those that match a query or tag.
 
 use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::reply::Outcome;
 use super::super::resources::MAX_LISTED_DESCRIPTION;
-use super::parts::part_of_list;
+use super::parts::select_list_part;
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, deserialize_count, read_object, write_object};
 use crate::library::{Selection, View};
@@ -15,23 +15,23 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-/// The arguments of the tool.
+/// The tool's arguments.
 #[derive(Deserialize)]
 struct ListArguments<'l> {
     query: Option<&'l str>,
     tag: Option<&'l str>,
-    /// The most prompts, and the most problems, of the result.
+    /// The maximum number of prompts, and also of problems.
     #[serde(default, deserialize_with = "deserialize_count")]
     limit: Option<NonZeroUsize>,
-    /// The name of a part of a long list.
+    /// The name of the requested part of a long list.
     part: Option<&'l str>,
 }
 
-/// Calls `list_prompts`: returns the prompts and problems that match the arguments, or the
-/// requested part of them if the agent shows its model only short results.
+/// Runs `list_prompts`: returns the prompts and problems that match the arguments, or the requested
+/// part of them if the client shows its model only short results.
 ///
 /// # Errors
-/// An argument has the wrong type; the list has no such part.
+/// Fails if an argument has the wrong type, or if the list has no such part.
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: ListArguments<'_> = read_object(arguments).map_err(|mismatch| {
         Failure::for_model(format!(
@@ -50,16 +50,17 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
         problems: problem_items(&selection.problems, &view, limit),
     };
     let json = match context.part_limit() {
-        Some(part_limit) => list.part(part_limit, arguments.part.unwrap_or_default())?,
-        None => list.whole()?,
+        Some(part_limit) => list.part_to_json(part_limit, arguments.part.unwrap_or_default())?,
+        None => list.to_json()?,
     };
     Ok(Outcome::Now(json))
 }
 
-/// Returns at most `limit` of the selected prompts as JSON objects, such as
-/// `{"name":"git/fix","description":"Fixes a bug","usage":"<issue>"}`, and counts the others. Drafts
-/// that nobody has edited are neither returned nor counted. Broken prompts become problems of the
-/// selection.
+/// Returns at most `limit` of the selected prompts as JSON objects, e.g.
+/// `{"name":"git/fix","description":"Fixes a bug","usage":"<issue>"}`, and counts the rest.
+///
+/// Skips unedited drafts. Reading the prompts adds those that are broken to the selection's
+/// problems, so call this before [`problem_items`].
 fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
     let mut items = Items::default();
     for (found, summary, _) in selection.read() {
@@ -78,16 +79,18 @@ fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
         let name = ("name", &*found.name);
         let description = ("description", &*description);
         match &summary.usage {
-            Some(usage) => items.add(&[name, description, ("usage", usage)]),
-            None => items.add(&[name, description]),
+            Some(usage) => items.push(&[name, description, ("usage", usage)]),
+            None => items.push(&[name, description]),
         }
     }
     items
 }
 
-/// Returns at most `limit` problems as JSON objects, such as
-/// `{"file":"git/fix.md","message":"line 3: …"}`, and counts the others. The paths begin below the
-/// folder of prompts; the errors of `expand_prompt` have the whole paths.
+/// Returns at most `limit` problems as JSON objects, e.g.
+/// `{"file":"git/fix.md","message":"line 3: …"}`, and counts the rest.
+///
+/// To keep the list short, paths are relative to the prompts folder. The errors of `expand_prompt`
+/// contain full paths.
 fn problem_items(problems: &[Diagnostic], view: &View, limit: usize) -> Items {
     let mut items = Items::default();
     for problem in problems {
@@ -103,35 +106,35 @@ fn problem_items(problems: &[Diagnostic], view: &View, limit: usize) -> Items {
             Some(position) => format!("{position}: {}", problem.text()),
             None => problem.text(),
         };
-        items.add(&[("file", &file), ("message", &message)]);
+        items.push(&[("file", &file), ("message", &message)]);
     }
     items
 }
 
-/// What the tool returns.
+/// The tool's result.
 struct PromptList {
     prompts: Items,
     problems: Items,
 }
 
-/// How much a result leaves out, and how to get it.
+/// What a result omits, and how to request it.
 #[derive(Default, Serialize)]
 struct Omissions {
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
     #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
     omitted_problems: Option<NonZeroUsize>,
-    /// Which part of a long list it is.
+    /// Describes which part of a long list this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
-    /// The name of the part after it.
+    /// The name of the next part.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
 impl PromptList {
     /// Returns the whole list as JSON.
-    fn whole(&self) -> serde_json::Result<Json> {
+    fn to_json(&self) -> serde_json::Result<Json> {
         let prompts = self.prompts.slice(0..self.prompts.count());
         let problems = self.problems.slice(0..self.problems.count());
         result_json(prompts, problems, &self.omissions())
@@ -140,11 +143,11 @@ impl PromptList {
     /// Returns the requested part of the list as JSON, or the whole list if it is within the limit.
     ///
     /// # Errors
-    /// The list has no such part.
-    fn part(&self, limit: PartLimit, requested: &str) -> Result<Json, Failure> {
-        let whole = self.whole()?;
-        let items: Vec<&str> = self.prompts.each().chain(self.problems.each()).collect();
-        let part = part_of_list(whole.as_str(), &items, limit, requested).map_err(|reason| {
+    /// Fails if the list has no such part.
+    fn part_to_json(&self, limit: PartLimit, requested: &str) -> Result<Json, Failure> {
+        let whole = self.to_json()?;
+        let items: Vec<&str> = self.prompts.iter().chain(self.problems.iter()).collect();
+        let part = select_list_part(whole.as_str(), &items, limit, requested).map_err(|reason| {
             Failure::for_model(format!(
                 "{reason}. Ignore the parts that you have, and begin again: call list_prompts without `part`."
             ))
@@ -152,8 +155,8 @@ impl PromptList {
         if part.label.is_none() {
             return Ok(whole);
         }
-        // The problems come after the prompts: with 3 prompts, the items 2 to 4 are the last prompt
-        // and the first two problems.
+        // Split the range at the end of the prompts, after which the problems follow: with 3
+        // prompts, the items 2..5 are the last prompt and the first two problems.
         let prompt_count = self.prompts.count();
         let Range { start, end } = part.items;
         let prompts = start.min(prompt_count)..end.min(prompt_count);
@@ -168,7 +171,7 @@ impl PromptList {
         Ok(result_json(prompts, problems, &omissions)?)
     }
 
-    /// Returns how much the limit of the call left out.
+    /// Returns what is omitted because of the call's `limit`.
     fn omissions(&self) -> Omissions {
         Omissions {
             omitted: NonZeroUsize::new(self.prompts.omitted),
@@ -178,11 +181,11 @@ impl PromptList {
     }
 }
 
-/// Returns the result of `list_prompts` as JSON:
+/// Assembles the result of `list_prompts`, e.g.
 /// `{"prompts":[{"name":"a"}],"problems":[{"file":"b.md"}],"omitted":3,"next":"2-0a1b2c3d"}`.
 ///
-/// `prompts` and `problems` are JSON objects with commas between them. Without problems, the result
-/// has no member `problems`. The last members are those of `omissions`, if there are any.
+/// `prompts` and `problems` are comma-separated JSON objects. The member `problems` is omitted if
+/// there are none.
 fn result_json(prompts: &str, problems: &str, omissions: &Omissions) -> serde_json::Result<Json> {
     let mut lists = String::from("{\"prompts\":[");
     lists += prompts;
@@ -197,20 +200,21 @@ fn result_json(prompts: &str, problems: &str, omissions: &Omissions) -> serde_js
     Ok(Json::from_text(lists).with_members(omissions.members()))
 }
 
-/// Objects as JSON, in one text: very many small ones would leave holes in the memory of a server.
+/// A list of JSON objects, stored in a single string. Allocating thousands of small strings for every
+/// call would fragment the server's memory.
 #[derive(Default)]
 struct Items {
-    /// The objects, with a comma after each.
+    /// The objects, each followed by a comma.
     json: String,
-    /// Where each object ends, before its comma.
+    /// The offset of each object's end, before the comma.
     ends: Vec<usize>,
-    /// How many objects were left out because of the limit of the call.
+    /// The number of objects omitted because of the call's `limit`.
     omitted: usize,
 }
 
 impl Items {
-    /// Appends an object with these members, which are names and texts.
-    fn add(&mut self, members: &[(&str, &str)]) {
+    /// Appends an object with the given names and string values.
+    fn push(&mut self, members: &[(&str, &str)]) {
         write_object(&mut self.json, members);
         self.ends.push(self.json.len());
         self.json.push(',');
@@ -220,9 +224,8 @@ impl Items {
         self.ends.len()
     }
 
-    /// Returns the objects with these indexes, with commas between them: of `{…},{…},{…},`, the
-    /// range
-    /// `1..3` selects the second and the third, `{…},{…}`.
+    /// Returns the objects at a range of indices, separated by commas. For example, `1..3` selects
+    /// the second and third object.
     fn slice(&self, objects: Range<usize>) -> &str {
         if objects.is_empty() {
             return "";
@@ -234,8 +237,8 @@ impl Items {
         &self.json[start..self.ends[objects.end - 1]]
     }
 
-    /// Returns each object by itself, without commas.
-    fn each(&self) -> impl Iterator<Item = &str> {
+    /// Returns the individual objects.
+    fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.count()).map(|index| self.slice(index..index + 1))
     }
 }

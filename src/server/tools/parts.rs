@@ -1,9 +1,10 @@
-//! A long expansion in parts, for a client that shows its model only so much of a result.
+//! Divides long results into parts, for clients that show their model only so much of a result.
 //!
-//! Each part ends in a line that says which part it is; without these lines, the parts together are
-//! the expansion. Nothing is kept between two calls: each divides the expansion anew, and the name
-//! of a part has a checksum of the whole, so that no model puts together the parts of two different
-//! texts.
+//! Each part of an expansion ends with a line that tells the model which part it is; without these
+//! lines, the parts add up to the expansion.
+//!
+//! No state is kept between calls: each call divides the text again. The name of a part contains a
+//! checksum of the whole text, so that a model can't combine parts of different texts.
 
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, write_object};
@@ -11,29 +12,31 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// The room that a part needs besides its text: for the object around it, and for its last line.
-const AROUND: usize = 200;
+/// The space that a part needs in addition to its text, for the enclosing object and the last line.
+const PART_OVERHEAD: usize = 200;
 
-/// The room that a part of a list needs besides its items.
-const AROUND_LIST: usize = 3 * AROUND / 2;
+/// The space that a part of a list needs in addition to its items.
+const LIST_PART_OVERHEAD: usize = 3 * PART_OVERHEAD / 2;
 
-/// The least limit of a part; about a third of such a part is its last line.
-pub const MIN_PART_LIMIT: usize = 3 * AROUND;
+/// The minimum limit on the size of a part. The last line takes up about a third of such a part.
+pub const MIN_PART_LIMIT: usize = 3 * PART_OVERHEAD;
 
-/// Why a part cannot be given.
-const INVALID: &str = "`part` must be the `next` of the part before";
-const CHANGED: &str = "The text has changed since you were given the part before";
+/// The error for an invalid part name.
+const INVALID_NAME: &str = "`part` must be the `next` of the part before";
 
-/// What `expand_prompt` returns.
+/// The error for the name of a part of another text.
+const TEXT_CHANGED: &str = "The text has changed since you were given the part before";
+
+/// The result of `expand_prompt`: a part of an expansion, or all of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Part<'t> {
     pub(super) prompt: Cow<'t, str>,
-    /// The name of the part after this one.
+    /// The name of the next part.
     pub(super) next: Option<String>,
 }
 
 impl<'t> Part<'t> {
-    /// Returns a text as the only part.
+    /// Creates the only part of a text that isn't divided.
     pub(super) fn whole(text: impl Into<Cow<'t, str>>) -> Part<'t> {
         Part {
             prompt: text.into(),
@@ -42,7 +45,7 @@ impl<'t> Part<'t> {
     }
 
     pub(super) fn to_json(&self) -> Json {
-        // Most of what is escaped is a line break, which becomes two characters.
+        // Leave some space for escapes, most of which are line breaks.
         let capacity = self.prompt.len() + self.prompt.len() / 8 + 64;
         let mut json = String::with_capacity(capacity);
         match &self.next {
@@ -54,17 +57,17 @@ impl<'t> Part<'t> {
 }
 
 /// Returns the requested part of a text, or the whole text if it is within the limit. `requested`
-/// is the name of the part, and empty for the first one.
+/// is the name of the part, or empty for the first one.
 ///
 /// # Errors
-/// The text has no part of this name: the name belongs to another text, or is none.
-pub(super) fn part<'t>(
+/// Fails if the name is invalid or belongs to a part of another text.
+pub(super) fn select_part<'t>(
     text: &'t str,
     limit: PartLimit,
     requested: &str,
 ) -> Result<Part<'t>, &'static str> {
-    let parts = divided(text, limit);
-    let selected = select(requested, parts.len(), &checksum(text, limit))?;
+    let parts = divide(text, limit);
+    let selected = parse_request(requested, parts.len(), &checksum(text, limit))?;
     if selected.count == 1 {
         return Ok(Part::whole(text));
     }
@@ -77,36 +80,46 @@ pub(super) fn part<'t>(
         None => "this is the last; now do what all parts together say".to_owned(),
     };
     let SelectedPart { number, count, .. } = selected;
-    let text = parts[number - 1];
+    let part_text = parts[number - 1];
     Ok(Part {
-        prompt: format!("{text}\n[part {number} of {count}: {what_next}]").into(),
+        prompt: format!("{part_text}\n[part {number} of {count}: {what_next}]").into(),
         next: selected.next,
     })
 }
 
-/// A part that was requested.
+/// The part that a client requests.
 struct SelectedPart {
-    /// Which part it is, from 1.
+    /// The number of the part, starting at 1.
     number: usize,
-    /// How many parts there are.
+    /// The total number of parts.
     count: usize,
-    /// The name of the part after this one.
+    /// The name of the next part.
     next: Option<String>,
 }
 
-/// Returns which of `count` parts is requested. The name of a part is its number and a checksum of
-/// the whole, such as `2-0a1b2c3d`. The first part has no name, and a text that is not divided is
-/// given for any text that is not the name of a part.
+/// Determines which of `count` parts is requested.
+///
+/// The name of a part consists of its number and a checksum of the whole text, e.g. `2-0a1b2c3d`.
+/// The first part can also be requested as `1` or without a name. If there is only one part, any
+/// string that isn't a part name selects it.
 ///
 /// # Errors
-/// It is the name of a part of another text, or no name.
-fn select(requested: &str, count: usize, checksum: &str) -> Result<SelectedPart, &'static str> {
+/// Fails if the name is invalid or belongs to a part of another text.
+fn parse_request(
+    requested: &str,
+    count: usize,
+    checksum: &str,
+) -> Result<SelectedPart, &'static str> {
     let requested = requested.trim();
     let number = match parse_part_name(requested) {
-        Some((number, whole)) if whole == checksum && (1..=count).contains(&number) => number,
-        Some(_) => return Err(CHANGED),
+        Some((number, part_checksum))
+            if part_checksum == checksum && (1..=count).contains(&number) =>
+        {
+            number
+        }
+        Some(_) => return Err(TEXT_CHANGED),
         None if count == 1 || matches!(requested, "" | "1") => 1,
-        None => return Err(INVALID),
+        None => return Err(INVALID_NAME),
     };
     let next = if number < count {
         Some(format!("{}-{checksum}", number + 1))
@@ -120,34 +133,35 @@ fn select(requested: &str, count: usize, checksum: &str) -> Result<SelectedPart,
     })
 }
 
-/// Parses the name of a part: `2-0a1b2c3d` → 2 and `0a1b2c3d`.
+/// Parses the name of a part: `2-0a1b2c3d` is 2 and `0a1b2c3d`.
 fn parse_part_name(name: &str) -> Option<(usize, &str)> {
     let (number, checksum) = name.split_once('-')?;
     Some((number.parse().ok()?, checksum))
 }
 
-/// A part of a list. If the list is within the limit, it has neither label nor next part.
+/// A part of a list.
 pub(super) struct ListPart {
-    /// Which items are in it.
+    /// The indices of its items.
     pub(super) items: Range<usize>,
-    /// Which part it is, and what to do next, for a model.
+    /// Tells the model which part this is and what to do next. `None` if the list isn't divided.
     pub(super) label: Option<String>,
-    /// The name of the part after this one.
+    /// The name of the next part.
     pub(super) next: Option<String>,
 }
 
-/// Returns the requested part of a list. `whole` is the list, and `items` are its items, as JSON.
+/// Returns the requested part of a list. `whole` is the JSON of the list, and `items` contains that
+/// of its items. `requested` is the name of the part, or empty for the first one.
 ///
 /// # Errors
-/// The list has no part of this name: the name belongs to another list, or is none.
-pub(super) fn part_of_list(
+/// Fails if the name is invalid or belongs to a part of another list.
+pub(super) fn select_list_part(
     whole: &str,
     items: &[&str],
     limit: PartLimit,
     requested: &str,
 ) -> Result<ListPart, &'static str> {
-    let starts = starts_of_parts(whole, items, limit);
-    let selected = select(requested, starts.len(), &checksum(whole, limit))?;
+    let starts = part_starts(whole, items, limit);
+    let selected = parse_request(requested, starts.len(), &checksum(whole, limit))?;
     let SelectedPart { number, count, .. } = selected;
     let start = starts[number - 1];
     let end = starts.get(number).copied().unwrap_or(items.len());
@@ -169,17 +183,17 @@ pub(super) fn part_of_list(
     })
 }
 
-/// Returns the index of the first item of each part. A part has as many items as fit, and at least
-/// one.
-fn starts_of_parts(whole: &str, items: &[&str], limit: PartLimit) -> Vec<usize> {
+/// Divides a list into parts, and returns the index of the first item of each. A part contains as
+/// many items as fit, but at least one.
+fn part_starts(whole: &str, items: &[&str], limit: PartLimit) -> Vec<usize> {
     let mut starts = vec![0];
     if limit.json_length(whole) <= limit.max {
         return starts;
     }
-    let max = limit.max.saturating_sub(AROUND_LIST);
+    let max = limit.max.saturating_sub(LIST_PART_OVERHEAD);
     let mut length = 0;
     for (index, item) in items.iter().enumerate() {
-        let item_length = limit.json_length(item) + 1; // with its comma
+        let item_length = limit.json_length(item) + 1; // including a comma
         if index > 0 && length + item_length > max {
             starts.push(index);
             length = 0;
@@ -189,13 +203,15 @@ fn starts_of_parts(whole: &str, items: &[&str], limit: PartLimit) -> Vec<usize> 
     starts
 }
 
-/// Divides a text into parts: each ends after an empty line, else after a line, else after a
-/// character, and is at least half as long as the limit allows.
-fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
+/// Divides a text into parts within the limit.
+///
+/// A part ends after a blank line if there is one in its second half, otherwise after a line break
+/// in its second half, otherwise at the last character that fits.
+fn divide(text: &str, limit: PartLimit) -> Vec<&str> {
     if limit.length(text) <= limit.max {
         return vec![text];
     }
-    let max = limit.max.saturating_sub(AROUND);
+    let max = limit.max.saturating_sub(PART_OVERHEAD);
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
@@ -204,7 +220,7 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
             parts.push(rest);
             return parts;
         }
-        // At least one character, or there would be no end.
+        // Take at least one character, so that the loop ends.
         let first_character = rest.chars().next().map_or(0, char::len_utf8);
         let fitting = &rest[..fitting.len().max(first_character)];
         let end = end_after(fitting, "\n\n").or_else(|| end_after(fitting, "\n"));
@@ -214,13 +230,13 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     }
 }
 
-/// Returns the end of the last separator in a text, if it is in the second half.
+/// Returns the end of the last separator, unless it is in the first half of the text.
 fn end_after(text: &str, separator: &str) -> Option<usize> {
     let end = text.rfind(separator)? + separator.len();
     (end >= text.len() / 2).then_some(end)
 }
 
-/// Returns a checksum of a text and of how it is divided.
+/// Returns a checksum of a text and of the limit by which it is divided.
 fn checksum(text: &str, limit: PartLimit) -> String {
     let mut hasher = DefaultHasher::new();
     (text, limit.max, limit.unit.name(), limit.is_printed).hash(&mut hasher);
@@ -243,9 +259,9 @@ mod tests {
 
     /// Returns all parts of a text as the tool returns them.
     fn all(text: &str, limit: PartLimit) -> Vec<Part<'_>> {
-        let mut parts = vec![part(text, limit, "").unwrap()];
+        let mut parts = vec![select_part(text, limit, "").unwrap()];
         while let Some(next) = &parts.last().unwrap().next {
-            parts.push(part(text, limit, next).unwrap());
+            parts.push(select_part(text, limit, next).unwrap());
         }
         parts
     }
@@ -293,8 +309,8 @@ mod tests {
 
     #[test]
     fn a_part_ends_after_an_empty_line_else_a_line_else_a_character() {
-        let limit = limit(AROUND + 100, Unit::Characters);
-        let cut = |text: &str| divided(text, limit)[0].len();
+        let limit = limit(PART_OVERHEAD + 100, Unit::Characters);
+        let cut = |text: &str| divide(text, limit)[0].len();
         let long = "x".repeat(300);
         assert_eq!(
             cut(&format!("{}\n\n{}\n{long}", "x".repeat(60), "y".repeat(20))),
@@ -318,20 +334,30 @@ mod tests {
     fn the_name_of_a_part_belongs_to_one_text() {
         let limit = limit(MIN_PART_LIMIT, Unit::Bytes);
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
-        let next = part(&old, limit, "").unwrap().next.unwrap();
+        let next = select_part(&old, limit, "").unwrap().next.unwrap();
         assert!(
-            next.starts_with("2-") && part(&old, limit, &format!(" {next} ")).is_ok(),
+            next.starts_with("2-") && select_part(&old, limit, &format!(" {next} ")).is_ok(),
             "{next}"
         );
-        assert_eq!(part(&new, limit, &next), Err(CHANGED));
-        assert_eq!(part("short", limit, &next), Err(CHANGED));
-        assert_eq!(part(&old, limit, &next.replace('2', "9")), Err(CHANGED));
+        assert_eq!(select_part(&new, limit, &next), Err(TEXT_CHANGED));
+        assert_eq!(select_part("short", limit, &next), Err(TEXT_CHANGED));
+        assert_eq!(
+            select_part(&old, limit, &next.replace('2', "9")),
+            Err(TEXT_CHANGED)
+        );
         for other in ["2", "last", "x-y", "-", "0"] {
-            assert_eq!(part(&old, limit, other), Err(INVALID), "{other}");
-            assert_eq!(part("short", limit, other).unwrap().prompt, "short");
+            assert_eq!(
+                select_part(&old, limit, other),
+                Err(INVALID_NAME),
+                "{other}"
+            );
+            assert_eq!(select_part("short", limit, other).unwrap().prompt, "short");
         }
         for none in ["", "1", " "] {
-            assert_eq!(part(&old, limit, none).unwrap().next.as_ref(), Some(&next));
+            assert_eq!(
+                select_part(&old, limit, none).unwrap().next.as_ref(),
+                Some(&next)
+            );
         }
     }
 }
