@@ -1,18 +1,18 @@
-//! What an agent's prompt-submit hook answers: an event in; context out, if the message invokes
-//! prompts.
+//! Answers an agent's prompt-submit hook: takes an event, and returns context for the model.
 //!
-//! The agent adds the context to the message for its model: the text of each prompt, so that the
-//! model need not think of calling `expand_prompt`. There is no answer to a message that invokes no
-//! prompt, or to anything that is not an event.
+//! The context contains the text of each prompt that the message invokes, so that the model doesn't
+//! have to call `expand_prompt`. If the message invokes no prompt, or if the input isn't an event,
+//! there is no answer.
 //!
-//! A name is looked up as it was typed, with composed or separate accents, without reading a
-//! directory. Directories are read only if a line begins with a colon and a word that may be a
-//! name, and no prompt has that name. They are searched for other spellings of the name, for a
-//! prompt whose name ends with it and, at the start of the message, for similar names.
+//! This runs for every message, so it must be fast. A name is looked up as typed (and in both
+//! Unicode normalizations), without reading a directory. Directories are only read if a line starts
+//! with a colon and a plausible name, and no prompt has that name. They are then searched for other
+//! spellings of the name, for a prompt whose name ends with it and, at the start of the message, for
+//! similar names.
 //!
-//! The context says what the message means and gives no orders: Gemini CLI tells its model to take
-//! the context of a hook as information. Where an agent would truncate the context, the context
-//! asks the model to call `expand_prompt` instead.
+//! The context explains the message instead of giving orders, because Gemini CLI tells its model to
+//! treat a hook's context as information. If an expansion exceeds the agent's limit, the context
+//! asks the model to call `expand_prompt`.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod invocations;
@@ -32,15 +32,15 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A message that a user submitted.
+/// The event that a user submitted a message.
 #[derive(Debug)]
 pub struct Event<'e> {
     agent: &'static Agent,
-    prompt: Cow<'e, str>,
-    folder: Option<String>,
+    message: Cow<'e, str>,
+    working_directory: Option<String>,
 }
 
-/// The members of an event that are read.
+/// The fields of an event's JSON that are used.
 #[derive(Deserialize)]
 struct HookEvent<'e> {
     #[serde(borrow)]
@@ -51,25 +51,25 @@ struct HookEvent<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// Parses the JSON that an agent passes to its hook. `None`: it is no submitted message, or the
-    /// agent has no hook.
-    pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
+    /// Parses the JSON that an agent passes to its hook. Returns `None` if it is invalid or another
+    /// kind of event, or if the agent has no hook.
+    pub fn parse(agent: &'static Agent, json: &'e str) -> Option<Event<'e>> {
         let hook = agent.hook.as_ref()?;
-        let input: HookEvent<'e> = serde_json::from_str(text).ok()?;
+        let input: HookEvent<'e> = serde_json::from_str(json).ok()?;
         if input.hook_event_name != hook.event {
             return None;
         }
         Some(Event {
             agent,
-            prompt: input.prompt,
-            folder: input.cwd,
+            message: input.prompt,
+            working_directory: input.cwd,
         })
     }
 
-    /// Returns the folder in which the agent works, if the event has it as an absolute path. The
-    /// hook may be started in another folder.
+    /// Returns the agent's working directory, if the event contains it as an absolute path. The hook
+    /// itself may run in another directory.
     pub fn folder(&self) -> Option<&Path> {
-        let folder = Path::new(self.folder.as_deref()?);
+        let folder = Path::new(self.working_directory.as_deref()?);
         if folder.is_absolute() {
             Some(folder)
         } else {
@@ -77,49 +77,50 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Returns one line of JSON that adds context to the message. `None`: there is nothing to add.
+    /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to add.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let reading = read(&library.view(), &self.prompt);
-        let context = context(self.agent, &reading)?;
+        let analysis = analyze(&library.view(), &self.message);
+        let context = build_context(self.agent, &analysis)?;
         let event = self.agent.hook.as_ref()?.event;
         let output = json!({"additionalContext": context, "hookEventName": event});
         let mut answer = json!({"hookSpecificOutput": output});
-        if let Some(message) = reading.note_for_user() {
-            answer["systemMessage"] = message.into();
+        if let Some(note) = analysis.note_for_user() {
+            answer["systemMessage"] = note.into();
         }
         Some(format!("{answer}\n"))
     }
 }
 
-/// Returns the prompts that a message invokes, in its order.
+/// Returns the prompts that a message invokes, in the order of the message.
 pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
-    read(view, message).invocations
+    analyze(view, message).invocations
 }
 
-/// Returns the name at the start of a message, as it is typed, if it is probably misspelled.
+/// Returns the name at the start of a message, as typed, if it is probably misspelled.
 pub fn misspelled_name<'m>(view: &View, message: &'m str) -> Option<&'m str> {
-    Some(read(view, message).misspelled?.typed)
+    Some(analyze(view, message).misspelled?.typed)
 }
 
-/// A name that begins a message, and is probably misspelled.
+/// A probably misspelled name at the start of a message.
 struct Misspelled<'m> {
     typed: &'m str,
-    /// The names that are similar; at least one.
-    meant: Vec<Name>,
+    /// The similar names of prompts; at least one.
+    similar: Vec<Name>,
 }
 
 impl Misspelled<'_> {
-    /// Returns the question whether one of the similar names was meant.
+    /// Returns the question "… did you mean …?".
     fn question(&self) -> String {
-        let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
+        let suggestions: Vec<String> =
+            self.similar.iter().map(|name| format!(":{name}")).collect();
         format!(
             "no prompt is named {}; did you mean {}?",
             in_backticks(self.typed),
-            or_list(&meant)
+            or_list(&suggestions)
         )
     }
 
-    /// Returns a text that has the model ask the question.
+    /// Returns a text that makes the model ask the question.
     fn note_for_model(&self) -> String {
         format!(
             "The user's message begins with {}, but {} Ask the user this first, unless the message is clearly no command.",
@@ -129,134 +130,137 @@ impl Misspelled<'_> {
     }
 }
 
-/// What a message invokes, and what its user should know.
-struct Reading<'m> {
-    /// In the order of the message.
+/// What a message invokes, and what the user should know about it.
+struct MessageAnalysis<'m> {
+    /// The invocations, in the order of the message.
     invocations: Vec<Invocation<'m, Found>>,
     misspelled: Option<Misspelled<'m>>,
-    /// Why a prompt of a linked worktree is not among the invocations.
-    withheld: Option<String>,
+    /// Why a prompt of a linked worktree is not served, although the message names it.
+    withheld_hint: Option<String>,
 }
 
-impl Reading<'_> {
-    /// Returns a text for the model about a misspelled name or, without one, a withheld prompt.
+impl MessageAnalysis<'_> {
+    /// Returns a note for the model about a misspelled name, otherwise about a withheld prompt, if
+    /// any.
     fn note_for_model(&self) -> Option<String> {
         if let Some(misspelled) = &self.misspelled {
             return Some(misspelled.note_for_model());
         }
-        let hint = self.withheld.as_ref()?;
+        let hint = self.withheld_hint.as_ref()?;
         Some(format!("Tell the user: {hint}."))
     }
 
-    /// Returns a line for the user about a misspelled name or, without one, a withheld prompt.
+    /// Returns a one-line note for the user about the same.
     fn note_for_user(&self) -> Option<String> {
         match &self.misspelled {
             Some(misspelled) => Some(misspelled.question()),
-            None => self.withheld.clone(),
+            None => self.withheld_hint.clone(),
         }
     }
 }
 
-/// Reads what a message invokes.
-fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
-    let mut typed_names = TypedNames {
+/// Finds out what a message invokes.
+fn analyze<'m>(view: &View, message: &'m str) -> MessageAnalysis<'m> {
+    let mut resolver = NameResolver {
         view,
-        listed: OnceCell::new(),
-        withheld: None,
+        all_prompts: OnceCell::new(),
+        withheld_hint: None,
     };
     let Invoked {
         invocations,
-        unknown,
+        unknown_command,
     } = find_invocations(
         message,
         view.expands_mentions(),
-        |name, form| typed_names.look_up(name, form),
+        |name, form| resolver.look_up(name, form),
         is_builtin,
     );
-    Reading {
+    MessageAnalysis {
         invocations,
-        misspelled: unknown.and_then(|typed| typed_names.misspelled(typed)),
-        withheld: typed_names.withheld,
+        misspelled: unknown_command.and_then(|typed| resolver.find_similar(typed)),
+        withheld_hint: resolver.withheld_hint,
     }
 }
 
-/// Finds the prompts that the names in a message mean.
-struct TypedNames<'v> {
+/// Resolves the names in a message to prompts.
+struct NameResolver<'v> {
     view: &'v View,
-    /// All prompts. They are listed once, and only if a name without a prompt may be misspelled.
-    listed: OnceCell<Vec<KnownPrompt>>,
-    /// Why the first prompt of a linked worktree is not served.
-    withheld: Option<String>,
+    /// All prompts. Listed at most once, and only if some name needs more than an exact lookup.
+    all_prompts: OnceCell<Vec<ListedPrompt>>,
+    /// Why a prompt of a linked worktree is not served, for the first such prompt that was looked up.
+    withheld_hint: Option<String>,
 }
 
-struct KnownPrompt {
+struct ListedPrompt {
     folded_name: String,
     found: Found,
 }
 
-impl TypedNames<'_> {
-    /// Returns the prompt that a name means: the one with exactly this name or, for a command, with
-    /// another spelling of it, or with this last part of its name.
+impl NameResolver<'_> {
+    /// Returns the prompt for a name. A mention needs the exact name. A command may also use another
+    /// spelling of it, or only its last part.
     fn look_up(&mut self, name: &str, form: InvocationForm) -> Option<Found> {
         let found = self.view.find_exactly(name);
-        if self.withheld.is_none() {
-            self.withheld = self.view.withheld_hint(name);
+        if self.withheld_hint.is_none() {
+            self.withheld_hint = self.view.withheld_hint(name);
         }
         if form == InvocationForm::Mention {
             return found.filter(may_be_mentioned);
         }
-        if found.is_some() || !may_be_typed(name) {
+        // Listing all prompts is slow, so do it only for a plausible name.
+        if found.is_some() || !is_plausible_name(name) {
             return found;
         }
-        match self.with_other_spelling(name) {
+        match self.find_other_spelling(name) {
             Some(found) => Some(found.clone()),
             None => with_last_part(self.all(), name).cloned(),
         }
     }
 
-    /// Returns the only prompt whose name differs from this one in its spelling: in letter case, or
-    /// in composed and separate accents. A name in ASCII has no other spelling here.
-    fn with_other_spelling(&self, name: &str) -> Option<&Found> {
+    /// Returns the prompt whose name differs only in case or Unicode normalization, unless there are
+    /// several. Returns `None` for an ASCII name, for which an exact lookup is enough.
+    fn find_other_spelling(&self, name: &str) -> Option<&Found> {
         if name.is_ascii() {
             return None;
         }
         let folded = fold_name(name);
         let mut matching = None;
-        for listed in self.listed() {
+        for listed in self.list() {
             if listed.folded_name != folded {
                 continue;
             }
             if matching.is_some() {
-                return None;
+                return None; // ambiguous
             }
             matching = Some(&listed.found);
         }
         matching
     }
 
-    /// Returns the names that are similar to a name without a prompt, if there are any.
-    fn misspelled<'m>(&self, typed: &'m str) -> Option<Misspelled<'m>> {
+    /// Returns the names that are similar to an unknown name, or `None` if it is probably not a
+    /// misspelled name.
+    fn find_similar<'m>(&self, typed: &'m str) -> Option<Misspelled<'m>> {
         let is_short = typed.chars().count() <= 2;
-        if is_short || !may_be_typed(typed) || is_common_after_colon(typed) {
+        if is_short || !is_plausible_name(typed) || is_common_after_colon(typed) {
             return None;
         }
-        let meant = similar_names(self.all(), typed);
-        if meant.is_empty() {
+        let similar = similar_names(self.all(), typed);
+        if similar.is_empty() {
             return None;
         }
-        Some(Misspelled { typed, meant })
+        Some(Misspelled { typed, similar })
     }
 
     fn all(&self) -> impl Iterator<Item = &Found> {
-        self.listed().iter().map(|listed| &listed.found)
+        self.list().iter().map(|listed| &listed.found)
     }
 
-    /// Returns all prompts, which are listed once.
-    fn listed(&self) -> &[KnownPrompt] {
-        self.listed.get_or_init(|| {
+    /// Returns all prompts. Lists them on the first call.
+    fn list(&self) -> &[ListedPrompt] {
+        self.all_prompts.get_or_init(|| {
             let mut listed = Vec::new();
             for found in self.view.list().found {
-                listed.push(KnownPrompt {
+                listed.push(ListedPrompt {
                     folded_name: fold_name(&found.name),
                     found,
                 });
@@ -266,8 +270,8 @@ impl TypedNames<'_> {
     }
 }
 
-/// Returns whether a mention expands a prompt: one that is not built in, and whose file does not
-/// say `mention: false`. A prompt that cannot be read counts, so that the user hears of it.
+/// Returns whether a prompt may be mentioned: it is not built in, and its file doesn't contain
+/// `mention: false`. True for a prompt that can't be read, so that the error is reported.
 fn may_be_mentioned(found: &Found) -> bool {
     if is_builtin(found) {
         return false;
@@ -282,30 +286,31 @@ fn is_builtin(found: &Found) -> bool {
     found.layer == Layer::BUILTIN
 }
 
-/// Returns whether a word after a colon may be a name that is worth reading directories for: it has
-/// two letters that differ, and only characters that names usually have.
-fn may_be_typed(word: &str) -> bool {
-    word.chars().all(is_usual_in_name) && word.contains(char::is_alphabetic) && !is_smiley(word)
+/// Returns whether an unknown word after a colon is enough like a name to read directories for it: it
+/// contains a letter, isn't a smiley, and has only characters that are common in names.
+fn is_plausible_name(word: &str) -> bool {
+    word.chars().all(is_common_in_name) && word.contains(char::is_alphabetic) && !is_smiley(word)
 }
 
-fn is_usual_in_name(letter: char) -> bool {
-    letter.is_alphanumeric() || "-_./:：".contains(letter)
+fn is_common_in_name(character: char) -> bool {
+    character.is_alphanumeric() || "-_./:：".contains(character)
 }
 
-/// Stands between the parts of a context.
+/// Separates the parts of a context.
 const SEPARATOR: &str = "\n\n";
 
-/// How many prompts of one message are expanded, and how many further ones are named.
+/// The maximum number of prompts of one message that are expanded. At most as many further prompts
+/// are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// Returns the context for a message, within the limit of the agent. `None`: there is nothing to
-/// say.
+/// Returns the context for a message, within the agent's limit, or `None` if there is nothing to add.
 ///
-/// The context has one part for each prompt, and one for each note. A prompt whose expansion does
-/// not fit has a request to call the tool instead.
-fn context(agent: &Agent, reading: &Reading<'_>) -> Option<String> {
-    let distinct = without_repetitions(&reading.invocations);
+/// The context has one part for each prompt, and one for each note. Where an expansion doesn't fit,
+/// the part asks the model to call `expand_prompt` instead.
+fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String> {
+    let distinct = without_duplicates(&analysis.invocations);
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
+    // `expansions` are alternatives to the first parts.
     let mut parts = Vec::new();
     let mut expansions = Vec::new();
     for invocation in expanded {
@@ -314,51 +319,51 @@ fn context(agent: &Agent, reading: &Reading<'_>) -> Option<String> {
             Ok(prompt) if prompt.is_rendered_by_service() => CallReason::RenderedByService,
             _ => CallReason::TooLong,
         };
-        parts.push(call_instead(invocation, reason));
+        parts.push(request_call(invocation, reason));
         expansions.push(expansion_part(agent, invocation, prompt));
     }
     if !further.is_empty() {
         parts.push(left_out_note(further));
     }
-    parts.extend(reading.note_for_model());
+    parts.extend(analysis.note_for_model());
     if parts.is_empty() {
         return None;
     }
     let (max, unit) = agent.hook.as_ref()?.context_limit;
-    let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    // Each expansion that fits replaces the request to call the tool.
+    let mut available = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
+    // Replace the requests by the expansions, as long as these fit.
     for (part, expansion) in parts.iter_mut().zip(expansions) {
-        let more = unit.count(&expansion).saturating_sub(unit.count(part));
-        if more <= room {
-            room -= more;
+        let additional = unit.count(&expansion).saturating_sub(unit.count(part));
+        if additional <= available {
+            available -= additional;
             *part = expansion;
         }
     }
     Some(parts.join(SEPARATOR))
 }
 
-/// Returns the invocations without those that repeat an earlier one, and without mentions of a
-/// prompt that is also called as a command, whose text is there already.
-fn without_repetitions<'i, 't>(
+/// Returns the invocations without duplicates of earlier ones, and without mentions of prompts that
+/// the message also invokes as commands: their texts are in the context anyway.
+fn without_duplicates<'i, 't>(
     invocations: &'i [Invocation<'t, Found>],
 ) -> Vec<&'i Invocation<'t, Found>> {
     let mut distinct: Vec<&Invocation<'_, Found>> = Vec::new();
     for new in invocations {
-        let is_repeated = distinct
+        let is_duplicate = distinct
             .iter()
-            .any(|known| known.name == new.name && known.input == new.input);
-        let is_called = invocations
+            .any(|earlier| earlier.name == new.name && earlier.input == new.input);
+        let is_also_command = invocations
             .iter()
             .any(|other| other.form != InvocationForm::Mention && other.name == new.name);
-        let is_superfluous_mention = new.form == InvocationForm::Mention && is_called;
-        if !is_repeated && !is_superfluous_mention {
+        let is_redundant_mention = new.form == InvocationForm::Mention && is_also_command;
+        if !is_duplicate && !is_redundant_mention {
             distinct.push(new);
         }
     }
     distinct
 }
 
-/// Returns a text for the model that names the prompts that are not expanded.
+/// Returns a note for the model that names the prompts beyond [`MAX_PROMPTS`].
 fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     let named = &further[..further.len().min(MAX_PROMPTS)];
     let names: Vec<String> = named
@@ -366,32 +371,33 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
         .map(|invocation| format!(":{}", invocation.name))
         .collect();
     let unnamed = further.len() - named.len();
-    let more = if unnamed == 0 {
+    let unnamed_note = if unnamed == 0 {
         String::new()
     } else {
         format!(" ({unnamed} more are not named here)")
     };
     format!(
-        "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
+        "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{unnamed_note}. For each of them, call the \
          tool expand_prompt before you answer.",
         and_list(&names)
     )
 }
 
-/// Returns the expansion of a prompt with an explanation for the model, or why there is none.
+/// Returns the part of the context for one prompt: its expansion with an explanation for the model, or
+/// why it can't be expanded.
 fn expansion_part(
     agent: &Agent,
     invocation: &Invocation<'_, Found>,
     prompt: Result<Arc<Prompt>, Diagnostic>,
 ) -> String {
     let found = &invocation.found;
-    let typed = typed(invocation.name, invocation.input);
+    let typed = quote_typed(invocation.name, invocation.input);
     let prompt = match prompt {
         Ok(prompt) => prompt,
-        Err(problem) => return unreadable_note(&typed, found, &problem),
+        Err(error) => return unreadable_note(&typed, found, &error),
     };
     if prompt.is_rendered_by_service() {
-        return call_instead(invocation, CallReason::RenderedByService);
+        return request_call(invocation, CallReason::RenderedByService);
     }
     let expansion = match found.expand(&prompt, Call::Text(invocation.input)) {
         Ok(expansion) => expansion,
@@ -403,28 +409,28 @@ fn expansion_part(
         }
     };
     let text = expansion.messages.into_text();
-    let mut part = framed(agent, &typed, invocation.form, &text, found.layer);
+    let mut part = explain_expansion(agent, &typed, invocation.form, &text, found.layer);
     for warning in expansion.warnings {
         part += &format!("{SEPARATOR}Tell the user first: {warning}");
     }
     part
 }
 
-/// Returns a text for the model about a prompt whose file cannot be read.
-fn unreadable_note(typed: &str, found: &Found, problem: &Diagnostic) -> String {
-    // A problem of the settings says itself when the command works.
+/// Returns a note for the model about a prompt whose file can't be read.
+fn unreadable_note(typed: &str, found: &Found, error: &Diagnostic) -> String {
+    // An error in the settings file already says how to fix it.
     let condition = if found.layer == Layer::SETTINGS {
         ""
     } else {
         "; the command works once the file is saved"
     };
     format!(
-        "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this{condition}."
+        "In the user's message, {typed} names a stored prompt that cannot be read. {error}. Tell the user this{condition}."
     )
 }
 
-/// Returns an expansion with an explanation for the model before it, and a line after it.
-fn framed(
+/// Wraps an expansion: an explanation for the model before it, and an end marker after it.
+fn explain_expansion(
     agent: &Agent,
     typed: &str,
     form: InvocationForm,
@@ -438,40 +444,39 @@ fn framed(
     } else {
         "a prompt file that the user wrote or chose"
     };
-    let meaning = if form == InvocationForm::Mention {
-        "The message says what to do with that text"
-    } else {
-        "Read the message as if it contained that text in full, and do what it says"
-    };
-    let verb = if form == InvocationForm::Mention {
-        "stands for"
-    } else {
-        "is short for"
+    let (verb, instruction) = match form {
+        InvocationForm::Mention => ("stands for", "The message says what to do with that text"),
+        InvocationForm::Command | InvocationForm::Stacked => (
+            "is short for",
+            "Read the message as if it contained that text in full, and do what it says",
+        ),
     };
     let is_escaped = match &agent.hook {
         Some(hook) => hook.escapes_angle_brackets && expansion.contains(['<', '>']),
         None => false,
     };
-    let note = if is_escaped {
+    let escaping_note = if is_escaped {
         " Angle brackets in it may show as `&lt;` and `&gt;`."
     } else {
         ""
     };
     format!(
-        "In the user's message, {typed} {verb} the text below, from {origin}. {meaning}; there is no need to call \
-         expand_prompt.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
+        "In the user's message, {typed} {verb} the text below, from {origin}. {instruction}; there is no need to call \
+         expand_prompt.{escaping_note}\n\n{expansion}\n\n(End of the text for {typed}.)"
     )
 }
 
-/// Why the model has to call the tool for the text of a prompt.
+/// Why the model has to call `expand_prompt`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallReason {
+    /// The expansion exceeds the agent's limit.
     TooLong,
+    /// A service renders the prompt, which the hook doesn't wait for.
     RenderedByService,
 }
 
-/// Returns a text that asks the model to call the tool, in place of an expansion.
-fn call_instead(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
+/// Returns the part of the context that asks the model to call `expand_prompt`.
+fn request_call(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
     let (why, without_tool) = match reason {
         CallReason::TooLong => (
             "whose text is longer than this agent accepts from a hook",
@@ -491,26 +496,27 @@ fn call_instead(invocation: &Invocation<'_, Found>, reason: CallReason) -> Strin
         "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \
          this name, and {input} as `input`; then do what it returns. If there is no such tool, tell the user that \
          {without_tool}.",
-        typed(invocation.name, invocation.input)
+        quote_typed(invocation.name, invocation.input)
     )
 }
 
-/// Returns what the user typed, shortened and in backticks.
-fn typed(name: &str, input: &str) -> String {
+/// Quotes what the user typed. Shortens a long input.
+fn quote_typed(name: &str, input: &str) -> String {
     quoted(format!(":{name} {input}").trim_end())
 }
 
-/// Returns the context of a hook for a message whose only command is `:name input`.
-pub fn context_of_one(
+/// Returns the context that the hook adds to the message `:name input`, regardless of the agent's
+/// limit.
+pub fn context_for_command(
     agent: &Agent,
     name: &str,
     input: &str,
     expansion: &str,
     layer: Layer,
 ) -> String {
-    framed(
+    explain_expansion(
         agent,
-        &typed(name, input),
+        &quote_typed(name, input),
         InvocationForm::Command,
         expansion,
         layer,
@@ -528,7 +534,7 @@ mod tests {
             r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
         let event = Event::parse(codex, submitted).unwrap();
         assert_eq!(
-            (&*event.prompt, event.folder()),
+            (&*event.message, event.folder()),
             (
                 ":research x",
                 Some(Path::new("/")).filter(|root| root.is_absolute())

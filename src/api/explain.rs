@@ -293,7 +293,7 @@ fn measure_expansion(name: &str, input: &str, layer: Layer, expansion: &str) -> 
     for agent in AGENTS {
         limits.extend(measure_tool_limit(agent, expansion));
         if agent.hook.is_some() {
-            let context = hook::context_of_one(agent, name, input, expansion, layer);
+            let context = hook::context_for_command(agent, name, input, expansion, layer);
             limits.extend(measure_hook_limit(agent, &context));
         }
     }

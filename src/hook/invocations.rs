@@ -1,14 +1,14 @@
-//! Which prompts a message invokes, and with which input.
+//! Finds the prompts that a message invokes, and the input of each.
 //!
-//! A *command* begins a line: a colon (`:` or the full-width `：`), and the name of a prompt up to
-//! the next space. The first line of the message may be indented by up to three spaces; a later one
-//! that is indented is code, a list or a quotation. The input of a command is all that follows, up
-//! to the next line that begins with one. Commands that follow each other at the start of a line
-//! are a *stack*: each gets the same input. A name anywhere else is a *mention*, which has no
-//! input, if it is in prose.
+//! A *command* is at the start of a line: a colon (`:` or the full-width `：`) and the name of a
+//! prompt, up to the next space. The message's first line may be indented by up to three spaces; any
+//! other indented line is code, a list or a quotation. A command's input is everything after it, up
+//! to the next line that starts with a command. Consecutive commands at the start of a line are a
+//! *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which has no
+//! input.
 //!
-//! Built-in prompts have the names of everyday symbols of programs, so less of a text invokes them:
-//! see [`is_before_code`].
+//! The names of built-in prompts are common symbols in some programming languages, so they are
+//! recognized more strictly: see [`is_before_code`].
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
@@ -16,66 +16,69 @@ use memchr::memchr2_iter;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// How many names of a message are looked up. A message with more of them is data.
+/// The maximum number of names that are looked up for one message. A message with more is data, not
+/// prose.
 pub const MAX_LOOKUPS: usize = 100;
 
-/// How many places of a message are examined where a prompt may be invoked, without those of names
-/// that were looked up in vain.
-const MAX_PLACES: usize = 1_000;
+/// The maximum number of possible invocations that are examined in one message. Those of names that
+/// are already known to be no prompts don't count.
+const MAX_CANDIDATES: usize = 1_000;
 
-/// Punctuation that may follow a name and is not part of it.
+/// Punctuation that may follow a name but is not part of it.
 const PUNCTUATION: [char; 12] = [
     '.', ',', ';', '!', '?', '。', '、', '．', '，', '；', '！', '？',
 ];
 
-/// The brackets that may follow a mention.
+/// The closing brackets that may follow a mention.
 const CLOSING: [char; 9] = [')', ']', '}', '）', '］', '｝', '」', '』', '】'];
 
-/// The longest name of a mention, in bytes.
-const MAX_MENTION: usize = 1024;
+/// The maximum length of the name in a mention, in bytes.
+const MAX_MENTION_LENGTH: usize = 1024;
 
-/// How many places in a word may be the end of a mention.
-const MAX_ENDS: usize = 8;
+/// The maximum number of names that are tried for one mention.
+const MAX_MENTION_NAMES: usize = 8;
 
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InvocationForm {
-    /// It begins a line.
+    /// At the start of a line.
     Command,
-    /// It follows another command at the start of a line.
+    /// After another command at the start of a line.
     Stacked,
-    /// It stands anywhere else.
+    /// Anywhere else.
     Mention,
 }
 
 /// A prompt that a message invokes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation<'t, T> {
-    /// How.
+    /// How the message invokes it.
     pub form: InvocationForm,
-    /// Its name as it is typed, without the colon.
+    /// The name as typed, without the colon.
     pub name: &'t str,
-    /// The text that fills it in; empty for a mention.
+    /// The input of a command; empty for a mention.
     pub input: &'t str,
-    /// The part of the message that belongs to it: of a mention its colon and its name, of a command
-    /// all from the start of its line to the end of its input. The commands of a stack share it.
+    /// The byte range of the invocation. A mention is only the colon and the name. A command extends
+    /// from the start of its line to the end of its input, and shares that range with the other
+    /// commands of its stack.
     pub range: Range<usize>,
-    /// What was found under the name.
+    /// The prompt that was found for the name.
     pub found: T,
 }
 
-/// What a message invokes.
+/// The result of [`find_invocations`].
 pub(super) struct Invoked<'t, T> {
-    /// In the order of the message.
+    /// The invocations, in the order of the message.
     pub(super) invocations: Vec<Invocation<'t, T>>,
-    /// The name of what looks like a command at the start of the message, and has no prompt.
-    pub(super) unknown: Option<&'t str>,
+    /// The name of a command at the start of the message for which there is no prompt.
+    pub(super) unknown_command: Option<&'t str>,
 }
 
-/// Finds the prompts that a message invokes; without `takes_mentions`, neither stacks nor mentions.
+/// Finds the prompts that a message invokes. Unless `takes_mentions`, finds neither mentions nor
+/// stacks.
 ///
-/// `look_up` finds the prompt of a name. A prompt that `is_builtin` is not invoked by its name
-/// before what looks like code.
+/// `look_up` returns the prompt with a name. A prompt for which `is_builtin` returns true is ignored
+/// where its name looks like a symbol in code.
 pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
     takes_mentions: bool,
@@ -86,129 +89,137 @@ pub(super) fn find_invocations<'t, T: Clone>(
         text,
         takes_mentions,
         lines: Lines::new(text),
-        names: LookedUpNames {
+        names: NameCache {
             look_up,
-            known: HashMap::new(),
+            results: HashMap::new(),
         },
         is_builtin,
         unknown_words: HashSet::new(),
-        places: 0,
+        candidate_count: 0,
         stack_end: 0,
         invoked: Invoked {
             invocations: Vec::new(),
-            unknown: None,
+            unknown_command: None,
         },
     };
-    for word in words(text) {
-        if reader.places == MAX_PLACES {
+    for word in words_after_colons(text) {
+        if reader.candidate_count == MAX_CANDIDATES {
             break;
         }
         reader.read(&word);
     }
-    add_inputs(text, &mut reader.invoked.invocations);
+    set_inputs(text, &mut reader.invoked.invocations);
     reader.invoked
 }
 
-/// A word of a message, without the colon before it.
-struct Word<'t> {
+/// A word after a colon.
+struct ColonWord<'t> {
+    /// The word without the colon, up to the next whitespace.
     text: &'t str,
-    /// The position of its colon.
+    /// The byte offset of the colon in the message.
     colon: usize,
-    /// The position after the colon.
+    /// The byte offset of `text` in the message.
     start: usize,
 }
 
-/// Where a word stands in the message.
-struct WordPlace {
+/// Where a possible invocation is in the message.
+struct Candidate {
     form: InvocationForm,
-    /// Where the invocation begins, if the word is one.
-    start: usize,
+    /// The start of [`Invocation::range`].
+    range_start: usize,
     is_indented: bool,
 }
 
-/// A prompt that was found.
-struct Named<'t, T> {
+/// A name that was found at the start of a word, and its prompt.
+struct FoundName<'t, T> {
     name: &'t str,
     found: T,
 }
 
-/// Reads a message, one word after the other.
+/// The state while the words of a message are read in order.
 struct MessageReader<'t, T, L> {
     text: &'t str,
     takes_mentions: bool,
     lines: Lines<'t>,
-    names: LookedUpNames<'t, T, L>,
+    names: NameCache<'t, T, L>,
     is_builtin: fn(&T) -> bool,
-    /// The words without a prompt.
+    /// Words that don't start with the name of a prompt.
     unknown_words: HashSet<(&'t str, InvocationForm)>,
-    /// How many places were examined, without those of unknown words.
-    places: usize,
-    /// Where the blanks end that follow the last invocation. A command there belongs to its stack.
+    /// How many candidates were examined, except for unknown words.
+    candidate_count: usize,
+    /// The end of the whitespace after the last invocation, on the same line. A command up to there
+    /// is in the same stack.
     stack_end: usize,
     invoked: Invoked<'t, T>,
 }
 
 impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader<'t, T, L> {
-    /// Reads the next word, and adds the invocation if it is one.
-    fn read(&mut self, word: &Word<'t>) {
-        if word.text.is_empty() || self.is_in_invocation(word.colon) {
+    /// Reads the next word, and adds it to the result if it is an invocation. The checks are ordered
+    /// from cheap to expensive.
+    fn read(&mut self, word: &ColonWord<'t>) {
+        if word.text.is_empty() || self.is_in_last_invocation(word.colon) {
             return;
         }
         self.lines.advance(word.colon);
-        let Some(place) = self.place_of(word.colon) else {
+        let Some(candidate) = self.candidate_at(word.colon) else {
             return;
         };
-        if self.lines.is_fenced || self.is_unknown(word.text, place.form) {
+        if self.lines.is_fenced || self.is_unknown(word.text, candidate.form) {
             return;
         }
-        self.places += 1;
-        if place.form == InvocationForm::Mention && !self.lines.is_prose(word.colon) {
+        self.candidate_count += 1;
+        if candidate.form == InvocationForm::Mention && !self.lines.is_prose(word.colon) {
             return;
         }
-        let Some(named) = self.names.find(word.text, place.form) else {
-            self.note_unknown(word.text, place.form);
+        let Some(found_name) = self.names.find_in_word(word.text, candidate.form) else {
+            self.remember_unknown(word.text, candidate.form);
             return;
         };
-        if (self.is_builtin)(&named.found) && self.is_symbol(word, &place, named.name) {
+        if (self.is_builtin)(&found_name.found)
+            && self.looks_like_symbol(word, &candidate, found_name.name)
+        {
             return;
         }
-        self.add(word, &place, named);
+        self.add_invocation(word, &candidate, found_name);
     }
 
-    /// Returns whether a word was looked up in vain. A long one is not remembered, because
-    /// comparing it costs as much.
+    /// Returns whether an earlier, equal word turned out to be unknown. Very long words are not
+    /// remembered, because hashing them would cost as much as looking them up.
     fn is_unknown(&self, word: &'t str, form: InvocationForm) -> bool {
-        word.len() <= MAX_MENTION && self.unknown_words.contains(&(word, form))
+        word.len() <= MAX_MENTION_LENGTH && self.unknown_words.contains(&(word, form))
     }
 
-    /// Remembers that a word was looked up in vain.
-    fn note_unknown(&mut self, word: &'t str, form: InvocationForm) {
+    /// Remembers that a word is unknown. At the start of the message, the user may have misspelled
+    /// it, so it becomes the [`Invoked::unknown_command`].
+    fn remember_unknown(&mut self, word: &'t str, form: InvocationForm) {
         if self.lines.is_first && form == InvocationForm::Command {
-            self.invoked.unknown = names_of_command(word).pop();
+            // The last name is the word without trailing punctuation.
+            self.invoked.unknown_command = names_for_command(word).pop();
         }
-        if word.len() <= MAX_MENTION {
+        if word.len() <= MAX_MENTION_LENGTH {
             self.unknown_words.insert((word, form));
         }
     }
 
-    /// Returns whether a byte belongs to the last invocation, as the second colon of `:git:commit`.
-    fn is_in_invocation(&self, position: usize) -> bool {
+    /// Returns whether a byte offset is in the last invocation, e.g. that of the second colon in
+    /// `:git:commit`.
+    fn is_in_last_invocation(&self, offset: usize) -> bool {
         match self.invoked.invocations.last() {
-            Some(last) => position < last.range.end,
+            Some(last) => offset < last.range.end,
             None => false,
         }
     }
 
-    /// Returns the place of a colon on the current line. `None`: a stacked command or a mention
-    /// would begin there, and the message may have neither.
-    fn place_of(&self, colon: usize) -> Option<WordPlace> {
+    /// Returns what an invocation at a colon on the current line would be, or `None` if it would be
+    /// stacked or a mention and the message takes neither.
+    fn candidate_at(&self, colon: usize) -> Option<Candidate> {
         let line_start = self.lines.start;
         let indentation = &self.text[line_start..colon];
         let is_indented = self.lines.is_first && matches!(indentation, " " | "  " | "   ");
         if indentation.is_empty() || is_indented {
-            return Some(WordPlace {
+            return Some(Candidate {
                 form: InvocationForm::Command,
-                start: line_start,
+                range_start: line_start,
                 is_indented,
             });
         }
@@ -219,152 +230,161 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
             && last.form != InvocationForm::Mention
             && colon <= self.stack_end
         {
-            return Some(WordPlace {
+            return Some(Candidate {
                 form: InvocationForm::Stacked,
-                start: last.range.start,
+                range_start: last.range.start,
                 is_indented: false,
             });
         }
-        Some(WordPlace {
+        Some(Candidate {
             form: InvocationForm::Mention,
-            start: colon,
+            range_start: colon,
             is_indented: false,
         })
     }
 
-    /// Returns whether a built-in name is probably a symbol of a program: the line is indented, or
-    /// goes on like code.
-    fn is_symbol(&self, word: &Word<'t>, place: &WordPlace, name: &str) -> bool {
-        place.is_indented || is_before_code(self.lines.after(word.start + name.len()))
+    /// Returns whether a built-in name is probably a symbol in code: its line is indented, or the rest
+    /// of the line looks like code.
+    fn looks_like_symbol(&self, word: &ColonWord<'t>, candidate: &Candidate, name: &str) -> bool {
+        candidate.is_indented || is_before_code(self.lines.rest_from(word.start + name.len()))
     }
 
-    /// Adds an invocation. A command takes the whole word, also punctuation after its name.
-    fn add(&mut self, word: &Word<'t>, place: &WordPlace, named: Named<'t, T>) {
-        let length = match place.form {
-            InvocationForm::Mention => named.name.len(),
+    /// Adds an invocation, whose range ends after the name for now. Trailing punctuation belongs to a
+    /// command (`:name,`), but not to a mention.
+    fn add_invocation(
+        &mut self,
+        word: &ColonWord<'t>,
+        candidate: &Candidate,
+        found_name: FoundName<'t, T>,
+    ) {
+        let length = match candidate.form {
+            InvocationForm::Mention => found_name.name.len(),
             InvocationForm::Command | InvocationForm::Stacked => word.text.len(),
         };
-        let end = word.start + length;
+        let range_end = word.start + length;
         self.invoked.invocations.push(Invocation {
-            form: place.form,
-            name: named.name,
-            input: "",
-            range: place.start..end,
-            found: named.found,
+            form: candidate.form,
+            name: found_name.name,
+            input: "", // see `set_inputs`
+            range: candidate.range_start..range_end,
+            found: found_name.found,
         });
-        self.stack_end = end_of(self.text, end, |letter| {
-            letter.is_whitespace() && letter != '\n'
+        self.stack_end = skip_while(self.text, range_end, |character| {
+            character.is_whitespace() && character != '\n'
         });
     }
 }
 
-/// The names that were looked up: each once, and at most [`MAX_LOOKUPS`].
-struct LookedUpNames<'t, T, L> {
+/// Looks up names, each of them once, and at most [`MAX_LOOKUPS`].
+struct NameCache<'t, T, L> {
     look_up: L,
-    /// By the name, and by whether it was looked up for a mention.
-    known: HashMap<(&'t str, bool), Option<T>>,
+    /// The results of earlier lookups, by name and by whether it was a mention.
+    results: HashMap<(&'t str, bool), Option<T>>,
 }
 
-impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> LookedUpNames<'t, T, L> {
-    /// Finds the prompt whose name a word is, or begins with.
-    fn find(&mut self, word: &'t str, form: InvocationForm) -> Option<Named<'t, T>> {
+impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> NameCache<'t, T, L> {
+    /// Finds the prompt whose name is at the start of a word. Tries the longest name first.
+    fn find_in_word(&mut self, word: &'t str, form: InvocationForm) -> Option<FoundName<'t, T>> {
         let names = match form {
-            InvocationForm::Mention => names_of_mention(word),
-            InvocationForm::Command | InvocationForm::Stacked => names_of_command(word),
+            InvocationForm::Mention => names_for_mention(word),
+            InvocationForm::Command | InvocationForm::Stacked => names_for_command(word),
         };
         for name in names {
             if let Some(found) = self.get(name, form) {
-                return Some(Named { name, found });
+                return Some(FoundName { name, found });
             }
         }
         None
     }
 
-    /// Looks a name up, unless it is known, or too many names were looked up.
+    /// Returns the prompt with a name. Once [`MAX_LOOKUPS`] names were looked up, further ones are
+    /// not found.
     fn get(&mut self, name: &'t str, form: InvocationForm) -> Option<T> {
-        let key = (name, form == InvocationForm::Mention);
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+        let is_mention = form == InvocationForm::Mention;
+        if let Some(result) = self.results.get(&(name, is_mention)) {
+            return result.clone();
         }
-        if self.known.len() == MAX_LOOKUPS {
+        if self.results.len() == MAX_LOOKUPS {
             return None;
         }
-        let found = (self.look_up)(name, form);
-        self.known.insert(key, found.clone());
-        found
+        let result = (self.look_up)(name, form);
+        self.results.insert((name, is_mention), result.clone());
+        result
     }
 }
 
-/// Returns whether the text after a name on its line says that the name is a symbol of a program,
-/// as in `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or
-/// `:test,` (Ruby).
-fn is_before_code(following: &str) -> bool {
-    following.contains("{:")
-        || following.contains("=>")
-        || following.contains("#'")
-        || following.trim_end().ends_with(',')
+/// Returns whether the rest of the line after a name looks like code, as in
+/// `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or `:test,`
+/// (Ruby).
+fn is_before_code(rest_of_line: &str) -> bool {
+    rest_of_line.contains("{:")
+        || rest_of_line.contains("=>")
+        || rest_of_line.contains("#'")
+        || rest_of_line.trim_end().ends_with(',')
 }
 
-/// The input that all commands of a stack get.
+/// The input that all commands of a stack share.
 #[derive(Clone, Copy)]
 struct StackInput<'t> {
     text: &'t str,
-    /// The position after the input.
+    /// The byte offset of its end in the message.
     end: usize,
 }
 
-/// Gives each command its input, and extends its range to the end of the input. Before, the range
-/// ends after the command's name.
-fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
-    // From the last to the first, because the input of a command ends before the next stack.
-    let mut next_stack = text.len();
+/// Sets the input of each command, and extends its range to the end of the input.
+fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
+    // Go backwards, because the input of a stack ends where the next stack starts.
+    let mut next_stack_start = text.len();
     let mut stack_input: Option<StackInput<'t>> = None;
     for invocation in invocations.iter_mut().rev() {
         if invocation.form == InvocationForm::Mention {
             continue;
         }
+        // The last command of a stack determines the input. The commands before it share it.
         let input = stack_input.unwrap_or_else(|| {
-            let start = invocation.range.end;
-            let following = text[start..next_stack].trim_end();
+            let name_end = invocation.range.end;
+            let input = text[name_end..next_stack_start].trim_end();
             StackInput {
-                text: without_blanks_before(following),
-                end: start + following.len(),
+                text: trim_start_keep_indentation(input),
+                end: name_end + input.len(),
             }
         });
         invocation.input = input.text;
         invocation.range.end = input.end;
         stack_input = Some(input);
         if invocation.form == InvocationForm::Command {
-            next_stack = invocation.range.start;
+            // This is the first command of the stack.
+            next_stack_start = invocation.range.start;
             stack_input = None;
         }
     }
 }
 
-/// Returns each word of a text after a colon that may begin a command or a mention: not those of
-/// `10:30`, `note:` and `std::vec`. In `(:a(:b`, these are `a(:b` and `b`.
-fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
-    // The end of the last word, which later colons in that word share: each byte is read once.
-    let mut end = 0;
-    // `：` begins with 0xef, which is never inside a character.
-    let colons = memchr2_iter(b':', 0xef, text.as_bytes());
-    colons.filter_map(move |colon| {
-        let start = colon + colon_length(text, colon)?;
-        if start >= end {
-            end = end_of(text, start, |letter| !letter.is_whitespace());
+/// Returns the words after colons that may start an invocation, which those in `10:30`, `note:` and
+/// `std::vec` don't. Words may overlap: `(:a(:b` contains `a(:b` and `b`.
+fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
+    // The end of the last word. Later colons in that word share it, so that each byte is read once.
+    let mut word_end = 0;
+    // `：` starts with the byte 0xef, which no UTF-8 character contains elsewhere.
+    let possible_colons = memchr2_iter(b':', 0xef, text.as_bytes());
+    possible_colons.filter_map(move |colon| {
+        let start = colon + colon_length_at(text, colon)?;
+        if start >= word_end {
+            word_end = skip_while(text, start, |character| !character.is_whitespace());
         }
-        Some(Word {
-            text: &text[start..end],
+        Some(ColonWord {
+            text: &text[start..word_end],
             colon,
             start,
         })
     })
 }
 
-/// Returns the length of the colon at a position, in bytes. `None`: it cannot begin a command or a
-/// mention, because it follows a letter, or it is no colon.
-fn colon_length(text: &str, position: usize) -> Option<usize> {
-    if let Some(before) = text[..position].chars().next_back()
+/// Returns the length of the colon at a byte offset, in bytes. Returns `None` if there is another
+/// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
+/// opening bracket.
+fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
+    if let Some(before) = text[..offset].chars().next_back()
         && !before.is_whitespace()
         && !OPENING.contains(&before)
     {
@@ -372,19 +392,19 @@ fn colon_length(text: &str, position: usize) -> Option<usize> {
     }
     let colon = COLONS
         .iter()
-        .find(|colon| text[position..].starts_with(**colon))?;
+        .find(|colon| text[offset..].starts_with(**colon))?;
     Some(colon.len_utf8())
 }
 
-/// Returns the position after the characters of this kind that begin at `start`.
-fn end_of(text: &str, start: usize, is_of_kind: fn(char) -> bool) -> usize {
-    let length = text[start..].find(|letter| !is_of_kind(letter));
+/// Returns the byte offset of the first character from `start` on that doesn't match the predicate.
+fn skip_while(text: &str, start: usize, predicate: fn(char) -> bool) -> usize {
+    let length = text[start..].find(|character| !predicate(character));
     length.map_or(text.len(), |length| start + length)
 }
 
-/// Returns the names that a word at the start of a line may be: the word, and the word without the
-/// punctuation at its end.
-fn names_of_command(word: &str) -> Vec<&str> {
+/// Returns the names that a command's word may stand for: the word, and the word without trailing
+/// punctuation.
+fn names_for_command(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for name in [word, word.trim_end_matches(PUNCTUATION)] {
         if may_be_name(name) && !names.contains(&name) {
@@ -394,23 +414,23 @@ fn names_of_command(word: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the names with which a word in a sentence may begin, the longest first: `style.)` →
-/// `style`, and `v1.2` → `v1.2`.
+/// Returns the names that a mention's word may start with, longest first: `style` for `style.)`, and
+/// only `v1.2` for `v1.2`.
 ///
-/// No name ends in punctuation, or is a smiley. Of a word with very many ends, such as a text
-/// without spaces, only the first ones count.
-fn names_of_mention(word: &str) -> Vec<&str> {
+/// A name doesn't end in punctuation, and isn't a smiley. If a word has very many possible names,
+/// such as a text without spaces, returns the shortest of them.
+fn names_for_mention(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
-    for (position, letter) in word.char_indices() {
-        if position > MAX_MENTION || names.len() == MAX_ENDS {
+    for (offset, character) in word.char_indices() {
+        if offset > MAX_MENTION_LENGTH || names.len() == MAX_MENTION_NAMES {
             break;
         }
-        let after = &word[position + letter.len_utf8()..];
-        if ends_name(letter, after) && !ends_in_punctuation(&word[..position]) {
-            names.push(&word[..position]);
+        let after = &word[offset + character.len_utf8()..];
+        if ends_name(character, after) && !ends_in_punctuation(&word[..offset]) {
+            names.push(&word[..offset]);
         }
     }
-    if word.len() <= MAX_MENTION && !ends_in_punctuation(word) {
+    if word.len() <= MAX_MENTION_LENGTH && !ends_in_punctuation(word) {
         names.push(word);
     }
     names.retain(|name| may_be_name(name) && !is_smiley(name));
@@ -418,37 +438,40 @@ fn names_of_mention(word: &str) -> Vec<&str> {
     names
 }
 
-/// Returns whether a name may end before this letter. In `:test.js`, the dot does not end it.
-fn ends_name(letter: char, after: &str) -> bool {
-    let is_inside =
-        letter.is_ascii() && after.starts_with(|next: char| next.is_ascii_alphanumeric());
-    CLOSING.contains(&letter) || (PUNCTUATION.contains(&letter) && !is_inside)
+/// Returns whether a name may end before a character with this text after it. The dot in `:test.js`
+/// doesn't end the name.
+fn ends_name(character: char, after: &str) -> bool {
+    let is_inside_name =
+        character.is_ascii() && after.starts_with(|next: char| next.is_ascii_alphanumeric());
+    CLOSING.contains(&character) || (PUNCTUATION.contains(&character) && !is_inside_name)
 }
 
 fn ends_in_punctuation(name: &str) -> bool {
     name.ends_with(PUNCTUATION) || name.ends_with(CLOSING)
 }
 
-/// Returns whether a word after a colon may be a name, unlike those of `::vec` and `:smile:`.
+/// Returns whether a word after a colon may be a name, which those in `::vec` and `:smile:` aren't.
 fn may_be_name(word: &str) -> bool {
     let mut parts = word.split(COLONS);
     parts.all(|part| !part.is_empty())
 }
 
-/// Returns whether a word after a colon has no letter, or only one, perhaps repeated: that of
-/// `:-)`, `:D` or `:PP`.
+/// Returns whether a word after a colon makes a smiley: it contains no letter or digit, or consists
+/// of a single repeated character. Examples are `:-)`, `:D` and `:PP`.
 pub(super) fn is_smiley(word: &str) -> bool {
     let first = word.chars().next();
-    !word.chars().any(char::is_alphanumeric) || word.chars().all(|letter| Some(letter) == first)
+    !word.chars().any(char::is_alphanumeric)
+        || word.chars().all(|character| Some(character) == first)
 }
 
-/// Returns a text without the blanks before it. If a line ending is among them, the indentation of
-/// the first line stays: `"\n\n    code"` → `"    code"`.
-fn without_blanks_before(text: &str) -> &str {
-    let blanks = &text[..text.len() - text.trim_start().len()];
-    let start = match blanks.rfind('\n') {
+/// Removes leading whitespace and empty lines, but keeps the indentation of the first line with text:
+/// `"\n\n    code"` becomes `"    code"`. Text on the first line isn't indented, so `" text"` becomes
+/// `"text"`.
+fn trim_start_keep_indentation(text: &str) -> &str {
+    let whitespace = &text[..text.len() - text.trim_start().len()];
+    let start = match whitespace.rfind('\n') {
         Some(newline) => newline + 1,
-        None => blanks.len(),
+        None => whitespace.len(),
     };
     &text[start..]
 }
@@ -794,9 +817,9 @@ mod tests {
         for (text, exists, count, lookups) in [
             (":x y\n".repeat(100_000), false, 0, 1),
             (" :x y".repeat(100_000), false, 0, 1),
-            (":x y\n".repeat(100_000), true, MAX_PLACES, 1),
-            ("a :ab. b :ab, ".repeat(100_000), true, MAX_PLACES, 1),
-            (":x ".repeat(100_000), true, MAX_PLACES, 1),
+            (":x y\n".repeat(100_000), true, MAX_CANDIDATES, 1),
+            ("a :ab. b :ab, ".repeat(100_000), true, MAX_CANDIDATES, 1),
+            (":x ".repeat(100_000), true, MAX_CANDIDATES, 1),
             (lines("\n"), false, 0, MAX_LOOKUPS),
             (lines("\n"), true, MAX_LOOKUPS, MAX_LOOKUPS),
             (lines("\na "), false, 0, MAX_LOOKUPS),

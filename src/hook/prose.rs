@@ -1,45 +1,47 @@
-//! Which parts of a message are prose, and which are code, a quotation, a link or an address.
+//! Tells the prose of a message from code, quotations, links and URLs.
 //!
-//! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an
-//! HTML block a fence means nothing to Markdown. A parser would also cost more than all else that
-//! is done for a long message.
+//! This works line by line, without a Markdown parser. People put code between XML tags, and a
+//! Markdown parser ignores code fences in an HTML block. It would also take most of the time for a
+//! long message.
 
 use memchr::{memchr, memchr_iter, memchr2_iter};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The brackets that may be before a mention.
+/// The opening brackets that may precede a mention.
 pub(super) const OPENING: [char; 9] = ['(', '[', '{', '（', '［', '｛', '「', '『', '【'];
 
-/// The lines of a message, read one after the other.
+/// A cursor over the lines of a message. It only moves forward.
 pub(super) struct Lines<'t> {
     text: &'t str,
-    /// Where the current line begins.
+    /// The byte offset where the current line starts.
     pub(super) start: usize,
-    /// Where the next one begins.
+    /// The byte offset where the next line starts.
     end: usize,
-    /// Whether all lines before it are blank.
+    /// Whether all lines before the current line are blank.
     pub(super) is_first: bool,
-    /// Whether it is part of a fenced code block, or begins or ends one; not if it begins one after
-    /// other text.
+    /// Whether the current line is in a fenced code block, including its fences. A line with other
+    /// text before the opening fence is not.
     pub(super) is_fenced: bool,
-    fence: Option<CodeFence>,
-    /// Where its paragraph begins.
-    paragraph: usize,
-    code: CodeSpans,
+    /// The fence of the code block that is open after the current line.
+    open_fence: Option<CodeFence>,
+    /// The byte offset where the paragraph of the current line starts.
+    paragraph_start: usize,
+    /// The code spans of one paragraph, not necessarily the current one.
+    code_spans: CodeSpans,
 }
 
-/// The code between backticks in a paragraph: as in Markdown, a span ends with as many as it begins
-/// with.
+/// The code between backticks in a paragraph. As in Markdown, a span starts and ends with equally
+/// many backticks.
 #[derive(Default)]
 struct CodeSpans {
     paragraph: Range<usize>,
-    /// In the order of the text.
+    /// Their byte ranges in the message, in order.
     spans: Vec<Range<usize>>,
 }
 
 impl<'t> Lines<'t> {
-    /// Returns the lines of a text, before the first one is read.
+    /// Returns a cursor before the first line. Call [`advance`](Self::advance) before anything else.
     pub(super) fn new(text: &'t str) -> Lines<'t> {
         Lines {
             text,
@@ -47,34 +49,35 @@ impl<'t> Lines<'t> {
             end: 0,
             is_first: true,
             is_fenced: false,
-            fence: None,
-            paragraph: 0,
-            code: CodeSpans::default(),
+            open_fence: None,
+            paragraph_start: 0,
+            code_spans: CodeSpans::default(),
         }
     }
 
-    /// Moves on to the line with this byte.
-    pub(super) fn advance(&mut self, position: usize) {
-        while self.end <= position {
+    /// Moves forward to the line that contains a byte offset.
+    pub(super) fn advance(&mut self, offset: usize) {
+        while self.end <= offset {
+            // `start..end` is still the previous line.
             let is_blank = self.text[self.start..self.end].trim_start().is_empty();
             self.is_first &= is_blank;
             if is_blank || self.is_fenced {
-                self.paragraph = self.end;
+                self.paragraph_start = self.end;
             }
             self.start = self.end;
             let newline = memchr(b'\n', &self.text.as_bytes()[self.start..]);
             self.end = newline.map_or(self.text.len(), |length| self.start + length + 1);
-            self.read_fence();
+            self.update_fence();
         }
     }
 
-    /// Finds out whether the current line belongs to a fenced code block.
-    fn read_fence(&mut self) {
+    /// Updates `is_fenced` and `open_fence` for the current line.
+    fn update_fence(&mut self) {
         let line = &self.text[self.start..self.end];
-        if let Some(opening) = &self.fence {
+        if let Some(opening) = &self.open_fence {
             self.is_fenced = true;
             if opening.is_closed_by(line) {
-                self.fence = None;
+                self.open_fence = None;
             }
             return;
         }
@@ -82,43 +85,46 @@ impl<'t> Lines<'t> {
         if let Some(fence) = CodeFence::find(line)
             && fence.may_open
         {
-            self.is_fenced = fence.is_alone;
-            self.fence = Some(fence);
+            self.is_fenced = fence.starts_line;
+            self.open_fence = Some(fence);
         }
     }
 
-    /// Returns the part of the current line from a byte on.
-    pub(super) fn after(&self, position: usize) -> &'t str {
-        &self.text[position..self.end]
+    /// Returns the rest of the current line from a byte offset on.
+    pub(super) fn rest_from(&self, offset: usize) -> &'t str {
+        &self.text[offset..self.end]
     }
 
-    /// Returns whether a byte of the current line is neither in code nor in a quotation, a link or
-    /// an address. A blank or an opening bracket is before the byte, or nothing.
-    pub(super) fn is_prose(&mut self, position: usize) -> bool {
+    /// Returns whether a colon at a byte offset of the current line is in prose, i.e. not in code, a
+    /// quotation, a link or a URL. The colon must follow whitespace or an opening bracket.
+    pub(super) fn is_prose(&mut self, offset: usize) -> bool {
         let line = &self.text[self.start..self.end];
-        let (before, after) = line.split_at(position - self.start);
-        if self.is_fenced || begins_code_or_quotation(before) {
+        let (before, after) = line.split_at(offset - self.start);
+        if self.is_fenced || starts_code_or_quotation(before) {
             return false;
         }
-        let near = end_of(before, MAX_NEAR);
-        let word = near.rsplit(char::is_whitespace).next().unwrap_or_default();
-        if is_call(word) || word.contains("://") || is_in_link(near, after) {
+        let before = last_bytes(before, MAX_CONTEXT);
+        let start_of_word = before
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        if is_call(start_of_word) || start_of_word.contains("://") || is_in_link(before, after) {
             return false;
         }
-        !self.is_code(position)
+        !self.is_in_code_span(offset)
     }
 
-    /// Returns whether this byte of the current paragraph is between backticks.
-    fn is_code(&mut self, position: usize) -> bool {
-        // The spans of a paragraph are found once.
-        let known = &self.code.paragraph;
-        if known.start != self.paragraph || !known.contains(&position) {
-            self.code = CodeSpans::find(self.text, self.paragraph..self.paragraph_end());
+    /// Returns whether a byte offset in the current paragraph is between backticks.
+    fn is_in_code_span(&mut self, offset: usize) -> bool {
+        let cached = &self.code_spans.paragraph;
+        if cached.start != self.paragraph_start || !cached.contains(&offset) {
+            let paragraph = self.paragraph_start..self.paragraph_end();
+            self.code_spans = CodeSpans::find(self.text, paragraph);
         }
-        self.code.contains(position)
+        self.code_spans.contains(offset)
     }
 
-    /// Returns where the current paragraph ends: before the next blank line.
+    /// Returns the byte offset where the current paragraph ends: before the next blank line.
     fn paragraph_end(&self) -> usize {
         let mut end = self.end;
         for line in self.text[self.end..].split_inclusive('\n') {
@@ -131,180 +137,194 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Returns whether a line that begins like this is indented code, or quoted with `>`.
-fn begins_code_or_quotation(line: &str) -> bool {
-    line.starts_with('\t') || line.starts_with("    ") || line.trim_start().starts_with('>')
+/// Returns whether the start of a line makes it indented code, or a quotation with `>`.
+fn starts_code_or_quotation(start_of_line: &str) -> bool {
+    start_of_line.starts_with('\t')
+        || start_of_line.starts_with("    ")
+        || start_of_line.trim_start().starts_with('>')
 }
 
-/// Returns whether a word is the beginning of a call, as in `validates(:name)`: a letter is before
-/// its brackets. Languages without blanks have a bracket after their letters in prose, too, so only
-/// ASCII counts.
-fn is_call(word: &str) -> bool {
-    word.trim_end_matches(OPENING)
-        .ends_with(|end: char| end.is_ascii_alphanumeric() || end == '_')
+/// Returns whether the start of a word is a function call like `validates(` in `validates(:name)`:
+/// its brackets follow an ASCII letter. Other letters don't count, because some languages are written
+/// without spaces, even before a bracket.
+fn is_call(start_of_word: &str) -> bool {
+    start_of_word
+        .trim_end_matches(OPENING)
+        .ends_with(|last: char| last.is_ascii_alphanumeric() || last == '_')
 }
 
 impl CodeSpans {
-    /// Returns the code in a paragraph of a text.
+    /// Finds the code spans in a paragraph of a text.
     fn find(text: &str, paragraph: Range<usize>) -> CodeSpans {
-        let runs = runs_of_backticks(text, paragraph.clone());
+        let runs = find_backtick_runs(text, paragraph.clone());
         let mut spans = Vec::new();
         let mut index = 0;
         while let Some(opening) = runs.get(index) {
-            if let Some(closing) = opening.closing {
+            if let Some(closing) = opening.next_of_same_length {
                 spans.push(opening.start..runs[closing].start);
-                index = closing;
+                index = closing; // runs in between are part of the code
             }
             index += 1;
         }
         CodeSpans { paragraph, spans }
     }
 
-    /// Returns whether a position is in one of the spans.
-    fn contains(&self, position: usize) -> bool {
-        let following = self.spans.partition_point(|span| span.end <= position);
-        match self.spans.get(following) {
-            Some(span) => span.start < position,
+    /// Returns whether a byte offset is in one of the spans.
+    fn contains(&self, offset: usize) -> bool {
+        let next = self.spans.partition_point(|span| span.end <= offset);
+        match self.spans.get(next) {
+            Some(span) => span.start < offset,
             None => false,
         }
     }
 }
 
-/// Backticks that follow each other.
-struct Run {
+/// Consecutive backticks, e.g. ```` ``` ````.
+struct BacktickRun {
     start: usize,
     length: usize,
-    /// The index of the next run of this length.
-    closing: Option<usize>,
+    /// The index of the next run with the same length, which closes a code span that this run opens.
+    next_of_same_length: Option<usize>,
 }
 
-/// Returns the runs of backticks in a part of a text.
-fn runs_of_backticks(text: &str, part: Range<usize>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for offset in memchr_iter(b'`', &text.as_bytes()[part.clone()]) {
-        let start = part.start + offset;
+/// Returns the runs of backticks in a range of a text.
+fn find_backtick_runs(text: &str, range: Range<usize>) -> Vec<BacktickRun> {
+    let mut runs: Vec<BacktickRun> = Vec::new();
+    for offset_in_range in memchr_iter(b'`', &text.as_bytes()[range.clone()]) {
+        let start = range.start + offset_in_range;
         match runs.last_mut() {
             Some(run) if run.start + run.length == start => run.length += 1,
-            _ => runs.push(Run {
+            _ => runs.push(BacktickRun {
                 start,
                 length: 1,
-                closing: None,
+                next_of_same_length: None,
             }),
         }
     }
-    let mut next_of_length = HashMap::new();
+    // Going backwards, `insert` returns the run that was seen before, i.e. the next one in the text.
+    let mut last_seen_by_length = HashMap::new();
     for (index, run) in runs.iter_mut().enumerate().rev() {
-        run.closing = next_of_length.insert(run.length, index);
+        run.next_of_same_length = last_seen_by_length.insert(run.length, index);
     }
     runs
 }
 
-/// How many bytes of a line are searched on each side for the brackets of a link, and before it for
-/// the beginning of an address.
-const MAX_NEAR: usize = 2_000;
+/// How many bytes of a line are searched before and after a colon for the brackets of a link, and
+/// before it for the start of a URL. Bounds the time for a very long line.
+const MAX_CONTEXT: usize = 2_000;
 
-/// Returns at most the last `max` bytes of a text.
-fn end_of(text: &str, max: usize) -> &str {
-    let mut start = text.len().saturating_sub(max);
+/// Returns at most the last `max_bytes` of a text, starting at a character boundary.
+fn last_bytes(text: &str, max_bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(max_bytes);
     while !text.is_char_boundary(start) {
         start += 1;
     }
     &text[start..]
 }
 
-/// Returns whether the place between these parts of a line belongs to a link: `[text](address)`,
-/// `[text][name]` or `[name]: address`.
+/// Returns whether the position between `before` and `after` on a line is in a Markdown link:
+/// `[text](url)`, `[text][name]` or `[name]: url`.
 fn is_in_link(before: &str, after: &str) -> bool {
-    let after = &after.as_bytes()[..after.len().min(MAX_NEAR)];
+    let after = &after.as_bytes()[..after.len().min(MAX_CONTEXT)];
     let square_brackets = memchr2_iter(b'[', b']', after);
-    if let Some(closing) = unmatched(after, square_brackets, b'[')
+    if let Some(closing) = first_unmatched(after, square_brackets, b'[')
         && matches!(after.get(closing + 1), Some(b'(' | b'[' | b':'))
     {
         return true;
     }
     let before = before.as_bytes();
     let round_brackets = memchr2_iter(b'(', b')', before).rev();
-    match unmatched(before, round_brackets, b')') {
+    match first_unmatched(before, round_brackets, b')') {
         Some(opening) => before[..opening].ends_with(b"]"),
         None => false,
     }
 }
 
-/// Returns the position of the first of these brackets that has no `partner` before it.
-fn unmatched(text: &[u8], brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
-    let mut open_partners = 0;
-    for position in brackets {
-        if text[position] == partner {
-            open_partners += 1;
-        } else if open_partners == 0 {
-            return Some(position);
+/// Returns the offset of the first bracket that isn't matched by an earlier `partner`. `brackets` are
+/// the offsets of both kinds of brackets, in the order in which to search.
+fn first_unmatched(
+    text: &[u8],
+    brackets: impl Iterator<Item = usize>,
+    partner: u8,
+) -> Option<usize> {
+    let mut depth = 0;
+    for offset in brackets {
+        if text[offset] == partner {
+            depth += 1;
+        } else if depth == 0 {
+            return Some(offset);
         } else {
-            open_partners -= 1;
+            depth -= 1;
         }
     }
     None
 }
 
-/// A line that opens or closes a fenced code block, as in Markdown. Backticks at the end of a line
-/// open one, too: people type `:debug ```rust`, and paste.
+/// The opening or closing fence of a code block. As in Markdown, it is at the start of a line. An
+/// opening fence may also be at the end of a line, because people type `:debug ```rust` and then
+/// paste code.
 struct CodeFence {
-    mark: u8,
+    /// A backtick or a tilde.
+    character: u8,
     length: usize,
-    /// Whether no other text is before it.
-    is_alone: bool,
+    /// Whether there is no other text before it.
+    starts_line: bool,
     may_open: bool,
     may_close: bool,
 }
 
 impl CodeFence {
-    /// Returns the fence at the start or the end of a line, such as `~~~~` or ` ```rust `.
+    /// Finds a fence at the start or the end of a line, e.g. `~~~~` or ` ```rust `.
     fn find(line: &str) -> Option<CodeFence> {
-        let line = without_indentation(line);
-        let is_alone = line.starts_with(['`', '~']);
-        let fence = if is_alone {
+        let line = strip_indentation(line);
+        let starts_line = line.starts_with(['`', '~']);
+        let fence = if starts_line {
             line
         } else {
-            last_backticks(line)?
+            last_word_with_backtick(line)?
         };
-        let mark = *fence.as_bytes().first()?;
-        let length = fence.bytes().take_while(|byte| *byte == mark).count();
+        let character = *fence.as_bytes().first()?;
+        let length = fence.bytes().take_while(|byte| *byte == character).count();
         if length < 3 {
             return None;
         }
-        let info = &fence[length..];
+        let info_string = &fence[length..];
         Some(CodeFence {
-            mark,
+            character,
             length,
-            is_alone,
-            may_open: mark == b'~' || !info.contains('`'), // otherwise it is a code span
-            may_close: is_alone && info.trim().is_empty(),
+            starts_line,
+            // More backticks on the same line make it a code span.
+            may_open: character == b'~' || !info_string.contains('`'),
+            may_close: starts_line && info_string.trim().is_empty(),
         })
     }
 
-    /// Returns whether a line closes the code block that this fence opens. If text is before the
-    /// fence, text may also be before the closing one.
+    /// Returns whether a line closes the code block that this fence opens. If there is text before this
+    /// fence, there may also be text before the closing one.
     fn is_closed_by(&self, line: &str) -> bool {
-        if !self.is_alone && line.trim_end().ends_with("```") {
+        if !self.starts_line && line.trim_end().ends_with("```") {
             return true;
         }
         match CodeFence::find(line) {
             Some(fence) => {
-                fence.may_close && fence.mark == self.mark && fence.length >= self.length
+                fence.may_close
+                    && fence.character == self.character
+                    && fence.length >= self.length
             }
             None => false,
         }
     }
 }
 
-/// Returns a line without the spaces at its start; of more than three, the first three are removed.
-fn without_indentation(line: &str) -> &str {
+/// Removes up to three spaces from the start of a line, as Markdown does before a fence.
+fn strip_indentation(line: &str) -> &str {
     let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
     &line[spaces.min(3)..]
 }
 
-/// Returns the last word of a line if it begins with a backtick. A line that is quoted or indented
-/// has none.
-fn last_backticks(line: &str) -> Option<&str> {
+/// Returns the last word of a line if it starts with a backtick. Returns `None` for a line that is
+/// quoted or indented.
+fn last_word_with_backtick(line: &str) -> Option<&str> {
     if line.starts_with(['>', ' ', '\t']) {
         return None;
     }
