@@ -93,9 +93,9 @@ impl Agent {
     /// Returns the folders where the user may keep prompt files of other programs, without
     /// duplicates. They may not exist.
     ///
-    /// Most come from the [table of formats](crate::prompt::FORMATS), relative to the home directory
-    /// or to wherever an environment variable such as `CODEX_HOME` moved an agent's settings. The
-    /// others are the [`Agent::prompt_folders`].
+    /// Most come from the [table of formats](crate::prompt::FORMATS), relative to the home
+    /// directory or to wherever an environment variable such as `CODEX_HOME` moved an agent's
+    /// settings. The others are the [`Agent::prompt_folders`].
     pub fn user_prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
         let mut folders = Vec::new();
         if let Some(home) = &system.home {

@@ -7,8 +7,8 @@
 //! This runs for every message, so it must be fast. A name is looked up as typed (and in both
 //! Unicode normalizations), without reading a directory. Directories are only read if a line starts
 //! with a colon and a plausible name, and no prompt has that name. They are then searched for other
-//! spellings of the name, for a prompt whose name ends with it and, at the start of the message, for
-//! similar names.
+//! spellings of the name, for a prompt whose name ends with it and, at the start of the message,
+//! for similar names.
 //!
 //! The context explains the message instead of giving orders, because Gemini CLI tells its model to
 //! treat a hook's context as information. If an expansion exceeds the agent's limit, the context
@@ -66,8 +66,8 @@ impl<'e> Event<'e> {
         })
     }
 
-    /// Returns the agent's working directory, if the event contains it as an absolute path. The hook
-    /// itself may run in another directory.
+    /// Returns the agent's working directory, if the event contains it as an absolute path. The
+    /// hook itself may run in another directory.
     pub fn folder(&self) -> Option<&Path> {
         let folder = Path::new(self.working_directory.as_deref()?);
         if folder.is_absolute() {
@@ -77,7 +77,8 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to add.
+    /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
+    /// add.
     pub fn answer(&self, library: &Library) -> Option<String> {
         let analysis = analyze(&library.view(), &self.message);
         let context = build_context(self.agent, &analysis)?;
@@ -111,8 +112,7 @@ struct Misspelled<'m> {
 impl Misspelled<'_> {
     /// Returns the question "… did you mean …?".
     fn question(&self) -> String {
-        let suggestions: Vec<String> =
-            self.similar.iter().map(|name| format!(":{name}")).collect();
+        let suggestions: Vec<String> = self.similar.iter().map(|name| format!(":{name}")).collect();
         format!(
             "no prompt is named {}; did you mean {}?",
             in_backticks(self.typed),
@@ -187,7 +187,8 @@ struct NameResolver<'v> {
     view: &'v View,
     /// All prompts. Listed at most once, and only if some name needs more than an exact lookup.
     all_prompts: OnceCell<Vec<ListedPrompt>>,
-    /// Why a prompt of a linked worktree is not served, for the first such prompt that was looked up.
+    /// Why a prompt of a linked worktree is not served, for the first such prompt that was looked
+    /// up.
     withheld_hint: Option<String>,
 }
 
@@ -197,8 +198,8 @@ struct ListedPrompt {
 }
 
 impl NameResolver<'_> {
-    /// Returns the prompt for a name. A mention needs the exact name. A command may also use another
-    /// spelling of it, or only its last part.
+    /// Returns the prompt for a name. A mention needs the exact name. A command may also use
+    /// another spelling of it, or only its last part.
     fn look_up(&mut self, name: &str, form: InvocationForm) -> Option<Found> {
         let found = self.view.find_exactly(name);
         if self.withheld_hint.is_none() {
@@ -217,8 +218,8 @@ impl NameResolver<'_> {
         }
     }
 
-    /// Returns the prompt whose name differs only in case or Unicode normalization, unless there are
-    /// several. Returns `None` for an ASCII name, for which an exact lookup is enough.
+    /// Returns the prompt whose name differs only in case or Unicode normalization, unless there
+    /// are several. Returns `None` for an ASCII name, for which an exact lookup is enough.
     fn find_other_spelling(&self, name: &str) -> Option<&Found> {
         if name.is_ascii() {
             return None;
@@ -286,8 +287,8 @@ fn is_builtin(found: &Found) -> bool {
     found.layer == Layer::BUILTIN
 }
 
-/// Returns whether an unknown word after a colon is enough like a name to read directories for it: it
-/// contains a letter, isn't a smiley, and has only characters that are common in names.
+/// Returns whether an unknown word after a colon is enough like a name to read directories for it:
+/// it contains a letter, isn't a smiley, and has only characters that are common in names.
 fn is_plausible_name(word: &str) -> bool {
     word.chars().all(is_common_in_name) && word.contains(char::is_alphabetic) && !is_smiley(word)
 }
@@ -303,7 +304,8 @@ const SEPARATOR: &str = "\n\n";
 /// are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// Returns the context for a message, within the agent's limit, or `None` if there is nothing to add.
+/// Returns the context for a message, within the agent's limit, or `None` if there is nothing to
+/// add.
 ///
 /// The context has one part for each prompt, and one for each note. Where an expansion doesn't fit,
 /// the part asks the model to call `expand_prompt` instead.
@@ -383,8 +385,8 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     )
 }
 
-/// Returns the part of the context for one prompt: its expansion with an explanation for the model, or
-/// why it can't be expanded.
+/// Returns the part of the context for one prompt: its expansion with an explanation for the model,
+/// or why it can't be expanded.
 fn expansion_part(
     agent: &Agent,
     invocation: &Invocation<'_, Found>,

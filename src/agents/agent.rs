@@ -291,8 +291,8 @@ impl Agent {
         }
     }
 
-    /// Returns whether `install` may overwrite a hook: `install` could have written it, and it is in
-    /// the file that `install` would use.
+    /// Returns whether `install` may overwrite a hook: `install` could have written it, and it is
+    /// in the file that `install` would use.
     pub fn is_managed_by_install(&self, hook: &HookLine, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }

@@ -95,8 +95,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     ..Agent::DEFAULT
 };
 
-/// Returns a finding if Claude Code would not start a server: it is disabled, or it is registered in
-/// the project and the user hasn't accepted it.
+/// Returns a finding if Claude Code would not start a server: it is disabled, or it is registered
+/// in the project and the user hasn't accepted it.
 fn check_started(examined: &Examined, server: &Registration) -> Option<Finding> {
     let name = in_backticks(&server.name);
     if is_listed(examined, "disabledMcpServers", &server.name) {

@@ -49,8 +49,9 @@ pub(super) static CODEX: Agent = Agent {
                 .or_else(|| check_hook_trust(examined, hook))
         },
     }),
-    // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated at
-    // 4.8 characters each). If the model's own program prints the result, the limit is 40,000 bytes.
+    // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
+    // at 4.8 characters each). If the model's own program prints the result, the limit is 40,000
+    // bytes.
     part_limit: Some(PartLimit {
         max: 17_000,
         unit: Unit::Bytes,
@@ -132,8 +133,8 @@ fn check_project_trust(examined: &Examined, server: &Registration) -> Option<Fin
     Some(examined.warning(message, "start `codex` here once, and trust the project"))
 }
 
-/// Returns a finding if Codex does not run a hook because the user hasn't trusted it or has disabled
-/// it.
+/// Returns a finding if Codex does not run a hook because the user hasn't trusted it or has
+/// disabled it.
 ///
 /// Codex records a hash of each trusted hook, and asks again when the hook changes. The hash is
 /// undocumented, so this only checks that there is a record. It can't be outdated because of

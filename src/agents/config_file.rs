@@ -111,8 +111,8 @@ impl ConfigFile {
         self.syntax.position(self.original_text(), keys)
     }
 
-    /// Replaces the text to write by the result of a function. The text of a file that doesn't exist
-    /// is its template.
+    /// Replaces the text to write by the result of a function. The text of a file that doesn't
+    /// exist is its template.
     pub(super) fn edit(
         &mut self,
         edit: impl Fn(&str, ConfigSyntax) -> Result<String, Diagnostic>,
@@ -151,8 +151,8 @@ impl ConfigFile {
         without_bom(self.original.as_deref().unwrap_or_default())
     }
 
-    /// Returns the text to write without a byte order mark, or an empty string if the file should not
-    /// exist.
+    /// Returns the text to write without a byte order mark, or an empty string if the file should
+    /// not exist.
     pub fn edited_text(&self) -> &str {
         without_bom(self.edited.as_deref().unwrap_or_default())
     }
@@ -200,8 +200,8 @@ impl ConfigFile {
             Some(text) => Some(self.write_temporary_file(text, &target)?),
             None => None,
         };
-        // Check before the backup, so that it isn't created in vain, and again as late as possible. If
-        // the second check fails, keep the backup: another process may rely on it.
+        // Check before the backup, so that it isn't created in vain, and again as late as possible.
+        // If the second check fails, keep the backup: another process may rely on it.
         self.check_unchanged()?;
         self.back_up()?;
         self.check_unchanged()?;
@@ -264,8 +264,8 @@ impl ConfigFile {
     }
 }
 
-/// Returns whether a file exists and is read-only. Respects the file's permissions even for root, who
-/// could write the file anyway: it is read-only for a reason.
+/// Returns whether a file exists and is read-only. Respects the file's permissions even for root,
+/// who could write the file anyway: it is read-only for a reason.
 fn is_read_only(file: &Path) -> bool {
     if fs::metadata(file).is_ok_and(|metadata| metadata.permissions().readonly()) {
         return true;

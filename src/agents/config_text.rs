@@ -42,8 +42,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Returns the position of the last key in a path of keys, or `None` if the path doesn't exist or
-    /// the text is invalid.
+    /// Returns the position of the last key in a path of keys, or `None` if the path doesn't exist
+    /// or the text is invalid.
     pub(super) fn position(self, text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
         match self {
             ConfigSyntax::Json(syntax) => json::position(syntax, text, keys),
@@ -71,9 +71,9 @@ impl ConfigSyntax {
         }
     }
 
-    /// Removes the value at a path of keys, and parents that become empty: `{"a": {"b": 1}, "c": 2}`
-    /// without `a.b` is `{"c": 2}`. Returns the edited text. A plugin has no keys, so it is returned
-    /// unchanged.
+    /// Removes the value at a path of keys, and parents that become empty: `{"a": {"b": 1}, "c":
+    /// 2}` without `a.b` is `{"c": 2}`. Returns the edited text. A plugin has no keys, so it is
+    /// returned unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::remove(syntax, text, keys),
@@ -82,8 +82,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Sets the hook for an event, and returns the edited text. Replaces existing hooks whose command
-    /// `is_ours`.
+    /// Sets the hook for an event, and returns the edited text. Replaces existing hooks whose
+    /// command `is_ours`.
     ///
     /// `handler` is the hook's entry or, for a plugin, `{"words": […]}` with the command.
     pub(super) fn set_hook(

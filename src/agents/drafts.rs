@@ -57,8 +57,8 @@ impl Drafts {
         pauses_for: &[],
     };
 
-    /// Finds the editor in which the agent opens drafts. Returns `None` if neither VISUAL nor EDITOR
-    /// names prompt-expander: the user doesn't want to compose drafts with it.
+    /// Finds the editor in which the agent opens drafts. Returns `None` if neither VISUAL nor
+    /// EDITOR names prompt-expander: the user doesn't want to compose drafts with it.
     pub fn find_editor(
         &self,
         title: &str,
@@ -113,8 +113,8 @@ impl Drafts {
         None
     }
 
-    /// Returns why composing drafts with an editor won't work in the agent with this title: a setting
-    /// overrides VISUAL, or the agent doesn't pause for the editor.
+    /// Returns why composing drafts with an editor won't work in the agent with this title: a
+    /// setting overrides VISUAL, or the agent doesn't pause for the editor.
     fn problem_with(&self, editor: &EditorCommand, title: &str) -> Option<EditorProblem> {
         let source = editor.source;
         let command = quoted(&editor.command);

@@ -94,8 +94,8 @@ impl Environment {
         None
     }
 
-    /// Returns whether [`find_program`](Self::find_program) depends on `folder` to find this program:
-    /// the command is a relative path, or `PATH` contains a relative path such as `./bin`.
+    /// Returns whether [`find_program`](Self::find_program) depends on `folder` to find this
+    /// program: the command is a relative path, or `PATH` contains a relative path such as `./bin`.
     pub fn is_found_relative_to(&self, folder: &Path, command: &str, program: &Path) -> bool {
         if has_separator(command) {
             return Path::new(command).is_relative();
@@ -163,8 +163,8 @@ impl System {
     }
 }
 
-/// Returns whether two paths lead to the same file, after following symlinks. Paths that don't exist
-/// are the same only if they are equal.
+/// Returns whether two paths lead to the same file, after following symlinks. Paths that don't
+/// exist are the same only if they are equal.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     if a == b {
         return true;

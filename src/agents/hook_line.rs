@@ -39,8 +39,8 @@ pub struct HookLine {
 }
 
 impl HookLine {
-    /// Returns the hooks for an event that run `prompt-expander hook`, including those that do more,
-    /// e.g. `prompt-expander hook codex | tee log`.
+    /// Returns the hooks for an event that run `prompt-expander hook`, including those that do
+    /// more, e.g. `prompt-expander hook codex | tee log`.
     pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
         let position = file.position(&["hooks", event]);
         let mut hooks = Vec::new();
@@ -77,8 +77,8 @@ impl HookLine {
         !matches!(arguments, [command] | [command, _] if command == "hook")
     }
 
-    /// Returns whether the command only runs prompt-expander, as `install` writes it. It can then be
-    /// replaced, and is safe to run.
+    /// Returns whether the command only runs prompt-expander, as `install` writes it. It can then
+    /// be replaced, and is safe to run.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.line)
     }
@@ -170,9 +170,9 @@ fn program_index(words: &[String]) -> Option<usize> {
 /// Splits a command line into words, without [`NEVER_FAILS`]: `'/a b/prompt-expander' hook codex`
 /// has three. Returns no words if it doesn't run `prompt-expander hook`.
 ///
-/// The hooks file may come from another system, so the line is interpreted both as a POSIX shell and
-/// as Windows would do it, in this system's way first. The first interpretation that starts with
-/// prompt-expander wins, otherwise the first that contains it.
+/// The hooks file may come from another system, so the line is interpreted both as a POSIX shell
+/// and as Windows would do it, in this system's way first. The first interpretation that starts
+/// with prompt-expander wins, otherwise the first that contains it.
 fn split_words(line: &str) -> Vec<String> {
     let line = without_exit(line);
     if line.contains('\n') {

@@ -97,8 +97,8 @@ impl Installation {
         config.edit(|text, syntax| syntax.set(text, &keys, &entry, mode))
     }
 
-    /// Finds out what is registered as [`SERVER_NAME`]. Warns if prompt-expander is registered under
-    /// another name, too.
+    /// Finds out what is registered as [`SERVER_NAME`]. Warns if prompt-expander is registered
+    /// under another name, too.
     ///
     /// # Errors
     /// Fails if another server has that name and [`replace`](Self::replace) is false.
@@ -148,8 +148,8 @@ impl Installation {
         }
     }
 
-    /// Plans to add the hook, or to update it. Leaves it out if prompt-expander's plugin is enabled,
-    /// or if a hook runs prompt-expander in a way that `install` must not overwrite.
+    /// Plans to add the hook, or to update it. Leaves it out if prompt-expander's plugin is
+    /// enabled, or if a hook runs prompt-expander in a way that `install` must not overwrite.
     ///
     /// Returns whether the agent has a hook afterwards.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
@@ -492,8 +492,8 @@ impl<'s> Planner<'s> {
         self.plan_file(absent)
     }
 
-    /// Returns the places of the hooks that the plan adds, changes or removes, if the agent will ask
-    /// the user to trust them (again). Always empty for an agent that doesn't ask for trust.
+    /// Returns the places of the hooks that the plan adds, changes or removes, if the agent will
+    /// ask the user to trust them (again). Always empty for an agent that doesn't ask for trust.
     fn changed_hooks_with_trust(&self) -> BTreeSet<HookPlace> {
         let Some(hook) = &self.agent.hook else {
             return BTreeSet::new();
@@ -578,8 +578,8 @@ impl<'s> Planner<'s> {
     }
 }
 
-/// Returns the places of the hooks that the edit of a file adds, changes or removes. Removing a hook
-/// also changes those after it in the same group, because they move up.
+/// Returns the places of the hooks that the edit of a file adds, changes or removes. Removing a
+/// hook also changes those after it in the same group, because they move up.
 fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
     let edited = file.parse(file.edited.as_deref().unwrap_or_default());
     let before = entries_of_event(&file.value, event);

@@ -42,9 +42,9 @@ impl Unit {
 
 /// The maximum length of one result of `expand_prompt`, i.e. of the JSON object `{"prompt":"…"}`.
 ///
-/// If [`is_printed`](Self::is_printed), the result's length is the average of its length as JSON and
-/// its length as a JSON string that contains that JSON. The methods add up twice the length, to stay
-/// with integers.
+/// If [`is_printed`](Self::is_printed), the result's length is the average of its length as JSON
+/// and its length as a JSON string that contains that JSON. The methods add up twice the length, to
+/// stay with integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartLimit {
     /// The maximum.

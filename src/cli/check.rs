@@ -1,4 +1,4 @@
-//! `prompt-expander check`: all errors and warnings in prompt files.
+//! `prompt-expander check`: reports all errors and warnings in prompt files.
 
 pub(super) mod finding;
 
@@ -13,7 +13,7 @@ use crate::prompt::{Diagnostic, Format, Kind, LONG_PROMPT_CHARS, Prompt, Severit
 use crate::wording::{and_list, count, with_commas};
 use anyhow::bail;
 use clap::Args;
-use finding::findings;
+use finding::format_findings;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,18 +55,18 @@ impl Check {
             ..Checks::default()
         };
         if self.paths.is_empty() {
-            checks.add_own_folders(source, reporter);
+            checks.check_own_folders(source, reporter);
         }
         for path in &self.paths {
-            checks.add_path(source, path);
+            checks.check_path(source, path);
         }
-        checks.add_hints_about_length();
+        checks.add_length_hints();
         let report = &checks.report;
         if self.json {
             let Report { files, problems } = report;
             output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
-            output::print_lines(&checks.text())?;
+            output::print_lines(&checks.format())?;
         }
         let errors = Severity::Error.count_in(&report.problems);
         let warnings = Severity::Warning.count_in(&report.problems);
@@ -76,45 +76,45 @@ impl Check {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Returns the limit of the agent that --client names.
+    /// Returns the part limit of the agent that --client names.
     ///
     /// # Errors
-    /// The agent has no known limit.
+    /// Fails if the agent has no known limit.
     fn part_limit(&self) -> anyhow::Result<Option<AgentLimit>> {
         let Some(agent) = self.client else {
             return Ok(None);
         };
-        let Some(part) = agent.part_limit else {
+        let Some(limit) = agent.part_limit else {
             bail!(
                 "no limit of {} is known, so it gets every prompt in one part",
                 agent.title
             );
         };
         Ok(Some(AgentLimit {
-            title: agent.title,
-            part,
+            agent_title: agent.title,
+            limit,
         }))
     }
 }
 
 /// How much of a prompt an agent gets in one part.
 struct AgentLimit {
-    title: &'static str,
-    part: PartLimit,
+    agent_title: &'static str,
+    limit: PartLimit,
 }
 
 impl AgentLimit {
-    /// Warns of a prompt that is longer.
-    fn warning(&self, prompt: &Prompt, file: PathBuf) -> Option<Diagnostic> {
-        let length = self.part.length(&prompt.template_text());
-        if length <= self.part.max {
+    /// Returns a warning if a prompt exceeds the limit, even without any values.
+    fn check(&self, prompt: &Prompt, file: PathBuf) -> Option<Diagnostic> {
+        let length = self.limit.length(&prompt.template_text());
+        if length <= self.limit.max {
             return None;
         }
         let message = format!(
             "{} gets at most {} {} in one part, and the prompt takes {}",
-            self.title,
-            with_commas(self.part.max),
-            self.part.unit.name(),
+            self.agent_title,
+            with_commas(self.limit.max),
+            self.limit.unit.name(),
             with_commas(length)
         );
         let fix =
@@ -123,90 +123,91 @@ impl AgentLimit {
     }
 }
 
-/// What was checked, and what was found.
+/// The results of all checks so far.
 #[derive(Default)]
 struct Checks {
-    /// Prompts that are longer get a warning. Without a limit, long prompts are only counted.
+    /// If set, prompts that exceed it get a warning. Otherwise, long prompts are only counted.
     part_limit: Option<AgentLimit>,
     report: Report,
-    /// The folders that were looked in.
-    folders: Vec<PathBuf>,
-    /// How many prompts of each folder are long.
-    long_prompts: BTreeMap<PathBuf, usize>,
+    /// The folders that were searched for prompts.
+    searched_folders: Vec<PathBuf>,
+    /// The number of long prompts by folder.
+    long_prompt_counts: BTreeMap<PathBuf, usize>,
 }
 
 impl Checks {
-    /// Checks the folders of the user's own prompts. In a repository, names the folders of other
+    /// Checks the user's own prompts. In a git repository, adds hints about folders of other
     /// programs.
-    fn add_own_folders(&mut self, source: &PromptSource, reporter: &Reporter) {
+    fn check_own_folders(&mut self, source: &PromptSource, reporter: &Reporter) {
         let view = source.library_with_warnings(reporter).view();
-        self.add_view(&view, None);
-        self.folders.extend(view.paths());
+        self.check_view(&view, None);
+        self.searched_folders.extend(view.paths());
         let working_folder = std::env::current_dir().unwrap_or_default();
         if working_folder.join(".git").exists() && !source.has_agents() {
-            self.name_folders_of_programs(&working_folder);
+            self.add_hints_about_programs(&working_folder);
         }
     }
 
-    /// Checks what the user has named: a prompt, a file or a folder.
-    fn add_path(&mut self, source: &PromptSource, path: &Path) {
+    /// Checks one command-line argument: a prompt, a file or a folder.
+    fn check_path(&mut self, source: &PromptSource, path: &Path) {
         let (format, folder) = parse_folder(path);
         let folder = without_parents(folder);
         if format.is_none() && !folder.exists() {
             let view = source.library().view();
             match view.find(&path.to_string_lossy()) {
-                Ok(found) => return self.add_prompt(&view, &found),
-                Err(diagnostic) if can_be_name(path) => {
+                Ok(found) => return self.check_prompt(&view, &found),
+                Err(diagnostic) if may_be_name(path) => {
                     return self.add_unknown_name(path, diagnostic);
                 }
-                Err(_) => {}
+                Err(_) => {} // `check_file` will report that the file doesn't exist
             }
         }
-        self.folders.push(folder.clone());
+        self.searched_folders.push(folder.clone());
         if format.is_none() && !folder.is_dir() {
-            return self.add_file(source, &folder);
+            return self.check_file(source, &folder);
         }
         if format.is_none()
-            && let Some(root) = program_folder(&folder)
+            && let Some(root) = enclosing_program_folder(&folder)
         {
             let format = Format::for_folder(root);
             let library = source.library_of(Some(format), root.to_owned());
-            return self.add_view(&library.view(), Some(&folder));
+            return self.check_view(&library.view(), Some(&folder));
         }
-        self.name_folders_of_programs(&folder);
-        self.add_view(&source.library_of(format, folder).view(), None);
+        self.add_hints_about_programs(&folder);
+        self.check_view(&source.library_of(format, folder).view(), None);
     }
 
-    /// Checks the prompts and the test files of a view or, of all of them, those below one folder.
-    fn add_view(&mut self, view: &View, below: Option<&Path>) {
-        let Report { files, problems } =
-            view.check_with(below, &mut |found, folder| self.check_length(found, folder));
+    /// Checks the prompts and test files of a view, or only those in `subfolder`.
+    fn check_view(&mut self, view: &View, subfolder: Option<&Path>) {
+        let Report { files, problems } = view.check_with(subfolder, &mut |found, folder| {
+            self.check_length(found, folder)
+        });
         self.report.files += files;
         self.report.problems.extend(problems);
         for tests in view.list().tests {
-            if below.is_none_or(|below| tests.path.starts_with(below)) {
-                self.add_tests(&tests);
+            if subfolder.is_none_or(|subfolder| tests.path.starts_with(subfolder)) {
+                self.check_tests(&tests);
             }
         }
     }
 
     /// Checks a prompt and its test file.
-    fn add_prompt(&mut self, view: &View, found: &Found) {
+    fn check_prompt(&mut self, view: &View, found: &Found) {
         self.report.files += 1;
         self.report.problems.extend(found.check());
         let length_warning = self.check_length(found, None);
         self.report.problems.extend(length_warning);
         if let Some(tests) = view.test_file(found) {
-            self.add_tests(&tests);
+            self.check_tests(&tests);
         }
     }
 
-    fn add_tests(&mut self, tests: &TestFile) {
+    fn check_tests(&mut self, tests: &TestFile) {
         self.report.files += 1;
-        self.report.problems.extend(test::problem(tests));
+        self.report.problems.extend(test::check(tests));
     }
 
-    /// Reports that there is neither a prompt nor a file of this name.
+    /// Adds the error that there is neither a prompt nor a file with this name.
     fn add_unknown_name(&mut self, typed: &Path, mut diagnostic: Diagnostic) {
         diagnostic.message = format!("there is no such file, and {}", diagnostic.message);
         if diagnostic.fix.is_empty() {
@@ -215,10 +216,13 @@ impl Checks {
         self.report.problems.push(diagnostic.in_file(typed));
     }
 
-    /// Checks a file of tests or of a prompt.
-    fn add_file(&mut self, source: &PromptSource, path: &Path) {
+    /// Checks a test file or a prompt file.
+    fn check_file(&mut self, source: &PromptSource, path: &Path) {
         if let Some(tests) = test::tests_in_file(source, path) {
-            return tests.iter().for_each(|tests| self.add_tests(tests));
+            for tests in &tests {
+                self.check_tests(tests);
+            }
+            return;
         }
         self.report.files += 1;
         let view = source.library().view();
@@ -229,44 +233,49 @@ impl Checks {
         }
     }
 
-    /// Warns of a prompt that is longer than the limit of the agent. Without a limit, counts the
-    /// prompt for its folder if it is long.
+    /// Returns a warning if a prompt exceeds the agent's limit. Without a limit, counts the prompt
+    /// in [`long_prompt_counts`](Self::long_prompt_counts) if it is long.
     fn check_length(&mut self, found: &Found, folder: Option<&Path>) -> Option<Diagnostic> {
         let prompt = found.prompt().ok()?;
         let file = found.location().file?;
         if let Some(limit) = &self.part_limit {
-            return limit.warning(&prompt, file);
+            return limit.check(&prompt, file);
         }
         if prompt.is_long() {
             let folder = folder.or(file.parent()).unwrap_or(&file);
-            *self.long_prompts.entry(folder.to_owned()).or_default() += 1;
+            *self
+                .long_prompt_counts
+                .entry(folder.to_owned())
+                .or_default() += 1;
         }
         None
     }
 
-    /// Adds a hint for each folder of the programs below this one, which are not checked with it.
-    fn name_folders_of_programs(&mut self, folder: &Path) {
+    /// Adds a hint for each folder of another program inside this folder: it must be checked on its
+    /// own.
+    fn add_hints_about_programs(&mut self, folder: &Path) {
         for (format, path) in Format::agent_folders() {
             let path = folder.join(path);
             if !path.is_dir() {
                 continue;
             }
             let title = format.title;
-            let shown = output::display_path(&path);
+            let shown_path = output::display_path(&path);
             self.add_hint(
                 format!("the folder has files of {title}, which are not checked with this one"),
-                format!("check them with `prompt-expander check {shown}`"),
+                format!("check them with `prompt-expander check {shown_path}`"),
                 path,
             );
         }
     }
 
-    fn add_hints_about_length(&mut self) {
-        for (folder, number) in std::mem::take(&mut self.long_prompts) {
-            let prompts = count(number, "prompt");
-            let limit = with_commas(LONG_PROMPT_CHARS);
+    /// Adds a hint for each folder that contains long prompts.
+    fn add_length_hints(&mut self) {
+        for (folder, prompt_count) in std::mem::take(&mut self.long_prompt_counts) {
+            let prompts = count(prompt_count, "prompt");
+            let length = with_commas(LONG_PROMPT_CHARS);
             self.add_hint(
-                format!("{prompts} of {limit} characters or more, which some agents get in parts"),
+                format!("{prompts} of {length} characters or more, which some agents get in parts"),
                 "find those that are too long for an agent with `--client AGENT`".to_owned(),
                 folder,
             );
@@ -278,13 +287,13 @@ impl Checks {
         self.report.problems.push(hint);
     }
 
-    /// Returns what is printed: the findings, a note if there is no file, and the counts.
-    fn text(&self) -> Styled {
+    /// Formats the output for people: the findings, a note if no file was found, and a summary.
+    fn format(&self) -> Styled {
         let problems = &self.report.problems;
-        let mut text = findings(problems);
-        if self.report.files == 0 && !self.folders.is_empty() {
+        let mut text = format_findings(problems);
+        if self.report.files == 0 && !self.searched_folders.is_empty() {
             let mut folders = Vec::new();
-            for folder in &self.folders {
+            for folder in &self.searched_folders {
                 folders.push(output::display_path(folder));
             }
             let folders = and_list(&folders);
@@ -301,14 +310,14 @@ impl Checks {
     }
 }
 
-/// Returns whether a path that does not exist may be meant as the name of a prompt.
-fn can_be_name(path: &Path) -> bool {
+/// Returns whether an argument that is no existing file probably means the name of a prompt.
+fn may_be_name(path: &Path) -> bool {
     path.extension().is_none() && !is_path(path)
 }
 
-/// Returns the folder of another program's prompts that has this folder, such as `.claude/commands`
-/// for `.claude/commands/git`.
-fn program_folder(folder: &Path) -> Option<&Path> {
+/// Returns the folder of another program's prompts that contains this folder, e.g.
+/// `.claude/commands` for `.claude/commands/git`.
+fn enclosing_program_folder(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()
         .find(|folder| !Format::for_folder(folder).is_own())

@@ -1,9 +1,9 @@
-//! `prompt-expander import`: copies prompts of other programs into the user's folder, as Markdown
-//! files.
+//! `prompt-expander import`: converts prompts of other programs to Markdown files in the user's
+//! folder.
 
 mod originals;
 
-use super::new::{warn_of_the_same_name, warn_of_unserved};
+use super::new::{is_served, warn_of_same_name, warn_of_unserved};
 use super::output::{self, NAME, Reporter, Styled, display_path, styled};
 use super::source_options::{PromptSource, absolute};
 use super::stdin;
@@ -54,15 +54,15 @@ pub(super) struct Import {
     json: bool,
 }
 
-/// What happened to each prompt.
+/// The result of an import, which is also its JSON output.
 #[derive(Default, Serialize)]
 struct ImportReport {
     imported: Vec<ImportedPrompt>,
-    /// The prompts whose files had the imported text already.
+    /// Prompts that were already imported, and are identical.
     unchanged: Vec<ImportedPrompt>,
-    /// Why prompts were not imported, and what is different in those that were.
+    /// Errors of prompts that were not imported, and notes on what differs in those that were.
     problems: Vec<Diagnostic>,
-    /// False for a dry run.
+    /// False with --dry-run.
     written: bool,
 }
 
@@ -80,22 +80,22 @@ impl Import {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let library = source.library();
-        let target = self.target(source, &library)?;
-        let originals = self.originals(source, reporter)?;
+        let target = self.target_folder(source, &library)?;
+        let originals = self.read_originals(source, reporter)?;
         let mut report = ImportReport {
             problems: originals.problems,
             written: !self.dry_run,
             ..ImportReport::default()
         };
         for original in originals.prompts {
-            if let Err(problem) = self.import_one(&original, &target, &mut report) {
-                report.problems.push(problem.in_file(original.file));
+            if let Err(error) = self.import_prompt(&original, &target, &mut report) {
+                report.problems.push(error.in_file(original.file));
             }
         }
         if self.json {
             output::print_json(&report)?;
         } else {
-            output::print_lines(&report.text())?;
+            output::print_lines(&report.format())?;
         }
         if self.dry_run {
             reporter.note("nothing was written; leave out --dry-run to import");
@@ -111,8 +111,8 @@ impl Import {
     /// Returns the folder to import into.
     ///
     /// # Errors
-    /// It is in a folder with prompts of another program, where nothing is written.
-    fn target(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
+    /// Fails if the folder belongs to another program, because nothing is ever written there.
+    fn target_folder(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
         let target = match &self.to {
             Some(_) if source.project => {
                 bail!("--to and --project each choose a folder; leave out one of them")
@@ -134,10 +134,14 @@ impl Import {
     }
 
     /// Reads the prompts to import.
-    fn originals(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<Originals> {
-        let (format, path) = format_and_path(&self.source);
+    fn read_originals(
+        &self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<Originals> {
+        let (format, path) = split_format_prefix(&self.source);
         if path.as_os_str() == "-" {
-            return self.standard_input(format, reporter);
+            return self.read_standard_input(format, reporter);
         }
         ensure!(
             path.exists(),
@@ -147,9 +151,9 @@ impl Import {
         originals::read(source, format, &absolute(path))
     }
 
-    /// Reads the prompts on standard input: lines of hexai, each of which is a JSON object, or one
-    /// prompt with the name of `--name`.
-    fn standard_input(
+    /// Reads prompts from standard input: either any number of hexai prompts, which are JSON
+    /// objects on a line each, or a single prompt that is named with --name.
+    fn read_standard_input(
         &self,
         format: Option<&'static Format>,
         reporter: &Reporter,
@@ -173,22 +177,23 @@ impl Import {
                 in_backticks(name)
             )
         })?;
-        let mut file_names = format.unwrap_or(Format::OWN).file_suffixes();
-        let file_name = file_names.next().context("this format has no files")?;
+        let mut suffixes = format.unwrap_or(Format::OWN).file_suffixes();
+        let main_suffix = suffixes.next().context("this format has no files")?;
         originals.prompts.push(Original {
-            prompt: file_name.parse(&name, text.as_bytes(), None)?,
+            prompt: main_suffix.parse(&name, text.as_bytes(), None)?,
             file: PathBuf::from("-"),
-            markdown: file_name.is_own().then_some(text),
+            own_markdown: main_suffix.is_own().then_some(text),
         });
         Ok(originals)
     }
 
-    /// Writes the file of a prompt, and adds it to the report with the notes on what is different
-    /// in it.
+    /// Writes an imported prompt (unless this is a dry run), and adds it to the report, with notes
+    /// on what differs from the original.
     ///
     /// # Errors
-    /// Why the prompt is not imported.
-    fn import_one(
+    /// Fails if the prompt can't be converted or written, or if there is another prompt of that
+    /// name.
+    fn import_prompt(
         &self,
         original: &Original,
         target: &Path,
@@ -196,24 +201,24 @@ impl Import {
     ) -> Result<(), Diagnostic> {
         let name = &original.prompt.name;
         check_file_name(name)?;
-        let Imported { text, notes } = imported(original)?;
-        let planned = if self.dry_run {
+        let Imported { text, notes } = convert(original)?;
+        let created = if self.dry_run {
             path_of_new_prompt(target, name)
         } else {
             create_prompt_file(target, name, &text)
         };
-        match planned {
+        match created {
             Ok(path) => report.imported.push(original.imported_to(path)),
             Err(error) if error.kind == Kind::AlreadyExists => {
-                let Some(path) = path_with_text(target, name, &text) else {
-                    let message = format!("{}: it has another text", error.message);
+                let Some(path) = find_identical_file(target, name, &text) else {
+                    let message = format!("{}: its contents differ", error.message);
                     let fix = "choose another folder with --to, or remove that file";
                     return Err(Diagnostic::error(None, message, fix));
                 };
                 report.unchanged.push(original.imported_to(path));
             }
             Err(mut error) => {
-                error.file = None; // the report shows the original
+                error.file = None; // `run` sets the file of the original instead
                 return Err(error);
             }
         }
@@ -224,17 +229,16 @@ impl Import {
     }
 }
 
-/// Returns the format and the path of the option: those of `fabric:team/patterns` are `fabric` and
-/// `team/patterns`. What is before the colon belongs to the path if no format has this name, as in
-/// `C:\\prompts`.
-fn format_and_path(option: &Path) -> (Option<&'static Format>, &Path) {
-    if let Some(text) = option.to_str()
-        && let Some((name, path)) = text.split_once(':')
-        && let Some(format) = originals::format_named(name)
+/// Splits `fabric:team/patterns` into the format `fabric` and the path `team/patterns`. If the
+/// prefix isn't the name of a format, as in `C:\\prompts`, the whole argument is the path.
+fn split_format_prefix(argument: &Path) -> (Option<&'static Format>, &Path) {
+    if let Some(argument) = argument.to_str()
+        && let Some((prefix, path)) = argument.split_once(':')
+        && let Some(format) = originals::find_format(prefix)
     {
         return (Some(format), Path::new(path));
     }
-    (None, option)
+    (None, argument)
 }
 
 impl Original {
@@ -247,8 +251,8 @@ impl Original {
     }
 }
 
-/// Refuses a name whose file would be read as another prompt: `x.prompt.md` is not the prompt
-/// `x.prompt`, but `x` in the format of VS Code.
+/// Rejects a name whose file would be read as another prompt. For example, `x.prompt.md` wouldn't
+/// be the prompt `x.prompt`, but the prompt `x` in VS Code's format.
 fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
     let file_name = format!("{name}.md");
     if let Some((stem, _)) = Format::OWN.split_path(&file_name)
@@ -264,16 +268,18 @@ fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
     Err(Diagnostic::error(None, message, "rename the original"))
 }
 
-/// Returns the text of the imported file, and what is different in it. Markdown of this program
-/// stays as it is, unless files are included in it: their text becomes part of the import.
-fn imported(original: &Original) -> Result<Imported, Diagnostic> {
+/// Converts a prompt to the text of a Markdown file, with notes on what differs. Keeps a file that
+/// is already in prompt-expander's own format, unless it includes other files, whose text must be
+/// inserted.
+fn convert(original: &Original) -> Result<Imported, Diagnostic> {
     let prompt = &original.prompt;
-    let Some(markdown) = &original.markdown else {
+    let Some(markdown) = &original.own_markdown else {
         return import(prompt);
     };
     if !prompt.included().is_empty() {
         return import(prompt);
     }
+    // Attachments are not copied, so the notes about them apply here, too.
     let notes = if prompt.attachments.is_empty() {
         Vec::new()
     } else {
@@ -285,17 +291,21 @@ fn imported(original: &Original) -> Result<Imported, Diagnostic> {
     })
 }
 
-/// Returns the file of a prompt in a folder, if it has this text.
-fn path_with_text(folder: &Path, name: &Name, text: &str) -> Option<PathBuf> {
+/// Returns the path of a prompt's file in a folder if its contents are equal to `text`.
+fn find_identical_file(folder: &Path, name: &Name, text: &str) -> Option<PathBuf> {
     let found = Library::named([folder.to_owned()]).view().get(name)?;
     let path = found.location().file?;
     let bytes = whole_file::read(&path).ok()?;
-    (bytes == text.as_bytes()).then_some(path)
+    if bytes == text.as_bytes() {
+        Some(path)
+    } else {
+        None
+    }
 }
 
 impl ImportReport {
-    /// Returns the report for people: the problems, the prompts, and a line that counts them.
-    fn text(&self) -> Styled {
+    /// Formats the report for people: the problems, the prompts, and a summary.
+    fn format(&self) -> Styled {
         let mut text = Styled::default();
         for problem in &self.problems {
             text.append(output::problem_in_two_lines(problem));
@@ -320,8 +330,8 @@ impl ImportReport {
         ))
     }
 
-    /// Says how to use the imported prompts, and warns of those that override others, are
-    /// overridden, or are not served.
+    /// Tells how to use the imported prompts. Warns of those that override others, are overridden,
+    /// or aren't served.
     fn note_next_step(
         &self,
         source: &PromptSource,
@@ -329,11 +339,12 @@ impl ImportReport {
         target: &Path,
         reporter: &Reporter,
     ) {
-        let mut is_served = false;
-        for prompt in &self.imported {
-            is_served |= warn_of_the_same_name(library, &prompt.name, &prompt.path, reporter);
+        let mut is_any_served = false;
+        for ImportedPrompt { name, path, .. } in &self.imported {
+            warn_of_same_name(library, name, path, reporter);
+            is_any_served |= is_served(library, name, path);
         }
-        if !is_served {
+        if !is_any_served {
             warn_of_unserved(target, reporter);
             return;
         }

@@ -1,8 +1,8 @@
-//! `prompt-expander install` and `uninstall`: the registration of the server and the hook in the
-//! files of an agent.
+//! `prompt-expander install` and `uninstall`: register the server and the hook in agents' configs,
+//! and remove them.
 //!
-//! What would change is shown first. Nothing is written until the user confirms it, at a terminal
-//! or with --yes.
+//! Both show a diff first, and write nothing until the user confirms it, at the terminal or with
+//! --yes.
 
 mod agent_list;
 mod changes;
@@ -68,13 +68,13 @@ pub(super) struct Uninstall {
     selection: AgentSelection,
 }
 
-/// What a registration takes from the settings file.
+/// How prompt-expander's own settings file affects registrations.
 #[derive(Default)]
 struct RegisteredSettings {
-    /// `--config FILE`, if an agent would not find the file by itself.
+    /// `--config FILE`, or nothing if agents would find the file anyway.
     arguments: Vec<String>,
-    /// Whether the file lets agents edit prompts.
-    may_edit: bool,
+    /// Whether the file allows agents to edit prompts.
+    agents_may_edit: bool,
 }
 
 impl Install {
@@ -85,26 +85,26 @@ impl Install {
             agent_list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let agents = self.selection.agents(|agent| agent.is_found(&system));
+        let agents = self.selection.select(|agent| agent.is_found(&system));
         if agents.is_empty() {
             let names = or_list(&AGENTS.map(|agent| agent.name));
             bail!(
                 "this machine has none of the agents {names}; to register with one anyway, name it"
             );
         }
-        let program = program::lasting_path()?;
-        let copy_change = CopyChange::of_program(&program);
+        let program = program::stable_path()?;
+        let copy_change = CopyChange::if_temporary(&program);
         let registered_program = match &copy_change {
-            Some(change) => path_text(change.copy())?,
-            None => path_text(&program)?,
+            Some(change) => path_to_string(change.copy_path())?,
+            None => path_to_string(&program)?,
         };
         let settings = self.registered_settings()?;
-        let mut changes = ConfigChanges::with_program(copy_change);
+        let mut changes = ConfigChanges::new(copy_change);
         for agent in &agents {
             let installation = self.installation(agent, &registered_program, &settings);
             changes.add(agent, installation.plan(&system), reporter);
         }
-        let is_written = self.selection.carry_out(
+        let is_written = self.selection.preview_and_write(
             &mut changes,
             "registered already; nothing to change",
             reporter,
@@ -112,24 +112,26 @@ impl Install {
         if is_written {
             hint_at_next_steps(&changes, reporter);
         }
-        Ok(changes.status(agents.len(), reporter))
+        Ok(changes.exit_code(agents.len(), reporter))
     }
 
-    /// Reads the settings file that the options before or after the command name, or the usual one.
+    /// Reads the settings file that `--config` names, before or after the command, or the default
+    /// one.
     fn registered_settings(&self) -> anyhow::Result<RegisteredSettings> {
         let Some(path) = config::path(&self.config) else {
             return Ok(RegisteredSettings::default());
         };
         let file = ConfigFile::settings(path)?;
-        // Agents do not pass on this variable.
-        let is_moved = env::var_os("XDG_CONFIG_HOME").is_some_and(|folder| !folder.is_empty());
+        // Some agents don't pass this variable on, so the server would look in the default folder.
+        let is_config_home_set =
+            env::var_os("XDG_CONFIG_HOME").is_some_and(|folder| !folder.is_empty());
         let mut arguments = Vec::new();
-        if self.config.config.is_some() || is_moved {
-            arguments = vec!["--config".to_owned(), path_text(&file.path)?];
+        if self.config.config.is_some() || is_config_home_set {
+            arguments = vec!["--config".to_owned(), path_to_string(&file.path)?];
         }
         Ok(RegisteredSettings {
             arguments,
-            may_edit: config::may_edit(file.original_text()),
+            agents_may_edit: config::may_edit(file.original_text()),
         })
     }
 
@@ -141,21 +143,22 @@ impl Install {
     ) -> Installation {
         Installation {
             agent,
-            scope: scope(self.project),
+            scope: scope_for(self.project),
             program: program.to_owned(),
             arguments: settings.arguments.clone(),
             hook: !self.no_hook,
             replace: self.replace,
-            trust: !self.no_trust && !settings.may_edit,
+            // The user should see each edit of a prompt, so don't allow calls without asking.
+            trust: !self.no_trust && !settings.agents_may_edit,
         }
     }
 }
 
-/// Returns a path as a text for a config.
+/// Converts a path to a string, for a config.
 ///
 /// # Errors
-/// The path is not UTF-8.
-fn path_text(path: &Path) -> anyhow::Result<String> {
+/// Fails if the path isn't valid UTF-8.
+fn path_to_string(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().with_context(|| {
         let path = path.display();
         format!("`{path}` is not UTF-8, so it cannot be in a config; give it another name")
@@ -163,8 +166,8 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Tells the user what to do after an installation: a line for each agent that needs something
-/// special, and one for all.
+/// Tells the user what to do after an installation: a line for each agent with a special step, and
+/// one for all.
 fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
     let mut titles = Vec::new();
     for change in changes.changed_agents() {
@@ -188,7 +191,7 @@ impl Uninstall {
         let mut registered = Vec::new();
         for agent in AGENTS {
             let status = RegistrationStatus::of(agent, &system);
-            if agent_list::has_something(&status) {
+            if agent_list::has_registration(&status) {
                 registered.push(status);
             }
         }
@@ -201,24 +204,27 @@ impl Uninstall {
         }
         let agents = self
             .selection
-            .agents(|agent| registered.iter().any(|status| status.agent == agent));
+            .select(|agent| registered.iter().any(|status| status.agent == agent));
         let copy_change = if self.selection.all {
-            CopyChange::removal()
+            CopyChange::remove_existing()
         } else {
             None
         };
-        let mut changes = ConfigChanges::with_program(copy_change);
+        let mut changes = ConfigChanges::new(copy_change);
         for agent in &agents {
-            let plan = removal(agent, scope(self.project), &system);
+            let plan = removal(agent, scope_for(self.project), &system);
             changes.add(agent, plan, reporter);
         }
-        self.selection
-            .carry_out(&mut changes, "not registered; nothing to remove", reporter)?;
-        Ok(changes.status(agents.len(), reporter))
+        self.selection.preview_and_write(
+            &mut changes,
+            "not registered; nothing to remove",
+            reporter,
+        )?;
+        Ok(changes.exit_code(agents.len(), reporter))
     }
 }
 
-fn scope(is_project: bool) -> Scope {
+fn scope_for(is_project: bool) -> Scope {
     if is_project {
         Scope::Project
     } else {

@@ -61,7 +61,7 @@ impl Mv {
             edit::print_problems(&problems, reporter); // otherwise, they were shown before
         }
         rm::note_what_is_used_now(editor.view(), &found.name, reporter);
-        new::warn_of_the_same_name(&library, &name, &renamed.location().path(), reporter);
+        new::warn_of_same_name(&library, &name, &renamed.location().path(), reporter);
         let new_errors = Editor::new_errors(&old_problems, problems);
         if !broken_users.is_empty() || !new_errors.is_empty() {
             return Ok(ExitCode::FAILURE);

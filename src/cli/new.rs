@@ -5,7 +5,7 @@ use super::output::{self, Reporter, full_path};
 use super::path::{self, location};
 use super::source_options::{PromptSource, absolute};
 use super::stored::{self, NewText};
-use super::test::{self, Mode};
+use super::test::{self, TestMode};
 use super::text_editor::{self, EditorExit};
 use super::{rm, stdin};
 use crate::library::{
@@ -83,7 +83,8 @@ impl New {
         self.create_in_folder(source, &library, &name, reporter)
     }
 
-    /// Creates a prompt that is in no folder of this machine. A template is edited first.
+    /// Creates a prompt in a store, i.e. not in a folder of this machine. Opens a template in the
+    /// editor first.
     fn create_in_store(
         &self,
         editor: &Editor<'_>,
@@ -95,24 +96,25 @@ impl New {
                 "--test needs a folder; write the test file there, and `prompt-expander store push` it"
             );
         }
-        let draft = self.draft(name, reporter)?;
+        let draft = self.read_draft(name, reporter)?;
         let new = NewText {
             name,
             expected: None,
             text: &draft.text,
         };
-        let place = if draft.is_template || self.edit {
+        let path = if draft.is_template || self.edit {
             stored::edit(editor, new, reporter)?
         } else {
             Some(stored::write(editor, new, reporter)?)
         };
-        if let Some(place) = place {
-            self.print_result("path", &place)?;
+        // `None` if the user left the template unchanged.
+        if let Some(path) = path {
+            self.print_path("path", &path)?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Creates a prompt file, or only the test file of a prompt that exists.
+    /// Creates a prompt file. If the prompt exists, --test creates only its test file.
     fn create_in_folder(
         &self,
         source: &PromptSource,
@@ -120,26 +122,28 @@ impl New {
         name: &Name,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        let option = source.project_option();
-        let folder = self.folder(source, library)?;
+        let project_option = source.project_option();
+        let folder = self.target_folder(source, library)?;
         let folder_library = Library::named([folder.clone()]);
-        let draft = self.draft(name, reporter)?;
-        let edit_command = format!("prompt-expander edit {name}{option}");
+        let draft = self.read_draft(name, reporter)?;
+        let edit_command = format!("prompt-expander edit {name}{project_option}");
         if draft.is_template && !self.empty {
             let existing = folder_library.view().get(name);
             if let Some(found) = &existing
                 && self.test
                 && self.description.is_none()
             {
-                return self.create_tests_only(found, option, reporter);
+                return self.create_only_tests(found, project_option, reporter);
             }
+            // If it exists in this folder, `create_prompt_file` fails.
             if existing.is_none() {
-                refuse_taken_name(library, name, &edit_command)?;
+                check_name_is_free(library, name, &edit_command)?;
             }
         }
         let path = create_prompt_file(&folder, name, &draft.text)
             .map_err(|error| creation_error(error, &format!("`{edit_command}` opens it")))?;
-        let is_served = warn_of_the_same_name(library, name, &path, reporter);
+        warn_of_same_name(library, name, &path, reporter);
+        let is_served = is_served(library, name, &path);
         if !is_served {
             warn_of_unserved(&folder, reporter);
         }
@@ -163,7 +167,7 @@ impl New {
     }
 
     /// Returns the folder to create the file in.
-    fn folder(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
+    fn target_folder(&self, source: &PromptSource, library: &Library) -> anyhow::Result<PathBuf> {
         match &self.dir {
             Some(_) if source.project => {
                 bail!("--dir and --project each choose a folder; leave out one of them")
@@ -173,8 +177,9 @@ impl New {
         }
     }
 
-    /// Returns the text from a pipe with the description or, without such a text, a template.
-    fn draft(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<DraftText> {
+    /// Returns the text from standard input, with the description added. Returns a template if
+    /// standard input is empty or a terminal.
+    fn read_draft(&self, name: &Name, reporter: &Reporter) -> anyhow::Result<DraftText> {
         let mut piped = String::new();
         if !io::stdin().is_terminal() {
             piped = stdin::text(MAX_FILE, "a prompt file", reporter)?;
@@ -194,41 +199,42 @@ impl New {
         })
     }
 
-    /// Opens the new file in the user's editor, and checks it. A template that stays as it is is
-    /// deleted.
+    /// Opens the new file in the user's editor, and checks it afterwards. Deletes a template that
+    /// the user left unchanged.
     fn edit_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
         let path = &new_file.path;
         let reporter = new_file.reporter;
-        let ended = text_editor::open(path, reporter);
+        // Even if the editor failed, an unchanged template must be deleted.
+        let editor_exit = text_editor::open(path, reporter);
         if new_file.draft.is_template && delete_if_unchanged(path, &new_file.draft.text)? {
-            return self.report_unchanged_template(path, ended, reporter);
+            return self.report_unchanged_template(path, editor_exit, reporter);
         }
         self.create_tests_and_print(new_file)?;
-        let ended = ended
+        let editor_exit = editor_exit
             .with_context(|| format!("{} was created, but could not be opened", full_path(path)))?;
-        let status = check_edited(new_file.library, path, ended, reporter)?;
-        if status == ExitCode::SUCCESS {
-            new_file.note_how_to_use_it();
+        let exit_code = check_edited(new_file.library, path, editor_exit, reporter)?;
+        if exit_code == ExitCode::SUCCESS {
+            new_file.note_usage();
         }
-        Ok(status)
+        Ok(exit_code)
     }
 
-    /// Says that an unchanged template is removed.
+    /// Reports that an unchanged template was deleted.
     ///
     /// # Errors
-    /// The editor has failed.
+    /// Fails if the editor failed.
     fn report_unchanged_template(
         &self,
         path: &Path,
-        ended: anyhow::Result<EditorExit>,
+        editor_exit: anyhow::Result<EditorExit>,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         if self.json {
             output::print_json(&json!({ "removed": path.display().to_string() }))?;
         }
         let file = full_path(path);
-        ended
-            .and_then(|ended| ended.check())
+        editor_exit
+            .and_then(|exit| exit.check())
             .with_context(|| format!("{file} is removed"))?;
         reporter.note(&format!(
             "the template was not changed, so {file} is removed; {}",
@@ -237,7 +243,8 @@ impl New {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints the path of a file that is not edited now, and checks its text.
+    /// Prints the path of a new file that isn't opened in the editor, and checks the file unless it
+    /// is a template.
     fn finish_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
         self.create_tests_and_print(new_file)?;
         if new_file.draft.is_template {
@@ -247,21 +254,22 @@ impl New {
             ));
             return Ok(ExitCode::SUCCESS);
         }
-        let status = edit::check(new_file.library, &new_file.path, new_file.reporter);
-        if status == ExitCode::SUCCESS {
-            new_file.note_how_to_use_it();
+        let exit_code = edit::check(new_file.library, &new_file.path, new_file.reporter);
+        if exit_code == ExitCode::SUCCESS {
+            new_file.note_usage();
         }
-        Ok(status)
+        Ok(exit_code)
     }
 
-    /// With --test, creates the first tests of the new prompt. Prints the paths of the new files.
+    /// Creates the test file of the new prompt if --test was passed. Prints the paths of the new
+    /// files.
     fn create_tests_and_print(&self, new_file: &NewFile<'_>) -> anyhow::Result<()> {
-        let mut tests = None;
+        let mut tests_path = None;
         if self.test
             && let Some(found) = new_file.found()
         {
             match create_tests(&found) {
-                Ok(path) => tests = Some(path),
+                Ok(path) => tests_path = Some(path),
                 Err(error) => new_file
                     .reporter
                     .warn(&format!("the prompt is created without tests: {error:#}")),
@@ -269,50 +277,51 @@ impl New {
         }
         if self.json {
             let mut created = json!({ "path": new_file.path.display().to_string() });
-            if let Some(tests) = &tests {
-                created["tests"] = tests.display().to_string().into();
+            if let Some(tests_path) = &tests_path {
+                created["tests"] = tests_path.display().to_string().into();
             }
             return output::print_json(&created);
         }
         path::print(&new_file.path)?;
-        if let Some(tests) = &tests {
-            path::print(tests)?;
+        if let Some(tests_path) = &tests_path {
+            path::print(tests_path)?;
         }
         Ok(())
     }
 
-    /// Creates the first tests of a prompt that exists.
-    fn create_tests_only(
+    /// Creates the test file of an existing prompt. `project_option` is ` --project` or empty, for
+    /// the note.
+    fn create_only_tests(
         &self,
         found: &Found,
-        option: &str,
+        project_option: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        let tests = create_tests(found)?;
+        let tests_path = create_tests(found)?;
         if self.edit {
-            text_editor::open(&tests, reporter)?;
+            text_editor::open(&tests_path, reporter)?;
         }
-        self.print_result("tests", &tests)?;
+        self.print_path("tests", &tests_path)?;
         reporter.note(&format!(
-            "`prompt-expander test{option} {}` runs the tests",
+            "`prompt-expander test{project_option} {}` runs the tests",
             found.name
         ));
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints a path or, with --json, an object that has it under this key.
-    fn print_result(&self, key: &str, path: &Path) -> anyhow::Result<()> {
+    /// Prints a path or, with --json, the object `{json_key: path}`.
+    fn print_path(&self, json_key: &str, path: &Path) -> anyhow::Result<()> {
         if self.json {
-            return output::print_json(&json!({ key: path.display().to_string() }));
+            return output::print_json(&json!({ json_key: path.display().to_string() }));
         }
         path::print(path)
     }
 }
 
-/// The text of a new file.
+/// The text of a new prompt.
 struct DraftText {
     text: String,
-    /// Whether the user has to fill it in first.
+    /// Whether the user still has to write the prompt.
     is_template: bool,
 }
 
@@ -321,23 +330,24 @@ struct NewFile<'l> {
     name: &'l Name,
     path: PathBuf,
     draft: DraftText,
-    /// The user's library, if it serves the folder of the file; else one that has only that folder.
+    /// The user's library if it contains the file, otherwise a library of only the file's folder.
     library: &'l Library,
+    /// Whether the user's library contains the file.
     is_served: bool,
-    /// The command that opens the file.
+    /// The command that opens the file, for messages.
     edit_command: String,
     reporter: &'l Reporter,
 }
 
 impl NewFile<'_> {
-    /// Returns the new prompt, even if another one of the same name is used instead.
+    /// Returns the new prompt, even if another one with the same name overrides it.
     fn found(&self) -> Option<Found> {
         let prompts = self.library.view().get_all(self.name);
         prompts.into_iter().find(|found| found.is_in(&self.path))
     }
 
-    /// Says what to type in a chat, if the prompt is the one that is used there.
-    fn note_how_to_use_it(&self) {
+    /// Tells what to type in a chat, unless another prompt overrides the new one.
+    fn note_usage(&self) {
         let NewFile {
             name, edit_command, ..
         } = self;
@@ -350,9 +360,9 @@ impl NewFile<'_> {
     }
 }
 
-/// Refuses to create a template under the name of another prompt. One of them would override the
-/// other; what the user wants then is a copy.
-fn refuse_taken_name(library: &Library, name: &Name, edit_command: &str) -> anyhow::Result<()> {
+/// Fails if another prompt has this name. One of the two would override the other, so the user
+/// probably wants to edit a copy instead of creating a template.
+fn check_name_is_free(library: &Library, name: &Name, edit_command: &str) -> anyhow::Result<()> {
     let Some(other) = library.view().get(name) else {
         return Ok(());
     };
@@ -363,17 +373,17 @@ fn refuse_taken_name(library: &Library, name: &Name, edit_command: &str) -> anyh
     )
 }
 
-/// Creates the test file of a prompt, with the texts that it expands to now. Returns its path.
+/// Creates the test file of a prompt, which expects its current expansions. Returns the path.
 fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     let name = &found.name;
-    let tests = found
+    let test_file = found
         .test_file()
-        .filter(|tests| !tests.is_read_only)
+        .filter(|test_file| !test_file.is_read_only)
         .with_context(|| format!("no test file is created for {}", in_backticks(name)))?;
     let prompt = found
         .prompt()
         .map_err(|diagnostic| anyhow!("no test file is created: {diagnostic}"))?;
-    create_with_folders(&tests.path, &draft_tests(&prompt), FileAccess::Shared).map_err(
+    create_with_folders(&test_file.path, &draft_tests(&prompt), FileAccess::Shared).map_err(
         |error| {
             creation_error(
                 error,
@@ -381,29 +391,31 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
             )
         },
     )?;
-    test::run(&tests, Mode::Update).map_err(|diagnostic| anyhow!("{diagnostic}"))?;
-    Ok(tests.path)
+    test::run_tests(&test_file, TestMode::Update).map_err(|diagnostic| anyhow!("{diagnostic}"))?;
+    Ok(test_file.path)
 }
 
-/// Returns why a file could not be created. If it exists, `hint` says what to do with it.
-fn creation_error(error: Diagnostic, hint: &str) -> anyhow::Error {
+/// Converts the error of creating a file. If the file exists, appends a hint on what to do with it.
+fn creation_error(error: Diagnostic, hint_if_exists: &str) -> anyhow::Error {
     if error.kind == Kind::AlreadyExists {
-        return anyhow!("{}; {hint}", error.message);
+        return anyhow!("{}; {hint_if_exists}", error.message);
     }
     anyhow!("{error}")
 }
 
-/// Warns of a prompt that the new file replaces, or that is used instead of the file. Returns
-/// whether the library has the folder of the file.
-pub(super) fn warn_of_the_same_name(
-    library: &Library,
-    name: &Name,
-    file: &Path,
-    reporter: &Reporter,
-) -> bool {
+/// Returns whether a library contains the prompt in this new file, even if another one overrides
+/// it.
+pub(super) fn is_served(library: &Library, name: &Name, file: &Path) -> bool {
+    let mut prompts = library.view().get_all(name).into_iter();
+    prompts.any(|found| found.is_in(file))
+}
+
+/// Warns if the prompt in a new file overrides another one, or is overridden.
+pub(super) fn warn_of_same_name(library: &Library, name: &Name, file: &Path, reporter: &Reporter) {
+    // In order of precedence.
     let prompts = library.view().get_all(name);
     let Some(rank) = prompts.iter().position(|found| found.is_in(file)) else {
-        return false;
+        return;
     };
     if rank > 0 {
         reporter.warn(&format!(
@@ -417,12 +429,12 @@ pub(super) fn warn_of_the_same_name(
             location(other)
         ));
     }
-    true
 }
 
+/// Warns that prompts in a folder are not served, and tells how to change that.
 pub(super) fn warn_of_unserved(folder: &Path, reporter: &Reporter) {
-    let is_project = folder.file_name() == Some(OsStr::new(PROJECT_FOLDER));
-    let fix = if is_project {
+    let is_project_folder = folder.file_name() == Some(OsStr::new(PROJECT_FOLDER));
+    let fix = if is_project_folder {
         "run `prompt-expander trust`"
     } else {
         "add it to `prompts` in config.toml"

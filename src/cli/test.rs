@@ -1,6 +1,6 @@
-//! `prompt-expander test`: whether prompts expand to what their test files say.
+//! `prompt-expander test`: checks that prompts expand to what their test files expect.
 
-use super::check::finding::findings;
+use super::check::finding::format_findings;
 use super::diff::colored;
 use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source_options::{PromptSource, absolute};
@@ -42,15 +42,15 @@ pub(super) struct Test {
     json: bool,
 }
 
-/// The results of all test files, in their order.
+/// The results of all test files, in order.
 #[derive(Default)]
 struct Results {
     cases: Vec<CaseResult>,
-    /// The files that are broken.
+    /// The errors of invalid files.
     problems: Vec<Diagnostic>,
 }
 
-/// A case that was run.
+/// The result of one test case.
 #[derive(Serialize)]
 pub(super) struct CaseResult {
     prompt: String,
@@ -58,7 +58,7 @@ pub(super) struct CaseResult {
     file: String,
     line: usize,
     status: CaseStatus,
-    failures: Vec<ShownFailure>,
+    failures: Vec<FailureWithDiff>,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize)]
@@ -69,9 +69,9 @@ enum CaseStatus {
     Updated,
 }
 
-/// A failure with a diff instead of the two texts.
+/// A failed check of a test case, as it is printed: with a diff in place of the two texts.
 #[derive(Serialize)]
-struct ShownFailure {
+struct FailureWithDiff {
     check: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,18 +92,18 @@ impl Test {
             results.problems.extend(listing.unreadable().cloned());
             files = listing.tests;
         }
-        // All targets are found before the first case is run, so that nothing is written if one of
-        // them is wrong.
+        // Resolve all targets before running any test, so that nothing is written if one is
+        // invalid.
         for target in &self.targets {
-            files.extend(test_files(source, target, &view, reporter)?);
+            files.extend(find_test_files(source, target, &view, reporter)?);
         }
         let mode = if self.update {
-            Mode::Update
+            TestMode::Update
         } else {
-            Mode::Compare
+            TestMode::Compare
         };
         for file in &files {
-            match run(file, mode) {
+            match run_tests(file, mode) {
                 Ok(cases) => results.cases.extend(cases),
                 Err(problem) => results.problems.push(problem),
             }
@@ -111,10 +111,15 @@ impl Test {
         if self.json {
             output::print_json(&results.to_json())?;
         } else {
-            // Lines of a diff are not broken.
-            output::print(&results.cases.iter().map(CaseResult::text).collect())?;
-            output::print_lines(&results.summary())?;
-            results.note_next_step(!files.is_empty(), reporter);
+            // `print` doesn't wrap lines, which would break the diffs.
+            output::print(&results.cases.iter().map(CaseResult::format).collect())?;
+            output::print_lines(&results.format_summary())?;
+            if files.is_empty() {
+                reporter
+                    .note("there are no test files; `prompt-expander new --test NAME` creates one");
+            } else {
+                results.note_how_to_update(reporter);
+            }
         }
         if results.has_failures() {
             return Ok(ExitCode::FAILURE);
@@ -123,17 +128,18 @@ impl Test {
     }
 }
 
-/// Returns the test files of a target: the name of a prompt, a folder of prompts, or a test file.
+/// Finds the test files for a target: the name of a prompt, a folder of prompts, or a test file. If
+/// a prompt and a folder have the same name, chooses the prompt.
 ///
 /// # Errors
-/// There is no such prompt, or it has no tests.
-fn test_files(
+/// Fails if there is no such prompt, or if it has no tests.
+fn find_test_files(
     source: &PromptSource,
     target: &Path,
     view: &View,
     reporter: &Reporter,
 ) -> anyhow::Result<Vec<TestFile>> {
-    if !is_name_of_prompt(target, view) {
+    if !is_exact_name(target, view) {
         let path = absolute(target);
         if path.is_dir() {
             return Ok(source.library_of(None, path).view().list().tests);
@@ -155,14 +161,15 @@ fn test_files(
     Ok(vec![tests])
 }
 
-fn is_name_of_prompt(target: &Path, view: &View) -> bool {
+/// Returns whether a target is the full name of a prompt.
+fn is_exact_name(target: &Path, view: &View) -> bool {
     let Some(Ok(name)) = target.to_str().map(Name::new) else {
         return false;
     };
     view.get(&name).is_some()
 }
 
-/// Returns the tests in a file; `None` if it is not a test file.
+/// Returns the tests in a file, or `None` if it isn't a test file.
 pub(super) fn tests_in_file(source: &PromptSource, path: &Path) -> Option<Vec<TestFile>> {
     if !is_test_file(path) || !path.is_file() {
         return None;
@@ -193,9 +200,9 @@ impl Results {
         })
     }
 
-    /// Returns the broken files and the counts.
-    fn summary(&self) -> Styled {
-        let mut summary = findings(&self.problems);
+    /// Formats the errors of invalid files, and a line that counts the results.
+    fn format_summary(&self) -> Styled {
+        let mut summary = format_findings(&self.problems);
         summary.push(format!(
             "{} passed, {} failed",
             self.count(CaseStatus::Passed),
@@ -211,12 +218,8 @@ impl Results {
         summary.plain("\n")
     }
 
-    /// Says how to create tests, or how to accept the texts that differ.
-    fn note_next_step(&self, has_files: bool, reporter: &Reporter) {
-        if !has_files {
-            reporter.note("there are no test files; `prompt-expander new --test NAME` creates one");
-            return;
-        }
+    /// If an expansion differs from the expected text, tells how to update the test file.
+    fn note_how_to_update(&self, reporter: &Reporter) {
         let mut failures = self.cases.iter().flat_map(|case| &case.failures);
         if failures.any(|failure| failure.diff.is_some()) {
             reporter.note(
@@ -226,36 +229,38 @@ impl Results {
     }
 }
 
-/// What is done with a text that differs from what a case expects.
+/// What to do if an expansion differs from the expected text.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Mode {
-    /// The case fails.
+pub(super) enum TestMode {
+    /// Let the test case fail.
     Compare,
-    /// The case gets the text, and so does one that expects nothing yet.
+    /// Write the expansion into the test case, even if it doesn't expect anything yet.
     Update,
 }
 
-/// Runs the tests in a file.
+/// Runs the tests in a file and, depending on the mode, updates the file.
 ///
 /// # Errors
-/// The prompt or the test file is broken, or the new texts cannot be written into the file.
-pub(super) fn run(file: &TestFile, mode: Mode) -> Result<Vec<CaseResult>, Diagnostic> {
+/// Fails if the prompt or the test file is invalid, or if the file can't be updated. A failed test
+/// is not an error.
+pub(super) fn run_tests(file: &TestFile, mode: TestMode) -> Result<Vec<CaseResult>, Diagnostic> {
     let loaded = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
     let mut results = Vec::new();
-    let mut new_texts = BTreeMap::new();
+    let mut new_texts = BTreeMap::new(); // by the index of the case
     for (index, case) in loaded.tests.cases.iter().enumerate() {
         let prompt = &loaded.prompt;
         let outcome = case.run(prompt, |call| Ok(found.expand(prompt, call)?.messages));
         let mut failures = outcome.failures;
-        let mut passed = CaseStatus::Passed;
+        let mut status_if_ok = CaseStatus::Passed;
         if let Some(expansion) = outcome.expansion {
             failures.extend(limit_failures(case, &expansion));
-            let is_new = case.can_update_text() && !case.text_matches(&expansion);
-            if is_new && mode == Mode::Update {
+            let differs = case.can_update_text() && !case.text_matches(&expansion);
+            if differs && mode == TestMode::Update {
+                // The difference is no failure any more, but the case may fail for other reasons.
                 failures.retain(|failure| failure.mismatch.is_none());
                 new_texts.insert(index, expansion);
-                passed = CaseStatus::Updated;
+                status_if_ok = CaseStatus::Updated;
             }
         }
         results.push(CaseResult {
@@ -264,24 +269,24 @@ pub(super) fn run(file: &TestFile, mode: Mode) -> Result<Vec<CaseResult>, Diagno
             file: file.path.display().to_string(),
             line: case.line,
             status: if failures.is_empty() {
-                passed
+                status_if_ok
             } else {
                 CaseStatus::Failed
             },
-            failures: failures.into_iter().map(ShownFailure::from).collect(),
+            failures: failures.into_iter().map(FailureWithDiff::from).collect(),
         });
     }
     if !new_texts.is_empty() {
-        write_texts(file, &loaded, &new_texts)?;
+        write_expected_texts(file, &loaded, &new_texts)?;
     }
     Ok(results)
 }
 
-/// Writes the texts that cases expect into their file. The keys are the indices of the cases.
-fn write_texts(
+/// Replaces the expected texts of test cases in their file. The keys are the indices of the cases.
+fn write_expected_texts(
     file: &TestFile,
     loaded: &LoadedTests,
-    texts: &BTreeMap<usize, String>,
+    new_texts: &BTreeMap<usize, String>,
 ) -> Result<(), Diagnostic> {
     if file.is_read_only {
         return Err(write_error(
@@ -290,7 +295,7 @@ fn write_texts(
             "edit it yourself",
         ));
     }
-    let text = loaded.tests.with_updated_texts(texts);
+    let text = loaded.tests.with_updated_texts(new_texts);
     if text.len() > MAX_FILE {
         return Err(write_error(
             file,
@@ -302,7 +307,7 @@ fn write_texts(
         Ok(true) => Ok(()),
         Ok(false) => Err(write_error(
             file,
-            "it has just been changed, and is not written",
+            "it was changed in the meantime, so it was not written",
             "run the command again",
         )),
         Err(error) => Err(write_error(
@@ -317,19 +322,23 @@ fn write_error(file: &TestFile, message: &str, fix: &str) -> Diagnostic {
     Diagnostic::error(None, message, fix).in_file(&*file.path)
 }
 
-/// Returns what is wrong with a test file, as far as that shows without running it. A broken prompt
-/// is reported by its own check.
-pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
-    let diagnostic = file.read().err()?;
-    let is_of_file = diagnostic.file.as_deref() == Some(&file.path);
-    is_of_file.then_some(diagnostic)
+/// Returns the error of an invalid test file, without running its tests. Ignores an error of the
+/// prompt, which is checked on its own.
+pub(super) fn check(file: &TestFile) -> Option<Diagnostic> {
+    let error = file.read().err()?;
+    if error.file.as_deref() == Some(&file.path) {
+        Some(error)
+    } else {
+        None
+    }
 }
 
-/// Returns a failure for each agent of a case that would get the expansion in several parts.
+/// Returns a failure for each agent in the case's `client` check that would get the expansion in
+/// several parts.
 fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
     let mut failures = Vec::new();
     for agent in &case.clients {
-        if let Some(message) = limit_message(agent, expansion) {
+        if let Some(message) = exceeds_limit(agent, expansion) {
             failures.push(CaseFailure {
                 check: "client",
                 message,
@@ -340,31 +349,32 @@ fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
     failures
 }
 
-/// Returns why an agent would not get all of an expansion in one result of the tool.
-fn limit_message(agent: &str, expansion: &str) -> Option<String> {
-    let Some(part) = Agent::named(agent).and_then(|agent| agent.part_limit) else {
+/// Returns a message if an agent wouldn't get the whole expansion in one result of `expand_prompt`,
+/// or if its limit is unknown.
+fn exceeds_limit(agent: &str, expansion: &str) -> Option<String> {
+    let Some(limit) = Agent::named(agent).and_then(|agent| agent.part_limit) else {
         return Some(format!("no limit of an agent {} is known", quoted(agent)));
     };
-    let length = part.length(expansion);
-    if length <= part.max {
+    let length = limit.length(expansion);
+    if length <= limit.max {
         return None;
     }
     Some(format!(
         "{agent} gets it in parts: it has {} {}, a part has at most {}",
         with_commas(length),
-        part.unit.name(),
-        with_commas(part.max)
+        limit.unit.name(),
+        with_commas(limit.max)
     ))
 }
 
-impl From<CaseFailure> for ShownFailure {
-    fn from(failure: CaseFailure) -> ShownFailure {
+impl From<CaseFailure> for FailureWithDiff {
+    fn from(failure: CaseFailure) -> FailureWithDiff {
         let diff = failure.mismatch.map(|TextMismatch { expected, actual }| {
-            let expected = with_line_end(expected);
-            let actual = with_line_end(actual);
+            let expected = with_final_newline(expected);
+            let actual = with_final_newline(actual);
             unified_diff(("expected", &expected), ("expansion", &actual))
         });
-        ShownFailure {
+        FailureWithDiff {
             check: failure.check,
             message: failure.message,
             diff,
@@ -372,8 +382,8 @@ impl From<CaseFailure> for ShownFailure {
     }
 }
 
-/// Ends a text with a line break, unless it is empty.
-fn with_line_end(mut text: String) -> String {
+/// Appends a newline to a text, unless it is empty.
+fn with_final_newline(mut text: String) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
@@ -381,8 +391,8 @@ fn with_line_end(mut text: String) -> String {
 }
 
 impl CaseResult {
-    /// Returns a line with the status, and what differs.
-    fn text(&self) -> Styled {
+    /// Formats the result: a line with the status, and the failures with their diffs.
+    fn format(&self) -> Styled {
         let name = format!("{}: {}", self.prompt, printable(&self.title));
         let file = output::display_path(Path::new(&self.file));
         let place = format!("({file}:{})", self.line);

@@ -1,11 +1,11 @@
 //! Finds the prompts that a message invokes, and the input of each.
 //!
 //! A *command* is at the start of a line: a colon (`:` or the full-width `：`) and the name of a
-//! prompt, up to the next space. The message's first line may be indented by up to three spaces; any
-//! other indented line is code, a list or a quotation. A command's input is everything after it, up
-//! to the next line that starts with a command. Consecutive commands at the start of a line are a
-//! *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which has no
-//! input.
+//! prompt, up to the next space. The message's first line may be indented by up to three spaces;
+//! any other indented line is code, a list or a quotation. A command's input is everything after
+//! it, up to the next line that starts with a command. Consecutive commands at the start of a line
+//! are a *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which
+//! has no input.
 //!
 //! The names of built-in prompts are common symbols in some programming languages, so they are
 //! recognized more strictly: see [`is_before_code`].
@@ -58,9 +58,9 @@ pub struct Invocation<'t, T> {
     pub name: &'t str,
     /// The input of a command; empty for a mention.
     pub input: &'t str,
-    /// The byte range of the invocation. A mention is only the colon and the name. A command extends
-    /// from the start of its line to the end of its input, and shares that range with the other
-    /// commands of its stack.
+    /// The byte range of the invocation. A mention is only the colon and the name. A command
+    /// extends from the start of its line to the end of its input, and shares that range with the
+    /// other commands of its stack.
     pub range: Range<usize>,
     /// The prompt that was found for the name.
     pub found: T,
@@ -77,8 +77,8 @@ pub(super) struct Invoked<'t, T> {
 /// Finds the prompts that a message invokes. Unless `takes_mentions`, finds neither mentions nor
 /// stacks.
 ///
-/// `look_up` returns the prompt with a name. A prompt for which `is_builtin` returns true is ignored
-/// where its name looks like a symbol in code.
+/// `look_up` returns the prompt with a name. A prompt for which `is_builtin` returns true is
+/// ignored where its name looks like a symbol in code.
 pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
     takes_mentions: bool,
@@ -154,8 +154,8 @@ struct MessageReader<'t, T, L> {
 }
 
 impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader<'t, T, L> {
-    /// Reads the next word, and adds it to the result if it is an invocation. The checks are ordered
-    /// from cheap to expensive.
+    /// Reads the next word, and adds it to the result if it is an invocation. The checks are
+    /// ordered from cheap to expensive.
     fn read(&mut self, word: &ColonWord<'t>) {
         if word.text.is_empty() || self.is_in_last_invocation(word.colon) {
             return;
@@ -243,14 +243,14 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
         })
     }
 
-    /// Returns whether a built-in name is probably a symbol in code: its line is indented, or the rest
-    /// of the line looks like code.
+    /// Returns whether a built-in name is probably a symbol in code: its line is indented, or the
+    /// rest of the line looks like code.
     fn looks_like_symbol(&self, word: &ColonWord<'t>, candidate: &Candidate, name: &str) -> bool {
         candidate.is_indented || is_before_code(self.lines.rest_from(word.start + name.len()))
     }
 
-    /// Adds an invocation, whose range ends after the name for now. Trailing punctuation belongs to a
-    /// command (`:name,`), but not to a mention.
+    /// Adds an invocation, whose range ends after the name for now. Trailing punctuation belongs to
+    /// a command (`:name,`), but not to a mention.
     fn add_invocation(
         &mut self,
         word: &ColonWord<'t>,
@@ -414,8 +414,8 @@ fn names_for_command(word: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the names that a mention's word may start with, longest first: `style` for `style.)`, and
-/// only `v1.2` for `v1.2`.
+/// Returns the names that a mention's word may start with, longest first: `style` for `style.)`,
+/// and only `v1.2` for `v1.2`.
 ///
 /// A name doesn't end in punctuation, and isn't a smiley. If a word has very many possible names,
 /// such as a text without spaces, returns the shortest of them.
@@ -464,9 +464,9 @@ pub(super) fn is_smiley(word: &str) -> bool {
         || word.chars().all(|character| Some(character) == first)
 }
 
-/// Removes leading whitespace and empty lines, but keeps the indentation of the first line with text:
-/// `"\n\n    code"` becomes `"    code"`. Text on the first line isn't indented, so `" text"` becomes
-/// `"text"`.
+/// Removes leading whitespace and empty lines, but keeps the indentation of the first line with
+/// text: `"\n\n    code"` becomes `"    code"`. Text on the first line isn't indented, so `" text"`
+/// becomes `"text"`.
 fn trim_start_keep_indentation(text: &str) -> &str {
     let whitespace = &text[..text.len() - text.trim_start().len()];
     let start = match whitespace.rfind('\n') {

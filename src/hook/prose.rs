@@ -41,7 +41,8 @@ struct CodeSpans {
 }
 
 impl<'t> Lines<'t> {
-    /// Returns a cursor before the first line. Call [`advance`](Self::advance) before anything else.
+    /// Returns a cursor before the first line. Call [`advance`](Self::advance) before anything
+    /// else.
     pub(super) fn new(text: &'t str) -> Lines<'t> {
         Lines {
             text,
@@ -95,8 +96,8 @@ impl<'t> Lines<'t> {
         &self.text[offset..self.end]
     }
 
-    /// Returns whether a colon at a byte offset of the current line is in prose, i.e. not in code, a
-    /// quotation, a link or a URL. The colon must follow whitespace or an opening bracket.
+    /// Returns whether a colon at a byte offset of the current line is in prose, i.e. not in code,
+    /// a quotation, a link or a URL. The colon must follow whitespace or an opening bracket.
     pub(super) fn is_prose(&mut self, offset: usize) -> bool {
         let line = &self.text[self.start..self.end];
         let (before, after) = line.split_at(offset - self.start);
@@ -145,8 +146,8 @@ fn starts_code_or_quotation(start_of_line: &str) -> bool {
 }
 
 /// Returns whether the start of a word is a function call like `validates(` in `validates(:name)`:
-/// its brackets follow an ASCII letter. Other letters don't count, because some languages are written
-/// without spaces, even before a bracket.
+/// its brackets follow an ASCII letter. Other letters don't count, because some languages are
+/// written without spaces, even before a bracket.
 fn is_call(start_of_word: &str) -> bool {
     start_of_word
         .trim_end_matches(OPENING)
@@ -183,7 +184,8 @@ impl CodeSpans {
 struct BacktickRun {
     start: usize,
     length: usize,
-    /// The index of the next run with the same length, which closes a code span that this run opens.
+    /// The index of the next run with the same length, which closes a code span that this run
+    /// opens.
     next_of_same_length: Option<usize>,
 }
 
@@ -201,7 +203,8 @@ fn find_backtick_runs(text: &str, range: Range<usize>) -> Vec<BacktickRun> {
             }),
         }
     }
-    // Going backwards, `insert` returns the run that was seen before, i.e. the next one in the text.
+    // Going backwards, `insert` returns the run that was seen before, i.e. the next one in the
+    // text.
     let mut last_seen_by_length = HashMap::new();
     for (index, run) in runs.iter_mut().enumerate().rev() {
         run.next_of_same_length = last_seen_by_length.insert(run.length, index);
@@ -240,8 +243,8 @@ fn is_in_link(before: &str, after: &str) -> bool {
     }
 }
 
-/// Returns the offset of the first bracket that isn't matched by an earlier `partner`. `brackets` are
-/// the offsets of both kinds of brackets, in the order in which to search.
+/// Returns the offset of the first bracket that isn't matched by an earlier `partner`. `brackets`
+/// are the offsets of both kinds of brackets, in the order in which to search.
 fn first_unmatched(
     text: &[u8],
     brackets: impl Iterator<Item = usize>,
@@ -299,17 +302,15 @@ impl CodeFence {
         })
     }
 
-    /// Returns whether a line closes the code block that this fence opens. If there is text before this
-    /// fence, there may also be text before the closing one.
+    /// Returns whether a line closes the code block that this fence opens. If there is text before
+    /// this fence, there may also be text before the closing one.
     fn is_closed_by(&self, line: &str) -> bool {
         if !self.starts_line && line.trim_end().ends_with("```") {
             return true;
         }
         match CodeFence::find(line) {
             Some(fence) => {
-                fence.may_close
-                    && fence.character == self.character
-                    && fence.length >= self.length
+                fence.may_close && fence.character == self.character && fence.length >= self.length
             }
             None => false,
         }

@@ -208,7 +208,7 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
     let client = client(&folder);
     let path = client.path("prompts/a.md").display().to_string();
     let refused = format!(
-        "a.md: error: `{path}` already exists, and is not changed: it has another text\n    fix: choose another folder with --to, or remove that file\n"
+        "a.md: error: `{path}` already exists, and is not changed: its contents differ\n    fix: choose another folder with --to, or remove that file\n"
     );
     client.words("import .claude/commands").says(
         1,

@@ -122,8 +122,8 @@ fn format_lists(object: &CstObject, entry: &Entry) {
     }
 }
 
-/// Removes the value at a path of keys, and parent objects that become empty. A missing value is not
-/// an error.
+/// Removes the value at a path of keys, and parent objects that become empty. A missing value is
+/// not an error.
 pub(super) fn remove(
     syntax: JsonSyntax,
     text: &str,

@@ -1,5 +1,5 @@
-//! prompt-expander's opencode plugin: a JavaScript file that plays the role of a hook. It is written
-//! as a whole, and recognized by its first line.
+//! prompt-expander's opencode plugin: a JavaScript file that plays the role of a hook. It is
+//! written as a whole, and recognized by its first line.
 
 use crate::prompt::{Diagnostic, Kind};
 use serde_json::{Value, json};

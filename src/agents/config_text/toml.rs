@@ -81,8 +81,8 @@ fn new_table(entry: &Entry) -> Table {
 pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> {
     let mut document = parse_document(text)?;
     let mut edited = if let Some(table) = table_with_header(&mut document, keys) {
-        // `toml_edit` would remove the comment together with the table, so only clear the table, and
-        // remove its header from the text.
+        // `toml_edit` would remove the comment together with the table, so only clear the table,
+        // and remove its header from the text.
         clear_table(table);
         remove_header_line(&document.to_string(), keys)
     } else {

@@ -1,7 +1,7 @@
 //! Escapes prompts for opencode's menu, which treats them as templates.
 //!
-//! opencode requests a prompt with the values `$1`, `$2` … and then replaces its own placeholders in
-//! the answer (see `SessionPrompt.command` and `ConfigMarkdown` in the source of version 1.18):
+//! opencode requests a prompt with the values `$1`, `$2` … and then replaces its own placeholders
+//! in the answer (see `SessionPrompt.command` and `ConfigMarkdown` in the source of version 1.18):
 //!
 //! 1. `$N` becomes the N-th word that the user typed, or nothing. The highest N gets all remaining
 //!    words. `$ARGUMENTS` becomes everything that the user typed.
@@ -9,9 +9,9 @@
 //! 3. `@path` attaches a file or a folder, even below `~/`, and `@name` calls an agent, unless it
 //!    follows a letter, a digit, `_` or a backtick.
 //!
-//! None of this may happen in the prompt's own text, so a space or an invisible U+2060 (word joiner)
-//! is inserted into everything that looks like a placeholder. The values are not escaped: the user
-//! typed them, or they are the placeholders that opencode has to replace.
+//! None of this may happen in the prompt's own text, so a space or an invisible U+2060 (word
+//! joiner) is inserted into everything that looks like a placeholder. The values are not escaped:
+//! the user typed them, or they are the placeholders that opencode has to replace.
 //!
 //! opencode drops roles, images and embedded resources, and joins the texts of several messages. So
 //! it gets the text form of a prompt, in one message.
@@ -25,8 +25,8 @@ const WORD_JOINER: char = '\u{2060}';
 /// The name of the placeholder `$ARGUMENTS`.
 const ARGUMENTS: &str = "ARGUMENTS";
 
-/// Joins the pieces of a message, and breaks up opencode's placeholders in the prompt's own text, but
-/// not in values.
+/// Joins the pieces of a message, and breaks up opencode's placeholders in the prompt's own text,
+/// but not in values.
 ///
 /// The text `` !`id` costs $1 `` becomes `` ! `id` costs $_1 ``, where `_` stands for the invisible
 /// [`WORD_JOINER`].
@@ -42,9 +42,9 @@ pub(super) fn join_escaped(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> Strin
     message.text
 }
 
-/// Returns a copy of a prompt whose strict arguments accept the values `$1`, `$2` … as well as their
-/// choices. opencode requests a prompt before it knows what the user will type, so it sends these
-/// placeholders instead.
+/// Returns a copy of a prompt whose strict arguments accept the values `$1`, `$2` … as well as
+/// their choices. opencode requests a prompt before it knows what the user will type, so it sends
+/// these placeholders instead.
 pub(super) fn accept_placeholders(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
     let mut prompt = prompt.clone();
     for argument in &mut prompt.arguments {
@@ -119,9 +119,9 @@ impl EscapedMessage {
         self.text.push(character);
     }
 
-    /// Returns the separator to insert before a character of the prompt, so that it doesn't complete a
-    /// placeholder: `` !` ``, `$1` or `$ARGUMENTS`. `remaining` is the text that starts with the
-    /// character.
+    /// Returns the separator to insert before a character of the prompt, so that it doesn't
+    /// complete a placeholder: `` !` ``, `$1` or `$ARGUMENTS`. `remaining` is the text that starts
+    /// with the character.
     ///
     /// If the message ends in a value such as `$1`, what the user typed will replace it and may end
     /// in `!`. And a digit after it would make another placeholder, e.g. `$10`.
@@ -135,8 +135,8 @@ impl EscapedMessage {
         }
     }
 
-    /// Returns whether opencode would take an `@` after `text` for the start of a path. A value may be
-    /// replaced, so anything can be before the `@` then.
+    /// Returns whether opencode would take an `@` after `text` for the start of a path. A value may
+    /// be replaced, so anything can be before the `@` then.
     fn may_precede_path(&self) -> bool {
         let ends_in_word = self
             .text

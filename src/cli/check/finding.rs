@@ -1,5 +1,4 @@
-//! What `check` has found, for a person at a terminal: for each file, its findings, each with the
-//! line of the file that it is about.
+//! Formats diagnostics for people, grouped by file, with an excerpt of the line that each is about.
 
 use crate::cli::output::{self, FAINT, HIGHLIGHT, NAME, Styled, styled};
 use crate::library::read_regular;
@@ -9,34 +8,34 @@ use anstyle::Style;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// Returns findings for standard output: on a terminal below their files, each with an empty line
-/// after it; in a pipe as two lines each.
-pub(in crate::cli) fn findings(diagnostics: &[Diagnostic]) -> Styled {
+/// Formats diagnostics for standard output: grouped by file and with excerpts on a terminal,
+/// otherwise as two lines each.
+pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
     let Some(columns) = output::terminal_width() else {
         let lines = diagnostics.iter().map(output::problem_in_two_lines);
         return lines.collect();
     };
-    let mut page = Styled::default();
+    let mut output = Styled::default();
     for group in diagnostics.chunk_by(|one, next| one.file == next.file) {
-        let mut text = None;
+        let mut file_text = None;
         if let Some(file) = &group[0].file {
-            page = page.with(NAME, output::display_path(file)).plain("\n");
-            text = text_of(file);
+            output = output.with(NAME, output::display_path(file)).plain("\n");
+            file_text = read_lossy(file);
         }
         for diagnostic in group {
-            page.append(finding(diagnostic, text.as_deref(), columns));
+            output.append(format_finding(diagnostic, file_text.as_deref(), columns));
         }
     }
-    page
+    output
 }
 
-/// Returns the text of a file, unless it cannot be a prompt.
-fn text_of(file: &Path) -> Option<String> {
+/// Reads a file for excerpts. Returns `None` if it can't be read, or is too long for a prompt.
+fn read_lossy(file: &Path) -> Option<String> {
     let bytes = read_regular(file, MAX_FILE).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns a finding in a file with this text:
+/// Formats a diagnostic about a file with this text:
 ///
 /// ```text
 ///   6:4 warning: `{{inptu}}` is not a placeholder, and is left as it is
@@ -44,7 +43,7 @@ fn text_of(file: &Path) -> Option<String> {
 ///       |    ^
 ///   fix: write `{{input}}` if it is meant to be replaced
 /// ```
-fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Styled {
+fn format_finding(diagnostic: &Diagnostic, file_text: Option<&str>, columns: usize) -> Styled {
     let (style, label) = output::severity_label(diagnostic);
     let mut finding = styled(Style::new(), "  ");
     if let Some(position) = diagnostic.position {
@@ -54,9 +53,9 @@ fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Style
         .with(style, label)
         .plain(format!(" {}\n", diagnostic.message));
     if let Some(position) = diagnostic.position
-        && let Some(line) = text.and_then(|text| text.lines().nth(position.line - 1))
+        && let Some(line) = file_text.and_then(|text| text.lines().nth(position.line - 1))
     {
-        finding.append(marked_line(line, position, style, columns));
+        finding.append(format_excerpt(line, position, style, columns));
     }
     if !diagnostic.fix.is_empty() {
         finding = finding
@@ -67,13 +66,13 @@ fn finding(diagnostic: &Diagnostic, text: Option<&str>, columns: usize) -> Style
     finding.plain("\n")
 }
 
-/// Returns a line of a file with its number, and below it a `^` at the position:
+/// Formats a line with its number, and below it a `^` at the position:
 ///
 /// ```text
 ///     6 | On {{inptu}} and {{input}}
 ///       |    ^
 /// ```
-fn marked_line(line: &str, position: Position, style: Style, columns: usize) -> Styled {
+fn format_excerpt(line: &str, position: Position, style: Style, columns: usize) -> Styled {
     let number_margin = format!("    {} | ", position.line);
     let empty_margin = format!("    {} | ", " ".repeat(position.line.to_string().len()));
     let free_columns = columns.saturating_sub(number_margin.len());
@@ -81,73 +80,72 @@ fn marked_line(line: &str, position: Position, style: Style, columns: usize) -> 
     styled(FAINT, number_margin)
         .plain(format!("{}\n", excerpt.text))
         .with(FAINT, empty_margin)
-        .plain(" ".repeat(excerpt.mark_column))
+        .plain(" ".repeat(excerpt.caret_column))
         .with(style, "^")
         .plain("\n")
 }
 
-/// The part of a line around a mark.
+/// The part of a line around a position.
 struct Excerpt {
     text: String,
-    /// The column of `text` that is marked, counted from 0.
-    mark_column: usize,
+    /// The display column of the position in `text`, counted from 0.
+    caret_column: usize,
 }
 
 impl Excerpt {
-    /// Cuts a line at both ends to at most `max_width` columns. The character in `column`, counted
-    /// from 1, is marked, and at most half of the columns are before it: for 20 columns,
-    /// `0123456789abcdefghijklmno` with a mark at `m` becomes `…defghijklmno`.
-    fn new(line: &str, column: usize, max_width: usize) -> Excerpt {
-        let marked_character = line.char_indices().nth(column - 1);
-        let mark = match marked_character {
-            Some((index, _)) => index,
-            None => line.len(), // the mark is after the end of the line
+    /// Truncates a line at both ends to at most `max_width` columns around the `char_number`th
+    /// character, counted from 1. At most half of the columns are before that character.
+    ///
+    /// For 20 columns around the `m`, `0123456789abcdefghijklmno` becomes `…defghijklmno`.
+    fn new(line: &str, char_number: usize, max_width: usize) -> Excerpt {
+        let byte_offset = match line.char_indices().nth(char_number - 1) {
+            Some((byte_offset, _)) => byte_offset,
+            None => line.len(), // the position is after the end of the line
         };
-        let (before, after) = line.split_at(mark);
-        let before = end_of(&on_one_line(before), max_width / 2);
-        let mark_column = before.width();
-        let after = start_of(&on_one_line(after), max_width.saturating_sub(mark_column));
+        let (before, after) = line.split_at(byte_offset);
+        let before = truncate_start(&make_printable(before), max_width / 2);
+        let caret_column = before.width();
+        let after = truncate_end(
+            &make_printable(after),
+            max_width.saturating_sub(caret_column),
+        );
         Excerpt {
             text: before + &after,
-            mark_column,
+            caret_column,
         }
     }
 }
 
-/// Returns a visible text without tabs.
-fn on_one_line(text: &str) -> String {
+/// Escapes invisible characters, and replaces tabs by spaces.
+fn make_printable(text: &str) -> String {
     printable_text(text).replace('\t', "    ")
 }
 
-/// Returns the start of a text that fits into `columns`, with `…` if the text is longer: `abc…` of
-/// `abcdef` for 4 columns.
-fn start_of(text: &str, columns: usize) -> String {
-    // A line may be very long, and measuring it after each removed character would be slow. So it is
-    // first cut to one character for each column, as if none were wide, and then by its width.
+/// Truncates a text at its end to fit into `columns`: for 4 columns, `abcdef` becomes `abc…`.
+fn truncate_end(text: &str, columns: usize) -> String {
+    // The loop below is quadratic, and a line may be very long. So first take as many characters as
+    // would fit if none were wide.
     let mut start: String = text.chars().take(columns).collect();
-    let is_whole = start.len() == text.len();
-    if is_whole && start.width() <= columns {
+    let is_complete = start.len() == text.len();
+    if is_complete && start.width() <= columns {
         return start;
     }
-    // One column stays free for `…`.
+    // `>=` leaves a column for the `…`.
     while start.width() >= columns && !start.is_empty() {
         start.pop();
     }
     start + "…"
 }
 
-/// Returns the end of a text that fits into `columns`, with `…` before it if the text is longer:
-/// `…def` of `abcdef` for 4 columns.
-fn end_of(text: &str, columns: usize) -> String {
-    // A line may be very long, and measuring it after each removed character would be slow. So it is
-    // first cut to one character for each column, as if none were wide, and then by its width.
-    let left_out = text.chars().count().saturating_sub(columns);
-    let mut end: String = text.chars().skip(left_out).collect();
-    let is_whole = left_out == 0;
-    if is_whole && end.width() <= columns {
+/// Truncates a text at its start to fit into `columns`: for 4 columns, `abcdef` becomes `…def`.
+fn truncate_start(text: &str, columns: usize) -> String {
+    // See `truncate_end`.
+    let skipped_chars = text.chars().count().saturating_sub(columns);
+    let mut end: String = text.chars().skip(skipped_chars).collect();
+    let is_complete = skipped_chars == 0;
+    if is_complete && end.width() <= columns {
         return end;
     }
-    // One column stays free for `…`.
     while end.width() >= columns && !end.is_empty() {
         end.remove(0);
     }
@@ -162,7 +160,7 @@ mod tests {
     fn shown(text: &str, line: usize, column: usize, columns: usize) -> String {
         let diagnostic =
             Diagnostic::warning(Some(Position { line, column }), "it is wrong", "mend it");
-        finding(&diagnostic, Some(text), columns).without_styles()
+        format_finding(&diagnostic, Some(text), columns).without_styles()
     }
 
     #[test]
@@ -175,7 +173,7 @@ mod tests {
     #[test]
     fn a_finding_without_a_line_or_a_fix_is_its_message() {
         let nowhere = Diagnostic::error(None, "it is empty", "");
-        let text = finding(&nowhere, Some("text"), 80);
+        let text = format_finding(&nowhere, Some("text"), 80);
         assert_eq!(text.without_styles(), "  error: it is empty\n\n");
         let want = "  9:1 warning: it is wrong\n  fix: mend it\n\n";
         assert_eq!(shown("one line", 9, 1, 80), want);

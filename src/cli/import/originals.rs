@@ -1,4 +1,4 @@
-//! Finds and reads the prompts that `import` copies.
+//! Finds and reads the prompts to import.
 
 use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, read_confined, relative_path};
@@ -9,13 +9,13 @@ use crate::wording::path_in_backticks;
 use anyhow::ensure;
 use std::path::{Path, PathBuf};
 
-/// The files whose folder is a prompt, so that the folder of prompts is the one above.
-const TEXTS_OF_FOLDERS: [&str; 2] = ["SKILL.md", "system.md"];
+/// The main files of prompts that are folders, e.g. `review/SKILL.md` of the skill `review`.
+const MAIN_FILES: [&str; 2] = ["SKILL.md", "system.md"];
 
-/// The files of hexai that have the user's prompts.
+/// The files in which hexai keeps prompts.
 const HEXAI_FILES: [&str; 2] = ["default.jsonl", "user.jsonl"];
 
-/// The prompts to import, and the errors of the files that cannot be read.
+/// The prompts to import, and the errors of files that can't be read.
 #[derive(Default)]
 pub(super) struct Originals {
     pub(super) prompts: Vec<Original>,
@@ -25,10 +25,10 @@ pub(super) struct Originals {
 /// A prompt to import.
 pub(super) struct Original {
     pub(super) prompt: Prompt,
-    /// The file of the prompt; `-` for standard input.
+    /// The file that contains the prompt; `-` for standard input.
     pub(super) file: PathBuf,
-    /// The text of the file if it is Markdown of this program.
-    pub(super) markdown: Option<String>,
+    /// The contents of the file if it is in prompt-expander's own format.
+    pub(super) own_markdown: Option<String>,
 }
 
 /// A folder of prompts in one format.
@@ -38,28 +38,28 @@ struct ImportFolder {
 }
 
 /// Returns all formats that can be imported.
-fn formats() -> impl Iterator<Item = &'static Format> {
+fn importable_formats() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().chain(&IMPORTED)
 }
 
-/// Returns the format with this name, which stands before the path in `fabric:team/patterns`.
-pub(super) fn format_named(name: &str) -> Option<&'static Format> {
-    formats().find(|format| format.name == name)
+/// Returns the format with this name, e.g. for the prefix of `fabric:team/patterns`.
+pub(super) fn find_format(name: &str) -> Option<&'static Format> {
+    importable_formats().find(|format| format.name == name)
 }
 
-/// Reads the prompts at a path: a file, a folder of prompts, or a folder above such folders, of
-/// which each is read in its own format.
+/// Reads the prompts at a path, which is a file, a folder of prompts, or a folder that contains
+/// folders of prompts in any formats.
 ///
 /// # Errors
-/// No prompts are there.
+/// Fails if there are no prompts. The error of a single file is in [`Originals::problems`] instead.
 pub(super) fn read(
     source: &PromptSource,
     format: Option<&'static Format>,
     path: &Path,
 ) -> anyhow::Result<Originals> {
     let mut originals = Originals::default();
-    for root in format_folders(format, path) {
-        let reach = reach_in(source, &root.folder, path);
+    for root in folders_to_read(format, path) {
+        let reach = reach_of_folder(source, &root.folder, path);
         if root.format.name == "hexai" {
             originals.read_hexai_files(&root.folder, path, &reach);
         } else {
@@ -74,56 +74,54 @@ pub(super) fn read(
     Ok(originals)
 }
 
-/// Returns the folders of prompts to read for a path.
+/// Returns the folders of prompts to read for a path, with their formats.
 ///
-/// Without a format, the suffixes of paths say it: first that of the path or of a folder above it,
-/// then, if the path is a folder, those of the folders below it. Otherwise, there is one folder,
-/// which has prompts of this program unless the suffix of the file says another format.
-fn format_folders(format: Option<&'static Format>, path: &Path) -> Vec<ImportFolder> {
-    let folder = folder_of_prompts(path);
+/// If the user didn't name a format, looks for a folder that typically contains a certain format,
+/// e.g. `.claude/commands`: first the path itself and its ancestors, then folders inside it.
+/// Otherwise, the file's extension determines the format, which defaults to prompt-expander's own.
+fn folders_to_read(format: Option<&'static Format>, path: &Path) -> Vec<ImportFolder> {
+    let folder = containing_folder(path);
     if let Some(format) = format {
         return vec![ImportFolder { format, folder }];
     }
-    if let Some(known) = known_folder_above(path) {
-        return vec![known];
+    if let Some(ancestor) = find_ancestor_with_format(path) {
+        return vec![ancestor];
     }
-    if !is_prompt(path) {
-        let known = known_folders_below(path);
-        if !known.is_empty() {
-            return known;
+    if !is_single_prompt(path) {
+        let inside = find_folders_inside(path);
+        if !inside.is_empty() {
+            return inside;
         }
     }
-    let format = format_of_suffix(path).unwrap_or(Format::OWN);
+    let format = format_from_extension(path).unwrap_or(Format::OWN);
     vec![ImportFolder { format, folder }]
 }
 
-/// Returns whether a path is one prompt: a file, or a folder such as that of a skill.
-fn is_prompt(path: &Path) -> bool {
-    path.is_file()
-        || TEXTS_OF_FOLDERS
-            .iter()
-            .any(|text| path.join(text).is_file())
+/// Returns whether a path is a single prompt: a file, or a folder with a main file, such as a
+/// skill.
+fn is_single_prompt(path: &Path) -> bool {
+    path.is_file() || MAIN_FILES.iter().any(|name| path.join(name).is_file())
 }
 
-/// Returns the folder of prompts that a path is in, or the path if it is such a folder:
-/// `team/fix.md`, `team/fix/SKILL.md`, `team/fix` (a skill) and `team` → `team`.
-fn folder_of_prompts(path: &Path) -> PathBuf {
-    let is_text_of_folder = TEXTS_OF_FOLDERS.iter().any(|text| path.ends_with(text));
-    let levels = if is_text_of_folder {
+/// Returns the folder of prompts that contains a prompt, or the path itself if it is not a prompt.
+/// This is `team` for `team/fix.md`, `team/fix/SKILL.md`, `team/fix` (if it is a skill) and `team`.
+fn containing_folder(path: &Path) -> PathBuf {
+    let is_main_file = MAIN_FILES.iter().any(|name| path.ends_with(name));
+    let levels_up = if is_main_file {
         2
-    } else if is_prompt(path) {
+    } else if is_single_prompt(path) {
         1
     } else {
         0
     };
-    path.ancestors().nth(levels).unwrap_or(path).to_owned()
+    path.ancestors().nth(levels_up).unwrap_or(path).to_owned()
 }
 
-/// Returns the path, or the nearest folder above it, whose suffix says its format:
-/// `x/.claude/commands/git` → `x/.claude/commands`.
-fn known_folder_above(path: &Path) -> Option<ImportFolder> {
+/// Returns the nearest ancestor, or the path itself, that typically contains a certain format:
+/// `x/.claude/commands` for `x/.claude/commands/git`.
+fn find_ancestor_with_format(path: &Path) -> Option<ImportFolder> {
     for folder in path.ancestors() {
-        for format in formats() {
+        for format in importable_formats() {
             if format.folders.iter().any(|suffix| folder.ends_with(suffix)) {
                 let folder = folder.to_owned();
                 return Some(ImportFolder { format, folder });
@@ -133,29 +131,31 @@ fn known_folder_above(path: &Path) -> Option<ImportFolder> {
     None
 }
 
-/// Returns the folders below a folder whose suffix says their format. Below `~` and below
-/// `~/.claude`, these are `~/.claude/commands` and `~/.claude/skills`.
-fn known_folders_below(path: &Path) -> Vec<ImportFolder> {
-    let mut known = Vec::new();
-    for format in formats() {
+/// Returns the existing folders inside a path that typically contain a certain format, e.g.
+/// `~/.claude/commands` and `~/.claude/skills`, both for `~` and for `~/.claude`.
+fn find_folders_inside(path: &Path) -> Vec<ImportFolder> {
+    let mut found = Vec::new();
+    for format in importable_formats() {
         if !format.plugin.is_empty() {
-            continue; // plugins have the prompts of others
+            continue; // plugins contain other people's prompts
         }
         for suffix in format.folders {
-            for above in path.ancestors().take(2) {
-                let folder = above.join(suffix);
+            // The path may end with the first component of the suffix, e.g. `~/.claude`, so also
+            // start from its parent.
+            for base in path.ancestors().take(2) {
+                let folder = base.join(suffix);
                 if folder.starts_with(path) && folder.is_dir() {
-                    known.push(ImportFolder { format, folder });
+                    found.push(ImportFolder { format, folder });
                 }
             }
         }
     }
-    known
+    found
 }
 
-/// Returns the format of a file with a suffix that only one imported format has, such as `.jsonl`.
-fn format_of_suffix(path: &Path) -> Option<&'static Format> {
-    if !is_prompt(path) {
+/// Returns the format of a prompt's file if its extension is unique to one format, e.g. `.jsonl`.
+fn format_from_extension(path: &Path) -> Option<&'static Format> {
+    if !is_single_prompt(path) {
         return None;
     }
     let name = path.to_string_lossy();
@@ -165,18 +165,19 @@ fn format_of_suffix(path: &Path) -> Option<&'static Format> {
     })
 }
 
-/// Returns how far links in a folder of prompts may lead.
-fn reach_in(source: &PromptSource, folder: &Path, path: &Path) -> Reach {
+/// Returns where symlinks in a folder of prompts may lead.
+fn reach_of_folder(source: &PromptSource, folder: &Path, path: &Path) -> Reach {
     let reach = source.reach_of(folder);
     if reach.is_confined() && folder.starts_with(path) {
-        // The folder may itself be a link. Only the path is what the user has named.
+        // The folder was found inside the path that the user named. It may be a symlink itself, so
+        // it must not lead outside of that path.
         return source.reach_of(path);
     }
     reach
 }
 
 impl Originals {
-    /// Adds the prompts of a folder whose files are at or below a path.
+    /// Adds the prompts in a folder whose files are at `path` or inside it.
     fn read_folder(&mut self, root: &ImportFolder, reach: Reach, path: &Path) {
         let library = Library::of_folder(Some(root.format), root.folder.clone(), reach);
         let listing = library.view().list();
@@ -199,7 +200,7 @@ impl Originals {
             match found.prompt() {
                 Ok(prompt) => self.prompts.push(Original {
                     prompt: (*prompt).clone(),
-                    markdown: found.text().ok().filter(|_| root.has_own_markdown(&file)),
+                    own_markdown: found.text().ok().filter(|_| root.is_own_markdown(&file)),
                     file,
                 }),
                 Err(error) => self.problems.push(error),
@@ -207,7 +208,7 @@ impl Originals {
         }
     }
 
-    /// Adds the prompts of a file of hexai, or those in the files that hexai has in a folder.
+    /// Adds the prompts in a hexai file or, if `path` is a folder, in hexai's files in `folder`.
     fn read_hexai_files(&mut self, folder: &Path, path: &Path, reach: &Reach) {
         let files = if path.is_file() {
             vec![path.to_owned()]
@@ -220,31 +221,31 @@ impl Originals {
             }
             match read_confined(&file, reach).and_then(decode_utf8_owned) {
                 Ok(text) => self.add_hexai_lines(&text, &file),
-                Err(problem) => self.problems.push(problem.in_file(file)),
+                Err(error) => self.problems.push(error.in_file(file)),
             }
         }
     }
 
-    /// Adds the prompts in the lines of a file of hexai.
+    /// Adds the prompts in the text of a hexai file.
     pub(super) fn add_hexai_lines(&mut self, text: &str, file: &Path) {
-        for line in hexai_prompts(text) {
-            match line {
+        for prompt in hexai_prompts(text) {
+            match prompt {
                 Ok(prompt) => self.prompts.push(Original {
                     prompt,
                     file: file.to_owned(),
-                    markdown: None,
+                    own_markdown: None,
                 }),
-                Err(problem) => self.problems.push(problem.in_file(file)),
+                Err(error) => self.problems.push(error.in_file(file)),
             }
         }
     }
 }
 
 impl ImportFolder {
-    /// Returns whether a file of this folder is Markdown of this program.
-    fn has_own_markdown(&self, file: &Path) -> bool {
+    /// Returns whether a file in this folder is in prompt-expander's own format.
+    fn is_own_markdown(&self, file: &Path) -> bool {
         self.format
             .split_path(&relative_path(&self.folder, file))
-            .is_some_and(|(_, file_name)| file_name.is_own())
+            .is_some_and(|(_, suffix)| suffix.is_own())
     }
 }

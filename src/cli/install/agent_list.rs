@@ -1,4 +1,4 @@
-//! The list of agents with what is registered.
+//! Prints the agents, and what is registered with each.
 
 use crate::agents::{Registration, RegistrationStatus, SERVER_NAME, Scope};
 use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
@@ -7,21 +7,22 @@ use crate::wording::{in_backticks, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A line of the list.
+/// A row of the table.
 struct AgentRow {
     agent: &'static str,
     state: String,
-    /// The file and the line of the registration.
-    place: String,
+    /// `FILE:LINE` of the registration; empty if there is none.
+    location: String,
 }
 
-/// Returns whether something is registered with an agent, or its files cannot be read.
-pub(super) fn has_something(status: &RegistrationStatus) -> bool {
+/// Returns whether something is registered with an agent, or may be because its files can't be
+/// read.
+pub(super) fn has_registration(status: &RegistrationStatus) -> bool {
     !status.registrations.is_empty() || !status.hooks.is_empty() || !status.errors.is_empty()
 }
 
-/// Prints what is registered with each agent, for agents that are on this machine or have something
-/// registered. As JSON, prints all agents. Warns of files that cannot be read.
+/// Prints the registrations of each agent that is installed or has a registration; as JSON, of
+/// every agent. Warns of files that can't be read.
 pub(super) fn print(
     statuses: &[RegistrationStatus],
     is_json: bool,
@@ -33,34 +34,34 @@ pub(super) fn print(
     }
     let mut rows = Vec::new();
     for status in statuses {
-        if status.is_found || has_something(status) {
-            rows.extend(rows_of(status));
+        if status.is_found || has_registration(status) {
+            rows.extend(rows_for(status));
         }
     }
-    output::print_lines(&table(&rows))?;
+    output::print_lines(&format_table(&rows))?;
     for status in statuses {
         reporter.warn_all(&status.errors);
     }
     Ok(())
 }
 
-/// Returns a row for each server and each hook that is registered with an agent; without any, one
-/// row that says so, or that the agent's config cannot be read.
-fn rows_of(status: &RegistrationStatus) -> Vec<AgentRow> {
+/// Returns a row for each server and hook that is registered with an agent. If there are none,
+/// returns one row that says so, or that the config can't be read.
+fn rows_for(status: &RegistrationStatus) -> Vec<AgentRow> {
     let agent = status.agent.name;
     let mut rows = Vec::new();
     for server in &status.registrations {
         rows.push(AgentRow {
             agent,
-            state: state_of(server),
-            place: place(&server.path, server.position),
+            state: describe_state(server),
+            location: format_location(&server.path, server.position),
         });
     }
     for (file, position) in &status.hooks {
         rows.push(AgentRow {
             agent,
             state: "hook".to_owned(),
-            place: place(file, *position),
+            location: format_location(file, *position),
         });
     }
     if rows.is_empty() {
@@ -72,37 +73,38 @@ fn rows_of(status: &RegistrationStatus) -> Vec<AgentRow> {
         rows.push(AgentRow {
             agent,
             state: state.to_owned(),
-            place: String::new(),
+            location: String::new(),
         });
     }
     rows
 }
 
-/// Returns rows as lines: on a terminal in columns below a header, else with tabs between cells.
-fn table(rows: &[AgentRow]) -> Styled {
+/// Formats rows for standard output: as columns below a header on a terminal, otherwise separated
+/// by tabs.
+fn format_table(rows: &[AgentRow]) -> Styled {
     let is_at_terminal = output::terminal_width().is_some();
     if is_at_terminal {
         aligned_table(rows)
     } else {
-        lines_with_tabs(rows)
+        tab_separated(rows)
     }
 }
 
-fn lines_with_tabs(rows: &[AgentRow]) -> Styled {
+fn tab_separated(rows: &[AgentRow]) -> Styled {
     let mut text = Styled::default();
     for AgentRow {
         agent,
         state,
-        place,
+        location,
     } in rows
     {
-        text.push(format!("{agent}\t{state}\t{place}\n"));
+        text.push(format!("{agent}\t{state}\t{location}\n"));
     }
     text
 }
 
-/// Returns rows in columns below a header; an empty text if there are no rows. 11 columns are
-/// enough for the longest name of an agent.
+/// Formats rows as columns below a header, or returns an empty text if there are no rows. The
+/// longest name of an agent takes 11 columns.
 fn aligned_table(rows: &[AgentRow]) -> Styled {
     let mut text = Styled::default();
     let Some(width) = rows.iter().map(|row| row.state.len()).max() else {
@@ -113,15 +115,15 @@ fn aligned_table(rows: &[AgentRow]) -> Styled {
     for row in rows {
         let line = styled(NAME, format!("{:11}", row.agent))
             .plain(format!("  {:width$}  ", row.state))
-            .with(FAINT, &row.place)
+            .with(FAINT, &row.location)
             .plain("\n");
         text.append(line);
     }
     text
 }
 
-/// Returns the place of a registration as `FILE:LINE`, or as `FILE` if the line is not known.
-fn place(file: &Path, position: Option<Position>) -> String {
+/// Formats a position as `FILE:LINE`, or as `FILE` if the line is unknown.
+fn format_location(file: &Path, position: Option<Position>) -> String {
     let file = output::display_path(file);
     match position {
         Some(position) => format!("{file}:{}", position.line),
@@ -129,9 +131,9 @@ fn place(file: &Path, position: Option<Position>) -> String {
     }
 }
 
-/// Returns the state of a registered server, such as `registered`, or
+/// Describes the state of a registered server, e.g. `registered`, or
 /// ``registered as `mine` for this project, disabled``.
-fn state_of(server: &Registration) -> String {
+fn describe_state(server: &Registration) -> String {
     let mut state = if !server.is_prompt_expander() {
         format!("another server is registered as `{SERVER_NAME}`")
     } else if server.name == SERVER_NAME {
@@ -148,7 +150,7 @@ fn state_of(server: &Registration) -> String {
     state
 }
 
-/// Returns what is registered with an agent as a JSON object.
+/// Returns the registrations of an agent as a JSON object.
 fn status_to_json(status: &RegistrationStatus) -> Value {
     let registrations: Vec<Value> = status
         .registrations
@@ -171,7 +173,7 @@ fn status_to_json(status: &RegistrationStatus) -> Value {
     })
 }
 
-/// Returns a registered server as a JSON object, without the passwords in its arguments.
+/// Returns a registered server as a JSON object. Hides passwords in its arguments.
 fn registration_to_json(server: &Registration) -> Value {
     let scope = match server.scope {
         Scope::User => "user",

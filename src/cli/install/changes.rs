@@ -1,5 +1,5 @@
-//! What `install` and `uninstall` have in common: the selection of agents, the preview of all
-//! changes, one question, and the writing.
+//! The steps that `install` and `uninstall` share: selecting agents, previewing all changes, asking
+//! once, and writing.
 
 use super::program::CopyChange;
 use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
@@ -13,8 +13,8 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// The longest changed line that is shown in full, in characters.
-const MAX_LINE: usize = 1_000;
+/// Longer lines of a diff are truncated.
+const MAX_LINE_CHARS: usize = 1_000;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
@@ -38,39 +38,39 @@ pub(super) struct AgentSelection {
     pub(super) json: bool,
 }
 
-/// What changes for one agent.
+/// The planned changes of one agent.
 pub(super) struct AgentChange {
     pub(super) agent: &'static Agent,
     pub(super) plan: Plan,
 }
 
-/// What `install` or `uninstall` plans and does.
+/// All changes that `install` or `uninstall` plans.
 pub(super) struct ConfigChanges {
-    program: Option<CopyChange>,
+    copy_change: Option<CopyChange>,
     agents: Vec<AgentChange>,
-    /// The titles of the agents whose change failed, wholly or in part.
-    failed: Vec<&'static str>,
+    /// The titles of the agents for which planning or writing failed.
+    failed_agents: Vec<&'static str>,
 }
 
 impl ConfigChanges {
-    /// Returns changes that begin with that of the copied program.
-    pub(super) fn with_program(program: Option<CopyChange>) -> ConfigChanges {
+    /// Returns changes without any agent. `copy_change` is made before those of the agents.
+    pub(super) fn new(copy_change: Option<CopyChange>) -> ConfigChanges {
         ConfigChanges {
-            program,
+            copy_change,
             agents: Vec::new(),
-            failed: Vec::new(),
+            failed_agents: Vec::new(),
         }
     }
 
-    /// Adds the planned change of an agent, and reports its warnings; or reports why the change is
-    /// not possible, which does not stop the other agents.
+    /// Adds the plan of an agent, and reports its warnings. If planning failed, reports the error,
+    /// and goes on with the other agents.
     pub(super) fn add(
         &mut self,
         agent: &'static Agent,
         plan: Result<Plan, Diagnostic>,
         reporter: &Reporter,
     ) {
-        match plan.and_then(writable) {
+        match plan.and_then(check_writable) {
             Ok(plan) => {
                 reporter.warn_all(&plan.warnings);
                 self.agents.push(AgentChange { agent, plan });
@@ -81,35 +81,39 @@ impl ConfigChanges {
 
     fn fail(&mut self, agent: &Agent, error: &Diagnostic, reporter: &Reporter) {
         reporter.error(&error.to_string());
-        self.failed.push(agent.title);
+        self.failed_agents.push(agent.title);
     }
 
-    /// Returns the exit status. If there were several `agents`, the last line names those that
+    /// Returns the exit code. If several agents were selected, also prints a summary of those that
     /// failed.
-    pub(super) fn status(&self, agents: usize, reporter: &Reporter) -> ExitCode {
-        if self.failed.is_empty() {
+    pub(super) fn exit_code(&self, selected_count: usize, reporter: &Reporter) -> ExitCode {
+        if self.failed_agents.is_empty() {
             return ExitCode::SUCCESS;
         }
-        if agents > 1 && reporter.is_for_people() {
-            reporter.error(&format!("failed for {}", join_words(&self.failed, "and")));
+        if selected_count > 1 && reporter.is_for_people() {
+            reporter.error(&format!(
+                "failed for {}",
+                join_words(&self.failed_agents, "and")
+            ));
         }
         ExitCode::FAILURE
     }
 
     fn is_empty(&self) -> bool {
-        self.program.is_none() && self.changed_agents().count() == 0
+        self.copy_change.is_none() && self.changed_agents().count() == 0
     }
 
-    /// Returns the changes of the agents whose files change.
+    /// Returns the agents whose files change.
     pub(super) fn changed_agents(&self) -> impl Iterator<Item = &AgentChange> {
         let changes = self.agents.iter();
         changes.filter(|change| !change.plan.files.is_empty())
     }
 
-    /// Carries out all changes. Forgets those of files that cannot be written.
+    /// Makes all changes. If a file can't be written, reports the error, removes the file and those
+    /// after it from the agent's plan, and goes on with the next agent.
     fn write(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
-        if let Some(program) = &self.program {
-            program.carry_out()?;
+        if let Some(copy_change) = &self.copy_change {
+            copy_change.apply()?;
         }
         let mut failures = Vec::new();
         for AgentChange { agent, plan } in &mut self.agents {
@@ -123,18 +127,18 @@ impl ConfigChanges {
         Ok(())
     }
 
-    /// Returns what was written: `2 agents, 4 files changed`.
+    /// Summarizes what was written, e.g. `2 agents, 4 files changed`.
     fn summary(&self) -> String {
         let mut parts = Vec::new();
-        let files: usize = self
+        let file_count: usize = self
             .changed_agents()
             .map(|change| change.plan.files.len())
             .sum();
-        if files > 0 {
+        if file_count > 0 {
             parts.push(count(self.changed_agents().count(), "agent"));
-            parts.push(format!("{} changed", count(files, "file")));
+            parts.push(format!("{} changed", count(file_count, "file")));
         }
-        match &self.program {
+        match &self.copy_change {
             Some(CopyChange::Make { .. }) => parts.push("program copied".to_owned()),
             Some(CopyChange::Remove { .. }) => parts.push("copy of the program removed".to_owned()),
             None => {}
@@ -142,7 +146,7 @@ impl ConfigChanges {
         parts.join(", ")
     }
 
-    /// Returns the changes as JSON: before they are written, what they would be.
+    /// Returns the changes as JSON, whether or not they were written.
     fn to_json(&self, is_written: bool) -> Value {
         let mut agents = Vec::new();
         for AgentChange { agent, plan } in &self.agents {
@@ -150,23 +154,22 @@ impl ConfigChanges {
             agents.push(json!({"name": agent.name, "files": files, "notes": plan.notes}));
         }
         let mut json = json!({"agents": agents, "written": is_written});
-        if let Some(program) = &self.program {
-            json["program"] = json!(program.copy().display().to_string());
+        if let Some(copy_change) = &self.copy_change {
+            json["program"] = json!(copy_change.copy_path().display().to_string());
         }
         json
     }
 }
 
-/// Returns a plan if all of its files can be written, so that an error comes before the question.
-fn writable(plan: Plan) -> Result<Plan, Diagnostic> {
+/// Returns the plan if all of its files are writable, so that an error comes before the question.
+fn check_writable(plan: Plan) -> Result<Plan, Diagnostic> {
     for file in &plan.files {
         file.target()?;
     }
     Ok(plan)
 }
 
-/// Writes files in their order, up to the first that cannot be written. Removes those that are not
-/// written from the list.
+/// Writes files in order. On an error, removes the files that were not written from the list.
 fn write_files(files: &mut Vec<ConfigFile>) -> Result<(), Diagnostic> {
     for index in 0..files.len() {
         if let Err(error) = files[index].write() {
@@ -188,14 +191,14 @@ fn file_to_json(file: &ConfigFile) -> Value {
 }
 
 impl AgentSelection {
-    /// Returns whether the user selected no agent.
+    /// Returns whether the user selected no agents, which lists their status instead.
     pub(super) fn is_empty(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
 
-    /// Returns the selected agents, in the order of the table of agents. `is_in_all` says which are
-    /// selected by --all.
-    pub(super) fn agents(&self, is_in_all: impl Fn(&Agent) -> bool) -> Vec<&'static Agent> {
+    /// Returns the selected agents in display order. With --all, these are the agents for which
+    /// `is_in_all` returns true.
+    pub(super) fn select(&self, is_in_all: impl Fn(&Agent) -> bool) -> Vec<&'static Agent> {
         let mut agents = Vec::new();
         for agent in AGENTS {
             let is_selected = if self.all {
@@ -210,18 +213,18 @@ impl AgentSelection {
         agents
     }
 
-    /// Shows the changes, asks once, and writes them. Returns whether they are written. `unchanged`
-    /// is what to print for an agent without changes.
-    pub(super) fn carry_out(
+    /// Previews the changes, asks once, and writes them. Prints `unchanged_message` for an agent
+    /// without changes. Returns whether the changes were written.
+    pub(super) fn preview_and_write(
         &self,
         changes: &mut ConfigChanges,
-        unchanged: &str,
+        unchanged_message: &str,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
         if !self.json {
-            preview(changes, unchanged, reporter)?;
+            print_preview(changes, unchanged_message, reporter)?;
         }
-        let is_written = !changes.is_empty() && self.is_confirmed(changes, reporter)?;
+        let is_written = !changes.is_empty() && self.confirm(changes, reporter)?;
         if is_written {
             changes.write(reporter)?;
             let summary = changes.summary();
@@ -237,10 +240,13 @@ impl AgentSelection {
         Ok(is_written)
     }
 
-    /// Returns whether the options or the user's answer allow the changes.
-    fn is_confirmed(&self, changes: &ConfigChanges, reporter: &Reporter) -> anyhow::Result<bool> {
-        if self.yes || self.dry_run {
-            return Ok(self.yes);
+    /// Asks the user whether to make the changes, unless --yes or --dry-run already answers that.
+    fn confirm(&self, changes: &ConfigChanges, reporter: &Reporter) -> anyhow::Result<bool> {
+        if self.yes {
+            return Ok(true);
+        }
+        if self.dry_run {
+            return Ok(false);
         }
         let titles: Vec<&str> = changes
             .changed_agents()
@@ -251,23 +257,27 @@ impl AgentSelection {
         } else {
             format!("Make these changes for {}?", join_words(&titles, "and"))
         };
-        let what = "write without asking, or --dry-run to see the changes only";
-        reporter.confirm(&question, what)
+        let action = "write without asking, or --dry-run to see the changes only";
+        reporter.confirm(&question, action)
     }
 }
 
-/// Shows the changes of all files, and what to know about them.
-fn preview(changes: &ConfigChanges, unchanged: &str, reporter: &Reporter) -> anyhow::Result<()> {
+/// Prints the diffs of all files, and then the notes of all plans.
+fn print_preview(
+    changes: &ConfigChanges,
+    unchanged_message: &str,
+    reporter: &Reporter,
+) -> anyhow::Result<()> {
     let mut text = Styled::default();
-    if let Some(change) = &changes.program {
-        text.append(copied_program(change));
+    if let Some(copy_change) = &changes.copy_change {
+        text.append(describe_copy_change(copy_change));
     }
     for AgentChange { agent, plan } in &changes.agents {
         if plan.files.is_empty() {
-            text.push(format!("{}: {unchanged}\n", agent.name));
+            text.push(format!("{}: {unchanged_message}\n", agent.name));
         }
         for file in &plan.files {
-            text.append(changed_lines(file));
+            text.append(format_diff(file));
         }
     }
     output::print(&text)?;
@@ -279,9 +289,9 @@ fn preview(changes: &ConfigChanges, unchanged: &str, reporter: &Reporter) -> any
     Ok(())
 }
 
-/// Returns the copy of the program, and what becomes of it, as two lines.
-fn copied_program(change: &CopyChange) -> Styled {
-    let path = styled(NAME, output::display_path(change.copy())).plain("\n");
+/// Describes the change of the program's copy like the diff of a file.
+fn describe_copy_change(change: &CopyChange) -> Styled {
+    let path = styled(NAME, output::display_path(change.copy_path())).plain("\n");
     let line = match change {
         CopyChange::Make { .. } => path.with(ADDED, "+ a copy of this program"),
         CopyChange::Remove { .. } => path.with(REMOVED, "- the copy of the program"),
@@ -289,15 +299,15 @@ fn copied_program(change: &CopyChange) -> Styled {
     line.plain("\n")
 }
 
-/// Returns the lines of a file that change, and a few around them, without the passwords in
-/// addresses.
-fn changed_lines(file: &ConfigFile) -> Styled {
+/// Formats the changes of a file as a diff. Hides passwords in URLs.
+fn format_diff(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::display_path(&file.path)).plain("\n");
-    let difference = unified_diff(("", file.original_text()), ("", file.edited_text()));
-    for line in difference.lines().skip(2) {
+    let diff = unified_diff(("", file.original_text()), ("", file.edited_text()));
+    // Skip the `---` and `+++` lines, whose names are empty.
+    for line in diff.lines().skip(2) {
         text.append(colored(&output::truncate(
             &without_passwords(line),
-            MAX_LINE,
+            MAX_LINE_CHARS,
         )));
     }
     text

@@ -1,4 +1,4 @@
-//! The program that is registered: where it is, and a copy of it if it would not stay there.
+//! Chooses the path of the program to register, and copies the program if that path is temporary.
 
 use crate::agents::is_same_file;
 use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
@@ -13,66 +13,66 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns an absolute path of this program that is still right after an update: the path of a
-/// symlink on `PATH` that leads to this program, if there is one, because an update may rename the
-/// target; else the path of the file.
+/// Returns an absolute path of this program that stays valid after an update. Prefers a symlink on
+/// `PATH` to its target, because an update may change the name of the target.
 ///
 /// # Errors
-/// The program has another file name than `prompt-expander`, so that `uninstall` and `doctor` would
-/// not recognize its registration.
-pub(super) fn lasting_path() -> anyhow::Result<PathBuf> {
+/// Fails if the file isn't named `prompt-expander`: `uninstall` and `doctor` wouldn't recognize the
+/// registration.
+pub(super) fn stable_path() -> anyhow::Result<PathBuf> {
     let executable = env::current_exe().context("the file of this program cannot be found")?;
-    let mut paths = possible_paths().into_iter();
-    let program = paths
+    let mut candidates = candidate_paths().into_iter();
+    let program = candidates
         .find(|path| is_same_file(path, &executable))
         .unwrap_or(executable);
-    let has_our_name = program
+    let has_expected_name = program
         .file_name()
-        .is_some_and(|name| name.eq_ignore_ascii_case(file_name()));
-    if !has_our_name {
+        .is_some_and(|name| name.eq_ignore_ascii_case(expected_file_name()));
+    if !has_expected_name {
         bail!(
             "rename `{}` to {}; otherwise, `doctor` and `uninstall` would not recognize it",
             output::display_path(&program),
-            in_backticks(&file_name())
+            in_backticks(&expected_file_name())
         );
     }
     Ok(program)
 }
 
-/// Returns the paths at which this program may be, the most lasting one first: its name in each
-/// folder of `PATH`, then the path with which it was called, as in `./prompt-expander`.
-fn possible_paths() -> Vec<PathBuf> {
+/// Returns the paths that may lead to this program, most stable first: in each folder of `PATH`,
+/// then the path with which it was started, e.g. `./prompt-expander`. They may not exist.
+fn candidate_paths() -> Vec<PathBuf> {
     let path_variable = env::var_os("PATH").unwrap_or_default();
     let mut paths: Vec<PathBuf> = env::split_paths(&path_variable)
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(file_name()))
+        .map(|folder| folder.join(expected_file_name()))
         .collect();
-    let program_word = PathBuf::from(env::args_os().next().unwrap_or_default());
-    let is_path = program_word.components().count() > 1;
+    let first_argument = PathBuf::from(env::args_os().next().unwrap_or_default());
+    // A plain name was looked up on `PATH`.
+    let is_path = first_argument.components().count() > 1;
     if is_path {
-        paths.push(absolute(&program_word));
+        paths.push(absolute(&first_argument));
     }
     paths
 }
 
-/// Returns the usual name of this program's file: `prompt-expander`, on Windows with `.exe`.
-fn file_name() -> String {
+/// Returns `prompt-expander`, or `prompt-expander.exe` on Windows.
+fn expected_file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
 }
 
-/// What `install` or `uninstall` does with the copy of the program.
+/// What to do with the copy of the program.
 pub(super) enum CopyChange {
-    /// Copies a program that would not stay where it is.
+    /// Copy the program, because its own path is temporary.
     Make { program: PathBuf, copy: PathBuf },
-    /// Removes the copy that `install` made.
+    /// Delete the copy that an earlier `install` made.
     Remove { copy: PathBuf },
 }
 
 impl CopyChange {
-    /// Returns the copy to make of a program in a cache or a build folder, from which it may
-    /// disappear: `~/.local/bin/prompt-expander`. `None` if the program stays where it is, or the
-    /// home directory is unknown.
-    pub(super) fn of_program(program: &Path) -> Option<CopyChange> {
+    /// Plans to copy a program to `~/.local/bin` if it is in a cache or a build folder, from which
+    /// it may be deleted. Returns `None` if the path is permanent, or the home directory is
+    /// unknown.
+    pub(super) fn if_temporary(program: &Path) -> Option<CopyChange> {
         if !is_in_cache(program) {
             return None;
         }
@@ -81,7 +81,7 @@ impl CopyChange {
         } else {
             dirs::home_dir()?.join(".local").join("bin")
         };
-        let copy = folder.join(file_name());
+        let copy = folder.join(expected_file_name());
         if copy == program {
             return None;
         }
@@ -91,8 +91,8 @@ impl CopyChange {
         })
     }
 
-    /// Returns the removal of the copy that `install` made, if it still exists.
-    pub(super) fn removal() -> Option<CopyChange> {
+    /// Plans to delete the copy that an earlier `install` made, if it still exists.
+    pub(super) fn remove_existing() -> Option<CopyChange> {
         let copy = CopyRecord::read()?.copy;
         if !copy.is_file() {
             return None;
@@ -101,17 +101,17 @@ impl CopyChange {
     }
 
     /// Returns the path of the copy.
-    pub(super) fn copy(&self) -> &Path {
+    pub(super) fn copy_path(&self) -> &Path {
         match self {
             CopyChange::Make { copy, .. } | CopyChange::Remove { copy } => copy,
         }
     }
 
-    /// Makes or removes the copy, and the record that says where the copy is.
+    /// Makes or deletes the copy, and updates the record of its path.
     ///
     /// # Errors
-    /// A file cannot be written or removed.
-    pub(super) fn carry_out(&self) -> anyhow::Result<()> {
+    /// Fails if a file can't be written or deleted.
+    pub(super) fn apply(&self) -> anyhow::Result<()> {
         let result = match self {
             CopyChange::Make { program, copy } => make_copy(program, copy),
             CopyChange::Remove { copy } => {
@@ -121,14 +121,14 @@ impl CopyChange {
         result.with_context(|| {
             format!(
                 "the copy of the program, {}, cannot be changed",
-                output::full_path(self.copy())
+                output::full_path(self.copy_path())
             )
         })
     }
 }
 
-/// Copies a program, in place of an earlier copy, and records where the copy is and how the program
-/// was installed.
+/// Copies a program, overwriting an earlier copy, and records the path of the copy and how the
+/// original was installed.
 fn make_copy(program: &Path, copy: &Path) -> io::Result<()> {
     PendingFile::write(copy, &fs::read(program)?, FileAccess::Program)?.replace()?;
     let record = CopyRecord {
