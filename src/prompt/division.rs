@@ -37,7 +37,9 @@
 //! ordinary character.
 
 use super::model::Prompt;
-use super::words::{Pair, PairStart, Quotes, pair_start, pairs, unquoted, word_end};
+use super::words::{
+    Pair, PairStart, Quotes, pair_start, pairs, unquoted, unquoted_value, word_end,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -316,7 +318,7 @@ impl<'v> InputByPairs<'v> {
             }
             input.pairs.push(InputPair {
                 argument_index: pair.argument,
-                value: Cow::Owned(unquoted(&text[pair.value_start..pair.range.end])),
+                value: Cow::Owned(unquoted_value(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
         }
@@ -851,8 +853,36 @@ mod tests {
     }
 
     #[test]
+    fn typographic_quotation_marks_group_the_value_of_a_pair() {
+        for value in [
+            "“x y”",
+            "”x y”",
+            "„x y“",
+            "„x y”",
+            "‘x y’",
+            "‚x y‘",
+            "«x y»",
+            "»x y«",
+            "‹x y›",
+            "「x y」",
+            "『x y』",
+            "＂x y＂",
+        ] {
+            check(
+                "a! b",
+                &format!("b={value} Rust or Go"),
+                "[Rust or Go][x y]",
+            );
+        }
+        check("a! b", "b=‘it’s fine’ z", "[z][it’s fine]");
+        check("a! b", "b=“x y”, z", "[z][x y,]");
+        check("a! b", "b=it’s b=“x y z", "[b=“x y z][it’s]");
+        check("a! b", "“x y” b=1", "[“x y”][1]");
+    }
+
+    #[test]
     fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
-        for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" "] {
+        for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" ", " a=“"] {
             let text = text.repeat(200_000);
             let expanded = expand("a b c", Call::Text(&text)).unwrap();
             assert!(expanded.len() <= text.len() + 6);

@@ -30,6 +30,31 @@ fn next_word_start(text: &str, from: usize) -> Option<usize> {
 pub(super) struct Quotes {
     single_is_unclosed: bool,
     double_is_unclosed: bool,
+    unclosed_marks: Vec<char>,
+}
+
+/// Typographic quotation marks, each with the marks that can close it. Keyboards of phones and
+/// editors insert them in place of `"`.
+const QUOTATION_MARKS: [(char, &[char]); 11] = [
+    ('“', &['”']),
+    ('”', &['”']),
+    ('„', &['“', '”']),
+    ('‘', &['’']),
+    ('‚', &['‘', '’']),
+    ('«', &['»']),
+    ('»', &['«']),
+    ('‹', &['›']),
+    ('「', &['」']),
+    ('『', &['』']),
+    ('＂', &['＂']),
+];
+
+/// A value in typographic quotation marks.
+struct QuotedValue {
+    /// The text between the marks.
+    inside: Range<usize>,
+    /// The position after the closing mark.
+    end: usize,
 }
 
 impl Quotes {
@@ -51,6 +76,31 @@ impl Quotes {
         *is_unclosed = closing.is_none();
         closing
     }
+
+    /// Returns the value in typographic quotation marks that starts at `start`, if there is one.
+    fn quoted_value(&mut self, text: &str, start: usize) -> Option<QuotedValue> {
+        let open = text[start..].chars().next()?;
+        let (_, closing_marks) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)?;
+        if self.unclosed_marks.contains(&open) {
+            return None;
+        }
+        let inside_start = start + open.len_utf8();
+        for (offset, character) in text[inside_start..].char_indices() {
+            let position = inside_start + offset;
+            let end = position + character.len_utf8();
+            let is_apostrophe = character == '’'
+                && is_after_letter(text, position)
+                && starts_with_letter(&text[end..]);
+            if closing_marks.contains(&character) && !is_apostrophe {
+                return Some(QuotedValue {
+                    inside: inside_start..position,
+                    end,
+                });
+            }
+        }
+        self.unclosed_marks.push(open);
+        None
+    }
 }
 
 /// Returns the position of the quote that closes the one at `open`: 5 in `'it's'` for 0, since the
@@ -70,7 +120,7 @@ fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
             continue;
         }
         let is_apostrophe =
-            quote == b'\'' && is_after_letter(text, candidate) && is_before_letter(text, candidate);
+            quote == b'\'' && is_after_letter(text, candidate) && starts_with_letter(&text[at..]);
         if !is_apostrophe {
             return Some(candidate);
         }
@@ -88,9 +138,8 @@ fn is_after_letter(text: &str, at: usize) -> bool {
     before.is_some_and(char::is_alphanumeric)
 }
 
-fn is_before_letter(text: &str, at: usize) -> bool {
-    let after = text[at + 1..].chars().next();
-    after.is_some_and(char::is_alphanumeric)
+fn starts_with_letter(text: &str) -> bool {
+    text.starts_with(char::is_alphanumeric)
 }
 
 /// Returns the end of the word that begins at `start`, or continues there. A quoted group belongs
@@ -107,6 +156,23 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
         };
     }
     end
+}
+
+/// Returns the end of the value that starts at `start`, right after `name=`. Unlike other words, a
+/// value may also be grouped by typographic quotation marks: `criteria=“speed and size”`.
+pub(super) fn value_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
+    match quotes.quoted_value(text, start) {
+        Some(value) => word_end(text, value.end, quotes),
+        None => word_end(text, start, quotes),
+    }
+}
+
+/// Returns the value of a pair without the quotes that group it.
+pub(super) fn unquoted_value(value: &str) -> String {
+    match Quotes::default().quoted_value(value, 0) {
+        Some(quoted) => value[quoted.inside].to_owned() + &unquoted(&value[quoted.end..]),
+        None => unquoted(value),
+    }
 }
 
 /// Returns a word without the quotes that group it: `criteria="a b"` → `criteria=a b`.
@@ -183,7 +249,7 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
             continue;
         };
         let value_start = start + pair.length;
-        end = word_end(text, value_start, &mut quotes);
+        end = value_end(text, value_start, &mut quotes);
         if pairs
             .iter()
             .any(|earlier| earlier.argument == pair.argument)
