@@ -1,4 +1,4 @@
-//! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
+//! The arguments of `expand`, `explain` and `copy`: a prompt and its input.
 
 use super::output::Reporter;
 use super::source_options::{PromptSource, absolute, without_parents};
@@ -14,21 +14,23 @@ use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct CallArgs {
-    /// The value of one of the prompt's arguments; can be repeated. It comes before the name
+    /// The value of an argument of the prompt; can be repeated, and must come before the name
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
-    /// The prompt's name, with or without a colon, or the path of any prompt file, which begins
-    /// with `./`, `../`, `/` or `~/`; and the input for it
+    /// The prompt's name, with or without a colon, or the path of a prompt file, beginning with
+    /// `./`, `../`, `/` or `~/`; then the input
     ///
-    /// All that follows the name is text, even what looks like an option. Several words fill one
-    /// argument each if the prompt has arguments; otherwise, they are joined by spaces. A single
-    /// word is read like text typed in a chat. Without --arg, `NAME=VALUE` words set arguments by
-    /// name. Text from standard input (a pipe or a file) follows the words, after an empty line, in
-    /// the last argument that takes text; to insert it elsewhere, write `-` there.
+    /// Everything after the name is part of the input, even if it looks like an option. If the
+    /// prompt has arguments, each of several words fills one of them; otherwise, the words are
+    /// joined by spaces. A single word is parsed like text that is typed in a chat. Without --arg,
+    /// `NAME=VALUE` words set arguments by name. Text from standard input (a pipe or a file) is
+    /// appended to the last argument that takes text, after an empty line; to insert it elsewhere,
+    /// write `-` there.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
+/// Parses a value of `--arg`.
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
@@ -41,7 +43,8 @@ impl CallArgs {
         self.words.first().map_or("", String::as_str)
     }
 
-    /// Returns the file, if the name is a path.
+    /// Returns the file of the prompt, if the name is a path. Returns `None` if no prompt can be at
+    /// that path.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let path = Path::new(self.name());
         if !is_path(path) {
@@ -51,11 +54,11 @@ impl CallArgs {
         (file.is_file() || is_prompt_file(&file)).then_some(file)
     }
 
-    /// Finds the prompt, and reads standard input, unless that is a terminal.
+    /// Finds the prompt, and reads standard input unless that is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; it has no argument of a given name;
-    /// standard input is not text.
+    /// Fails if the prompt doesn't exist or is broken, it lacks an argument in `--arg`, or standard
+    /// input can't be read or isn't UTF-8.
     pub(super) fn prepare(
         self,
         library: &Library,
@@ -79,13 +82,13 @@ impl CallArgs {
             reporter.warn_all(view.problems());
         }
         let mut call = self.without_stdin()?;
-        // Before standard input is read, which may take long.
+        // Check this first, because reading standard input may take long.
         call.check_names(&prompt)?;
         call.piped = piped(reporter)?;
         Ok(Prepared { view, found, call })
     }
 
-    /// Warns of words after the name that would be options before it.
+    /// Warns about words in the input that would be options if they came before the name.
     fn warn_of_options(&self, reporter: &Reporter) {
         let options = PromptSource::augment_args(CallArgs::augment_args(Command::new("")));
         for word in self.words.iter().skip(1) {
@@ -102,8 +105,8 @@ impl CallArgs {
         }
     }
 
-    /// Finds the prompt by its name. If the name is that of a file in the working directory, the
-    /// error says how to name the file.
+    /// Finds the prompt by its name. If there is none, but the name matches a file in the working
+    /// directory, the error suggests to write it as a path.
     fn find_by_name(&self, view: &View) -> Result<Found, Diagnostic> {
         let name = self.name();
         view.find(name).map_err(|mut error| {
@@ -119,11 +122,11 @@ impl CallArgs {
         })
     }
 
-    /// Returns the values and the words of the call. If standard input is to be read, the first `-`
-    /// among the words says where its text belongs.
+    /// Returns the call without the text from standard input. If there will be such text, the
+    /// first `-` among the words marks the position at which to insert it.
     ///
     /// # Errors
-    /// A value is given twice.
+    /// Fails if `--arg` sets the same argument twice.
     fn without_stdin(self) -> anyhow::Result<CallRequest> {
         let mut request = CallRequest::default();
         for (name, value) in self.arguments {
@@ -149,14 +152,14 @@ fn has_option(command: &Command, name: &str) -> bool {
     options.any(|option| option.get_long() == Some(name))
 }
 
-/// A call of a prompt of the library.
+/// A prompt that was found, and how to call it.
 pub(super) struct Prepared {
     pub(super) view: View,
     pub(super) found: Found,
     pub(super) call: CallRequest,
 }
 
-/// Returns the text on standard input; an empty one if that is a terminal.
+/// Reads the text on standard input. Returns an empty text if that is a terminal.
 pub(super) fn piped(reporter: &Reporter) -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
         return Ok(String::new());
@@ -164,8 +167,8 @@ pub(super) fn piped(reporter: &Reporter) -> anyhow::Result<String> {
     stdin::text(MAX_EXPANSION, "an expansion", reporter)
 }
 
-/// Returns whether what was typed is a path rather than a name: it is absolute, or begins with
-/// `./`, `../` or `~/`.
+/// Returns whether the user typed a path rather than a name: it is absolute, or begins with `./`,
+/// `../` or `~/`.
 pub(super) fn is_path(typed: &Path) -> bool {
     match typed.components().next() {
         None => false,

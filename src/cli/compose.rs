@@ -1,8 +1,8 @@
-//! `prompt-expander compose`: the editor that an agent opens for the draft of a message.
+//! `prompt-expander compose`: acts as the editor that an agent opens for the draft of a message.
 //!
-//! The draft is replaced in one step, by a rename, or left alone: it is never written in place,
-//! copied elsewhere or sent. An agent shows neither exit statuses nor standard error, so messages
-//! are shown on the screen, and the status is 0. `agents/drafts.rs` has what is known of the agents.
+//! The draft is replaced atomically or not at all, and never copied elsewhere. Agents show neither
+//! the exit status nor standard error, so errors are shown on the screen, and the exit status is 0.
+//! `agents/drafts.rs` describes how each agent handles drafts.
 
 use super::output::Reporter;
 use super::pick::{self, Answer, Choice, Purpose};
@@ -35,22 +35,23 @@ pub(super) struct Compose {
     /// The file with the draft
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The editor for the draft or the result, after Ctrl-O or `e`, and for every other file; by
-    /// default the one in EDITOR, else `vi`
+    /// The editor to open after Ctrl-O or `e`, and for all files that aren't drafts; defaults to
+    /// EDITOR, or to `vi`
     #[arg(long, value_name = "EDITOR", value_hint = ValueHint::CommandString)]
     then: Option<OsString>,
-    // Gemini CLI adds these for editors that need them, which it knows by parts of the command:
-    // `/home/vivian/…` is `vi` to it.
+    // Gemini CLI passes these if the command contains the name of an editor that needs them. Even
+    // `/home/vivian/…` counts as `vi`.
     #[arg(short = 'i', hide = true)]
     _viminfo: Option<OsString>,
     #[arg(long = "wait", short = 'w', hide = true)]
     _waits: bool,
 }
 
-/// What is left to do after a draft was changed, or left alone.
+/// What to do after the user has made a choice.
 enum NextStep {
     Nothing,
-    /// Open the draft in the editor. The sentence says what the draft is by then.
+    /// Open the draft in the editor. If that fails, this sentence tells the user about the state of
+    /// the draft.
     OpenEditor(&'static str),
 }
 
@@ -65,25 +66,27 @@ impl Compose {
             return self.open_editor();
         };
         if let Err(message) = self.compose(source, drafts.terminal_modes, reporter) {
-            // If the message cannot be shown either, the draft is right all the same.
+            // If this fails, too, nothing more can be done.
             _ = pick::show_message(&message, "Any key: go on", drafts.terminal_modes);
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Changes the draft, and opens it in the editor if the person wants to. `terminal` restores
-    /// what the agent had switched on.
+    /// Expands the draft or lets the user pick a prompt for it. Then opens the editor if the user
+    /// wants that.
+    ///
+    /// `terminal_modes` is an escape sequence that enables the terminal modes of the agent again.
     ///
     /// # Errors
-    /// A message that says what failed and what the draft is now.
+    /// Fails with a message that also describes the state of the draft.
     fn compose(
         &self,
         source: anyhow::Result<&PromptSource>,
-        terminal: &'static str,
+        terminal_modes: &'static str,
         reporter: &Reporter,
     ) -> Result<(), String> {
         let next_step = self
-            .change(source, terminal, reporter)
+            .expand_draft(source, terminal_modes, reporter)
             .map_err(|error| format!("{error:#}\n\nThe draft is as it was."))?;
         if let NextStep::OpenEditor(draft_state) = next_step {
             self.open_editor()
@@ -92,19 +95,20 @@ impl Compose {
         Ok(())
     }
 
-    /// Replaces the draft by what the person chooses, or leaves it alone.
-    fn change(
+    /// Expands the commands in the draft or, if there are none, lets the user pick a prompt. Then
+    /// replaces the draft, unless the user cancels.
+    fn expand_draft(
         &self,
         source: anyhow::Result<&PromptSource>,
-        terminal: &'static str,
+        terminal_modes: &'static str,
         reporter: &Reporter,
     ) -> anyhow::Result<NextStep> {
         let view = source?.library().view();
         let old = self.read_draft()?;
         let draft = str::from_utf8(&old).context("the draft is not UTF-8")?;
         let choice = match expand_commands(&view, draft)? {
-            Some(expanded) => confirm(expanded, terminal)?,
-            None => pick_prompt(&view, draft, terminal, reporter)?,
+            Some(expanded) => confirm_warnings(expanded, terminal_modes)?,
+            None => pick_prompt(&view, draft, terminal_modes, reporter)?,
         };
         match choice {
             Choice::Nothing | Choice::Copy(_) => Ok(NextStep::Nothing),
@@ -127,9 +131,12 @@ impl Compose {
         Ok(draft)
     }
 
-    /// Replaces the draft, if it is still what was read.
+    /// Replaces the draft.
+    ///
+    /// # Errors
+    /// Fails if the draft no longer has the contents `old`, or can't be written.
     fn replace_draft(&self, old: &[u8], text: &str) -> anyhow::Result<()> {
-        let text = text.trim_end_matches('\n'); // opencode would send a newline at the end
+        let text = text.trim_end_matches('\n'); // opencode would send a trailing newline
         let is_replaced =
             replace_if_unchanged(&self.file, old, text).context("the draft cannot be written")?;
         ensure!(
@@ -139,7 +146,7 @@ impl Compose {
         Ok(())
     }
 
-    /// Opens the file in the editor, and returns the exit status of that.
+    /// Opens the file in the editor, and returns the editor's exit status.
     fn open_editor(&self) -> anyhow::Result<ExitCode> {
         let ended =
             text_editor::open_with(&self.editor(), &self.file, "name another one with --then")?;
@@ -147,11 +154,11 @@ impl Compose {
         Ok(ExitCode::from(code as u8))
     }
 
-    /// Returns the command of the editor: of --then, else of EDITOR, unless that is `compose`
-    /// again.
+    /// Returns the command of the editor: `--then`, EDITOR or the system's default.
     fn editor(&self) -> OsString {
         let editor = self.then.clone().or_else(|| std::env::var_os("EDITOR"));
         match editor {
+            // `is_compose` prevents an endless loop if EDITOR is this command.
             Some(editor) if !editor.is_empty() && !text_editor::is_compose(&editor) => editor,
             _ if cfg!(windows) => "notepad".into(),
             _ => "vi".into(),
@@ -159,18 +166,18 @@ impl Compose {
     }
 }
 
-/// Expands each command of a draft in its place. Mentions stay for the hook. Returns `None` if the
-/// draft has no command.
+/// Expands each command in a draft in place. Leaves mentions to the hook. Returns `None` if the
+/// draft contains no commands.
 fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPrompt>> {
     let mut text = String::new();
     let mut warnings = Vec::new();
-    let mut last_range: Option<Range<usize>> = None;
+    let mut previous_range: Option<Range<usize>> = None;
     for invocation in hook::invocations(view, draft) {
         if invocation.form == InvocationForm::Mention {
             continue;
         }
-        match &last_range {
-            // Commands of one stack, such as `:review :security`, have one range.
+        match &previous_range {
+            // The commands of a stack, such as `:review :security`, share one range.
             Some(range) if *range == invocation.range => text += "\n\n",
             Some(range) => text += &draft[range.end..invocation.range.start],
             None => text += &draft[..invocation.range.start],
@@ -183,9 +190,9 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
         let expanded = pick::expand(&invocation.found, &request).map_err(anyhow::Error::msg)?;
         text += expanded.prompt.trim_end_matches('\n');
         warnings.extend(expanded.warnings);
-        last_range = Some(invocation.range);
+        previous_range = Some(invocation.range);
     }
-    let Some(range) = last_range else {
+    let Some(range) = previous_range else {
         return Ok(None);
     };
     text += &draft[range.end..];
@@ -196,24 +203,24 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
     }))
 }
 
-/// Uses an expanded draft; asks before that if there are warnings.
-fn confirm(expanded: ExpandedPrompt, terminal: &str) -> anyhow::Result<Choice> {
+/// Uses an expanded draft. If there are warnings, shows them first, and lets the user cancel.
+fn confirm_warnings(expanded: ExpandedPrompt, terminal_modes: &str) -> anyhow::Result<Choice> {
     if !expanded.warnings.is_empty() {
         let message = expanded.warnings.join("\n\n");
         let key_help = "Any key: go on. Esc: keep the draft.";
-        if pick::show_message(&message, key_help, terminal)? == Answer::Cancel {
+        if pick::show_message(&message, key_help, terminal_modes)? == Answer::Cancel {
             return Ok(Choice::Nothing);
         }
     }
     Ok(Choice::Use(expanded.prompt))
 }
 
-/// Lets the person pick a prompt, whose input is the draft. If the draft begins with a misspelled
-/// command, that is searched for, and what follows it is the input.
+/// Lets the user pick a prompt, with the draft as its input. If the draft begins with a misspelled
+/// command, starts with a search for that command, and the rest of the draft is the input.
 fn pick_prompt(
     view: &View,
     draft: &str,
-    terminal: &'static str,
+    terminal_modes: &'static str,
     reporter: &Reporter,
 ) -> anyhow::Result<Choice> {
     let draft = draft.trim_end_matches(['\n', '\r']);
@@ -228,7 +235,7 @@ fn pick_prompt(
     let purpose = Purpose {
         text: input.to_owned(),
         is_draft: true,
-        exit_sequence: terminal,
+        exit_sequence: terminal_modes,
     };
     pick::choose(
         view,
@@ -245,25 +252,25 @@ fn pick_prompt(
     )
 }
 
-/// Warns of commands and mentions in an expansion that are not in the draft: when the person sends
-/// the text, the hook expands them, too.
+/// Returns a warning if an expansion contains commands or mentions that the draft doesn't contain.
+/// The agent's hook would expand them when the user sends the message.
 fn hook_warning(view: &View, draft: &str, expansion: &str) -> Option<String> {
-    let in_draft = invoked_names(view, draft);
-    let in_expansion = invoked_names(view, expansion);
-    let mut new = Vec::new();
-    for name in in_expansion.difference(&in_draft) {
-        new.push(format!(":{name}"));
+    let names_in_draft = invoked_names(view, draft);
+    let names_in_expansion = invoked_names(view, expansion);
+    let mut new_names = Vec::new();
+    for name in names_in_expansion.difference(&names_in_draft) {
+        new_names.push(format!(":{name}"));
     }
-    if new.is_empty() {
+    if new_names.is_empty() {
         return None;
     }
-    let names = and_list(&new);
+    let names = and_list(&new_names);
     Some(format!(
         "The text has {names}, which the agent's hook expands when you send it."
     ))
 }
 
-/// Returns the names of the commands and mentions in a text.
+/// Returns the names of the prompts that a text invokes or mentions.
 fn invoked_names<'t>(view: &View, text: &'t str) -> BTreeSet<&'t str> {
     let invocations = hook::invocations(view, text);
     invocations

@@ -1,4 +1,4 @@
-//! `prompt-expander doctor`: finds out why `:research` does not work in the agents on this machine.
+//! `prompt-expander doctor`: diagnoses why prompts don't work in the agents on this machine.
 
 use super::agent_names::{agent_parser, system};
 use super::output::{self, ERROR, NAME, Styled, WARNING};
@@ -24,13 +24,13 @@ pub(super) struct Doctor {
     /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// How long each server or hook may take
+    /// The timeout for each server and hook
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     timeout: Duration,
-    /// Call the services that render prompts (see --openapi), too
+    /// Also call the services that render prompts (see --openapi)
     #[arg(long)]
     online: bool,
-    /// Print all findings, not only the worst one of each agent
+    /// Print all findings, not only the most severe one of each agent
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON object: all `findings` with severity, message and, where they apply, client,
@@ -39,7 +39,7 @@ pub(super) struct Doctor {
     json: bool,
 }
 
-/// Parses a time in seconds, such as `10` or `0.5`: more than 0, and at most an hour.
+/// Parses a number of seconds, e.g. `10` or `0.5`. It must be positive, and at most one hour.
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(Duration::from_secs_f64(seconds)),
@@ -48,13 +48,13 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Doctor {
-    /// Prints the findings. The exit status is 1 if something is broken, or this program is not
-    /// registered with any agent.
+    /// Prints the findings. Exits with 1 if something is broken, or if this program isn't registered
+    /// with any agent.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let Diagnosis {
             findings,
             is_registered,
-        } = self.diagnosis(source)?;
+        } = self.diagnose(source)?;
         if self.json {
             let findings: Vec<Value> = findings.iter().map(finding_to_json).collect();
             output::print_json(&json!({ "findings": findings }))?;
@@ -71,9 +71,8 @@ impl Doctor {
         })
     }
 
-    /// Examines the agents, or the one that is named, the library, the team's server and the
-    /// settings file.
-    fn diagnosis(&self, source: &PromptSource) -> anyhow::Result<Diagnosis> {
+    /// Examines the agents (or only `agent`), the library, the team's server and the settings file.
+    fn diagnose(&self, source: &PromptSource) -> anyhow::Result<Diagnosis> {
         let examination = Examination {
             system: system()?,
             program: std::env::current_exe().context("the file of this program cannot be found")?,
@@ -96,36 +95,36 @@ impl Doctor {
         Ok(diagnosis)
     }
 
-    /// Prints a line for each finding. Without --verbose, of the findings about one agent, which
-    /// follow each other, only the worst gets a line.
+    /// Prints a line per finding. Without `--verbose`, prints only one line per agent. Findings about
+    /// the same agent must be consecutive.
     fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
         if self.verbose {
             for finding in findings {
-                output::print_lines(&line_of(finding).plain("\n"))?;
+                output::print_lines(&finding_line(finding).plain("\n"))?;
             }
             return Ok(());
         }
-        for group in findings.chunk_by(are_about_one_agent) {
-            output::print_lines(&line_of_group(group).plain("\n"))?;
+        for group in findings.chunk_by(are_about_same_agent) {
+            output::print_lines(&group_line(group).plain("\n"))?;
         }
         Ok(())
     }
 }
 
-/// Returns whether two findings are about the same agent. Findings about no agent, such as those
-/// about the library, belong to no group.
-fn are_about_one_agent(a: &Finding, b: &Finding) -> bool {
-    a.agent.is_some() && a.agent == b.agent
+/// Returns whether two findings are about the same agent. Findings that aren't about an agent, e.g.
+/// those about the library, aren't grouped.
+fn are_about_same_agent(left: &Finding, right: &Finding) -> bool {
+    left.agent.is_some() && left.agent == right.agent
 }
 
-/// Returns the findings about one agent as one line: the first, which is the worst, and after it
-/// how many other problems there are: `(2 more: …)`. A finding that something works is no problem.
-fn line_of_group(group: &[Finding]) -> Styled {
+/// Returns one line for all findings about an agent: the most severe one, which must be the first,
+/// and the number of other problems: `… (2 more: …)`.
+fn group_line(group: &[Finding]) -> Styled {
     let [worst, others @ ..] = group else {
-        return Styled::default(); // no group is empty
+        return Styled::default(); // `chunk_by` returns no empty groups
     };
-    let line = line_of(worst);
-    let other_problems = others
+    let line = finding_line(worst);
+    let other_problems = others // findings that something works aren't problems
         .iter()
         .filter(|finding| finding.diagnostic.severity() != Severity::Hint)
         .count();
@@ -137,8 +136,8 @@ fn line_of_group(group: &[Finding]) -> Styled {
     }
 }
 
-/// Returns a finding as a line: `warning: codex: ~/.codex/config.toml:2:1: message; fix`.
-fn line_of(Finding { agent, diagnostic }: &Finding) -> Styled {
+/// Formats a finding: `warning: codex: ~/.codex/config.toml:2:1: message; fix`.
+fn finding_line(Finding { agent, diagnostic }: &Finding) -> Styled {
     let Level { name, style } = level(diagnostic);
     let mut line = Styled::default().with(style, format!("{name}:"));
     if let Some(agent) = agent {
@@ -146,16 +145,16 @@ fn line_of(Finding { agent, diagnostic }: &Finding) -> Styled {
     }
     if let Some(file) = &diagnostic.file {
         let file = output::display_path(file);
-        let place = match diagnostic.position {
+        let location = match diagnostic.position {
             Some(position) => format!("{file}:{position}:"),
             None => format!("{file}:"),
         };
-        line = line.plain(" ").with(NAME, place);
+        line = line.plain(" ").with(NAME, location);
     }
     line.plain(format!(" {}", printable(&diagnostic.text())))
 }
 
-/// Returns a finding as JSON, without the members that do not apply.
+/// Converts a finding to JSON, without the fields that don't apply.
 fn finding_to_json(Finding { agent, diagnostic }: &Finding) -> Value {
     let mut json = json!({ "severity": level(diagnostic).name, "message": diagnostic.message });
     if let Some(agent) = agent {
@@ -174,13 +173,12 @@ fn finding_to_json(Finding { agent, diagnostic }: &Finding) -> Value {
     json
 }
 
-/// How the severity of a finding is shown.
+/// How `doctor` presents the severity of a finding.
 struct Level {
     name: &'static str,
     style: Style,
 }
 
-/// Returns the word and the style with which a diagnostic of this severity begins.
 fn level(diagnostic: &Diagnostic) -> Level {
     let (name, style) = match diagnostic.severity() {
         Severity::Error => ("broken", ERROR),

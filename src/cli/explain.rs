@@ -1,6 +1,5 @@
-//! `prompt-expander explain`: where an expansion comes from, and what each argument gets.
-//!
-//! `explain/page.rs` prints the explanation for people.
+//! `prompt-expander explain`: explains where a prompt comes from, and how its arguments are filled
+//! in. `explain/report.rs` formats the explanation for people.
 
 mod report;
 

@@ -1,4 +1,4 @@
-//! The words of a command line: where its command is, and the order in which they are parsed.
+//! Finds the command among the words of a command line, and moves it before the options.
 
 use super::serve::options::Serve;
 use super::source_options::PromptSource;
@@ -7,7 +7,8 @@ use clap::builder::Styles;
 use clap::{Arg, Args};
 use std::ffi::{OsStr, OsString};
 
-/// How the program is called. The second line is below the first one, after `Usage: `.
+/// The usage of the program. The second line is indented to align with the first one after
+/// `Usage: `.
 pub(super) const USAGE: &str = "\
 prompt-expander COMMAND [OPTIONS]
        prompt-expander :NAME TEXT";
@@ -33,7 +34,7 @@ pub(super) struct ProgramOptions {
     pub(super) version_json: bool,
 }
 
-/// Returns the program that parses a line without a command.
+/// Returns the definition of the command line without any commands.
 pub(super) fn program_without_commands() -> clap::Command {
     let program = clap::Command::new(env!("CARGO_PKG_NAME"))
         .override_usage(USAGE)
@@ -41,20 +42,20 @@ pub(super) fn program_without_commands() -> clap::Command {
     ProgramOptions::augment_args(program)
 }
 
-/// What the words before the command of a line are.
+/// What a line contains first, apart from known options. Positions are indices of words.
 pub(super) enum Beginning {
-    /// The line has options of the program, and no command.
+    /// Nothing: the line consists of known options only.
     Options,
-    /// The command is at this position. Only options of the program come before it.
+    /// The command at this position.
     Command(usize),
-    /// The option at this position is none of the program's.
+    /// The unknown option at this position. It may take a value, so whatever follows it is unclear.
     UnknownOption(usize),
 }
 
-/// Finds the command of a line: the first word that is neither an option of the program nor the
-/// value of one. `--prompts a list` has the command at `list`, and `--nope list` an unknown option.
+/// Finds the command of a line: the first word that is neither a known option nor the value of one.
+/// For `--prompts a list`, that is `list`.
 ///
-/// `words` begins with the name of the program, which is not looked at.
+/// `words` begins with the name of the program, which is skipped.
 pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Beginning {
     let mut position = 1;
     while let Some(word) = words.get(position) {
@@ -71,8 +72,8 @@ pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Begin
     Beginning::Options
 }
 
-/// Returns the position of the command of a line, if the line has one after options of the
-/// program.
+/// Returns the position of the command of a line. Returns `None` if there is no command, or an
+/// unknown option comes before it.
 pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
     if begins_with_command(words) {
         return Some(1);
@@ -83,9 +84,8 @@ pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
     }
 }
 
-/// Returns the option of the program that a word names: `--prompts` for the words `--prompts` and
-/// `--prompts=DIR`, `--version` for `-V`. `None` for an unknown option, and for letters that are
-/// joined, as in `-Vx`.
+/// Looks up an option by a word of the line, e.g. `--prompts`, `--prompts=DIR` or `-V`. Returns
+/// `None` for an unknown option, and for combined short options such as `-Vx`.
 fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> {
     let word = word.to_str()?;
     let mut options = program.get_arguments();
@@ -97,7 +97,7 @@ fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> 
     options.find(|option| option.get_short().map(String::from).as_deref() == Some(letters))
 }
 
-/// Returns whether the word after the name of the program is no option, and so the command.
+/// Returns whether the first word after the name of the program is a command, not an option.
 pub(super) fn begins_with_command(words: &[OsString]) -> bool {
     words.get(1).is_some_and(|word| !is_option(word))
 }
@@ -110,13 +110,12 @@ pub(super) fn begins_with_colon(word: &OsStr) -> bool {
     word.to_str().is_some_and(|word| word.starts_with(COLONS))
 }
 
-/// Returns the words of a line with the command, which is at `position`, in front of the options
-/// that come before it. The first word stays the name of the program.
+/// Moves the command, which is at `position`, before all options, so that the parser combines the
+/// options on both sides of it: `--prompts a list --prompts b` becomes
+/// `list --prompts a --prompts b`.
 ///
-/// So options may be on both sides of the command, and the parser combines them:
-/// `--prompts a list --prompts b` → `list --prompts a --prompts b`. A prompt's name that begins
-/// with a colon becomes a call of `expand`: `--project :review x` → `expand --project :review x`.
-/// If the command is unknown, the words stay in their order.
+/// If the command is the name of a prompt with a colon, inserts `expand`: `--project :review x`
+/// becomes `expand --project :review x`. If the command is unknown, doesn't change the order.
 pub(super) fn command_first(
     words: &[OsString],
     position: usize,
@@ -134,22 +133,24 @@ pub(super) fn command_first(
     if program.find_subcommand(&words[position]).is_none() {
         return words.to_vec();
     }
-    let end = position + number_of_command_words(&words[position..]);
+    let end = position + command_word_count(&words[position..]);
     ordered.extend_from_slice(&words[position..end]);
     ordered.extend(options);
     ordered.extend_from_slice(&words[end..]);
     ordered
 }
 
-/// The commands that have actions, such as `pack add`.
-const COMMANDS_WITH_ACTIONS: [&str; 3] = ["pack", "store", "token"];
+/// The commands that have subcommands, e.g. `pack add`.
+const COMMANDS_WITH_SUBCOMMANDS: [&str; 3] = ["pack", "store", "token"];
 
-/// Returns how many of these words, the first of which is a command, name what the program does: 2
-/// for a command with its action, as in `pack add`, otherwise 1.
-fn number_of_command_words(words: &[OsString]) -> usize {
-    let has_actions = COMMANDS_WITH_ACTIONS.iter().any(|name| words[0] == *name);
-    let has_action = has_actions && words.get(1).is_some_and(|word| !is_option(word));
-    if has_action { 2 } else { 1 }
+/// Returns the number of words in the command at the start of `words`: 2 if it includes a
+/// subcommand, as in `pack add`, and otherwise 1.
+fn command_word_count(words: &[OsString]) -> usize {
+    let may_have_subcommand = COMMANDS_WITH_SUBCOMMANDS
+        .iter()
+        .any(|name| words[0] == *name);
+    let has_subcommand = may_have_subcommand && words.get(1).is_some_and(|word| !is_option(word));
+    if has_subcommand { 2 } else { 1 }
 }
 
 #[cfg(test)]

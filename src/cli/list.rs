@@ -1,5 +1,4 @@
-//! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
-//! JSON.
+//! `prompt-expander list`: lists prompts as a table for people, or as lines or JSON for scripts.
 
 use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
 use super::source_options::PromptSource;
@@ -21,7 +20,7 @@ Examples:
   prompt-expander list --mine --long   your own prompts, with their files
   prompt-expander list | cut -f 1      only the names";
 
-/// The prompts of each layer, the user's own first.
+/// The layers in the order in which they are listed, and their headings.
 const HEADINGS: [(&str, &str); 6] = [
     ("project", "Prompts of the project"),
     ("user", "Your prompts"),
@@ -34,14 +33,14 @@ const HEADINGS: [(&str, &str); 6] = [
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// List only prompts whose name, title, tags or description contain these words, best match
-    /// first; a spelling mistake is tolerated. A word that begins with a colon matches the
-    /// beginning of a name: `:re`. Without a query, all prompts are listed, sorted by name
+    /// first; tolerates a spelling mistake. A word that begins with a colon matches the beginning
+    /// of a name: `:re`. Without a query, all prompts are listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// List only prompts with this tag
     #[arg(long)]
     tag: Option<String>,
-    /// Leave out the built-in prompts that you have not overridden
+    /// Exclude the built-in prompts that you have not overridden
     #[arg(long)]
     mine: bool,
     /// Also show the file of each prompt
@@ -94,7 +93,7 @@ impl List {
         }
     }
 
-    /// Says how to list other prompts, or how to make one.
+    /// Warns that the list is empty, and suggests what to do.
     fn warn_of_empty_list(&self, source: &PromptSource, library: &Library, reporter: &Reporter) {
         let of_own = if self.mine { " of your own" } else { "" };
         let filter = self.filter();
@@ -113,8 +112,8 @@ impl List {
         ));
     }
 
-    /// Returns one line for each prompt, for scripts, with tabs between name, description, layer,
-    /// tags, usage and, with --long, the file.
+    /// Formats the prompts for scripts: one line each, with the tab-separated name, description,
+    /// layer, tags, usage and, with `--long`, the file.
     fn lines(&self, prompts: &[ListRow]) -> String {
         let mut text = String::new();
         for prompt in prompts {
@@ -137,8 +136,8 @@ impl List {
         text
     }
 
-    /// Returns the page for people: the prompts of each layer and group, the user's own first, and
-    /// below them the problems. Nothing is cut off.
+    /// Formats the prompts for people: grouped by layer, and within a layer by pack and format. Adds
+    /// the problems at the end.
     fn page(&self, prompts: &[ListRow], problems: &[Diagnostic], columns: usize) -> Styled {
         let mut page = Styled::default();
         for (layer, heading) in HEADINGS {
@@ -164,10 +163,11 @@ impl List {
         page
     }
 
-    /// Returns the row of a prompt: its name; title and description, usage, tags and file.
+    /// Returns the row of a prompt. Its label is the name; its texts are the title and description,
+    /// the usage, the tags and the file.
     fn row(&self, prompt: &ListRow) -> LabeledRow {
         let title = prompt.title.as_deref();
-        let about = without_name(&prompt.name, [title, Some(&*prompt.description)]);
+        let description = without_name(&prompt.name, [title, Some(&*prompt.description)]);
         let mut tags = Vec::new();
         for tag in &prompt.tags {
             tags.push(format!("#{}", one_line(tag)));
@@ -180,7 +180,7 @@ impl List {
             label: format!(":{}", prompt.name),
             label_style: NAME,
             texts: vec![
-                (Style::new(), one_line(&about)),
+                (Style::new(), one_line(&description)),
                 (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
                 (FAINT, tags.join(" ")),
                 (FAINT, file),
@@ -189,7 +189,7 @@ impl List {
     }
 }
 
-/// Says why the prompts of the team's server are missing, if they are.
+/// If the team's prompts are missing, prints a note that says why.
 #[cfg(feature = "openapi")]
 fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
     if let Some(team) = &source.settings.team {
@@ -197,7 +197,7 @@ fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
     }
 }
 
-/// Returns a warning for a problem, in lines of at most this many columns.
+/// Formats a problem as a warning, wrapped to `columns`.
 fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
     let mut problem = problem.clone();
     if let Some(file) = &problem.file {
@@ -209,8 +209,7 @@ fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
     styled(WARNING, "warning:").plain(text + "\n")
 }
 
-/// Returns the title and the description of a prompt as one text, without those that only repeat
-/// the name.
+/// Joins the title and the description of a prompt. Omits those that only repeat the name.
 pub(super) fn without_name(name: &str, texts: [Option<&str>; 2]) -> String {
     let name = name.to_lowercase();
     let mut parts = Vec::new();
@@ -223,7 +222,8 @@ pub(super) fn without_name(name: &str, texts: [Option<&str>; 2]) -> String {
     parts.join(" — ")
 }
 
-/// Returns the pack and the format of a prompt, as they follow its layer: ` (claude)`.
+/// Returns the pack and the format of a prompt, to be appended to its layer, e.g. ` (claude)`.
+/// Returns an empty string if it has neither.
 fn group(prompt: &ListRow) -> String {
     let mut parts = Vec::new();
     parts.extend(prompt.pack.as_deref());

@@ -1,4 +1,4 @@
-//! The options that choose OpenAPI documents, whose operations are prompts.
+//! The options that add operations of OpenAPI documents as prompts.
 
 use super::unrepeated::Unrepeated;
 use super::user_folders::absolute;
@@ -9,7 +9,6 @@ use crate::sources::{
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-// The documents whose operations are prompts.
 #[derive(Debug, Default, Clone, Args)]
 pub(super) struct OpenApiArgs {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
@@ -40,8 +39,8 @@ pub(super) struct OpenApiArgs {
 }
 
 impl OpenApiArgs {
-    /// Returns the library with the operations of the chosen documents as prompts. The options for
-    /// the service apply to all of these documents.
+    /// Adds the operations of the documents to the library. The options for the service apply to all
+    /// documents.
     pub(super) fn add_to(&self, library: Library) -> Library {
         let options = OpenApiOptions {
             operations: self.openapi_operation.clone(),
@@ -55,7 +54,7 @@ impl OpenApiArgs {
     }
 }
 
-/// Parses the address of a service, as `--openapi-base` takes it.
+/// Parses a value of `--openapi-base`.
 pub(super) fn base(url: &str) -> Result<String, String> {
     normalize_base_url(url)?;
     Ok(url.to_owned())
@@ -64,30 +63,29 @@ pub(super) fn base(url: &str) -> Result<String, String> {
 const HEADER_FORM: &str =
     "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
 
-/// Parses a header, as `--openapi-header` takes it: `Authorization: Bearer $TOKEN` has the name
-/// `Authorization`, the scheme `Bearer`, and its value in the variable `TOKEN`.
+/// Parses a value of `--openapi-header`, e.g. `Authorization: Bearer $TOKEN`: the name of the
+/// header, its scheme, and the environment variable that contains the secret.
 ///
 /// # Errors
-/// Why the text is not such a header. The value is not repeated, because it may be the secret
-/// itself.
+/// Fails if the option has another form. The error doesn't repeat it, because the user may have
+/// written the secret itself.
 pub(super) fn header(option: &str) -> Result<SecretHeader, String> {
     let (name, value) = option.split_once(':').ok_or(HEADER_FORM)?;
     let name = name.trim();
     check_header_name(name).map_err(|problem| format!("the text before the colon {problem}"))?;
-    let (scheme, place) = split_scheme(value.trim());
+    let (scheme, reference) = split_scheme(value.trim());
     Ok(SecretHeader {
         name: name.to_owned(),
         scheme: scheme.map(str::to_owned),
-        value: header_value(place)?,
+        value: parse_reference(reference)?,
     })
 }
 
-/// Splits the value of a header into its scheme and the place of its secret: `Bearer $TOKEN` →
-/// `Bearer`, `$TOKEN`; `$TOKEN` → no scheme, `$TOKEN`. A scheme is one word of letters, digits and
-/// hyphens.
+/// Splits the value of a header into its scheme, if there is one, and the reference to its secret:
+/// `Bearer $TOKEN` into `Bearer` and `$TOKEN`.
 fn split_scheme(value: &str) -> (Option<&str>, &str) {
     match value.split_once(' ') {
-        Some((scheme, place)) if is_scheme(scheme) => (Some(scheme), place.trim_start()),
+        Some((scheme, reference)) if is_scheme(scheme) => (Some(scheme), reference.trim_start()),
         _ => (None, value),
     }
 }
@@ -97,18 +95,15 @@ fn is_scheme(word: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Parses the place of a header's secret: a file (`@FILE`), or an environment variable (`$NAME` or
+/// Parses the reference to a secret: a file (`@FILE`), or an environment variable (`$NAME` or
 /// `${NAME}`).
-///
-/// # Errors
-/// The text names neither. It may be the secret itself, so the error does not repeat it.
-fn header_value(place: &str) -> Result<HeaderValue, String> {
-    if let Some(path) = place.strip_prefix('@')
+fn parse_reference(reference: &str) -> Result<HeaderValue, String> {
+    if let Some(path) = reference.strip_prefix('@')
         && !path.is_empty()
     {
         return Ok(HeaderValue::File(absolute(Path::new(path))));
     }
-    let Some(variable) = place.strip_prefix('$') else {
+    let Some(variable) = reference.strip_prefix('$') else {
         return Err(format!(
             "its value must not be in the option, where others can see it; {HEADER_FORM}"
         ));

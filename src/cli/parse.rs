@@ -1,4 +1,4 @@
-//! Parses the command line, and explains what is wrong with it.
+//! Parses the command line, and adds tips to its errors.
 
 use super::commands::{Cli, Command, load};
 use super::config;
@@ -16,8 +16,8 @@ use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
-/// The commands that read no prompts, and do not have the options for all others.
-const WITHOUT_PROMPTS: [&str; 6] = [
+/// The commands that don't read prompts, and therefore don't accept the shared options.
+const COMMANDS_WITHOUT_PROMPTS: [&str; 6] = [
     "install",
     "uninstall",
     "token",
@@ -29,13 +29,13 @@ const WITHOUT_PROMPTS: [&str; 6] = [
 /// A valid command line.
 pub(super) struct ParsedLine {
     pub(super) task: Task,
-    /// The options for all commands that read prompts.
+    /// The shared options of the commands that read prompts.
     pub(super) source: PromptSource,
-    /// The command has `--json`.
+    /// Whether `--json` was passed to the command.
     pub(super) is_json: bool,
 }
 
-/// What the program does.
+/// What the program has to do.
 pub(super) enum Task {
     PrintVersion { is_json: bool },
     Serve(Serve),
@@ -43,8 +43,7 @@ pub(super) enum Task {
 }
 
 impl ParsedLine {
-    /// Returns the task of a line without a command: with `--version` to print the version, else to
-    /// serve.
+    /// Returns the result for a line without a command, which either prints the version or serves.
     fn without_command(options: ProgramOptions) -> ParsedLine {
         let task = if options.version {
             Task::PrintVersion {
@@ -61,10 +60,10 @@ impl ParsedLine {
     }
 }
 
-/// Parses the words of a command line, the first of which is the name of the program.
+/// Parses a command line. `words` begins with the name of the program.
 ///
-/// A line without a command, as an agent starts the server, is parsed by a program without
-/// commands: to describe all of them would take a fifth of that start.
+/// Agents start the server without a command. Such a line is parsed without defining the commands,
+/// because that would take a fifth of the startup time.
 pub(super) fn parse(words: &[OsString]) -> Result<ParsedLine, clap::Error> {
     if begins_with_command(words) {
         return parse_command(words, 1);
@@ -82,10 +81,10 @@ pub(super) fn parse(words: &[OsString]) -> Result<ParsedLine, clap::Error> {
     }
 }
 
-/// Parses a line whose word at `position` is a command or an unknown option.
+/// Parses a line that has a command or an unknown option at `position`.
 ///
 /// # Errors
-/// The line is not valid, or asks for help. The error of an unknown command has a tip.
+/// Fails if the line is invalid, or asks for help. Some errors include a tip.
 fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap::Error> {
     let mut program = program_for(words, position);
     let ordered = command_first(words, position, &program);
@@ -97,7 +96,7 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
     let Some(command) = cli.command else {
         return Ok(ParsedLine::without_command(cli.options));
     };
-    // A command without the option `--json` has an error here.
+    // If the command doesn't have the option, this is an error.
     let is_json = matches!(innermost(&matches).try_get_one("json"), Ok(Some(true)));
     Ok(ParsedLine {
         task: Task::Run(Box::new(command)),
@@ -106,11 +105,11 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
     })
 }
 
-/// Returns whether a command line that cannot be parsed has the command `hook`, as in
+/// Returns whether an invalid command line contains the command `hook`, e.g.
 /// `prompt-expander --project hook codex`.
 ///
-/// The agent's config may be from a newer version of this program. So an unknown option before
-/// `hook` is taken for one without a value.
+/// Assumes that an unknown option before `hook` takes no value. Such an option may come from a newer
+/// version of this program that wrote the agent's configuration.
 pub(super) fn is_hook(words: &[OsString]) -> bool {
     let position = if begins_with_command(words) {
         1
@@ -124,10 +123,10 @@ pub(super) fn is_hook(words: &[OsString]) -> bool {
     words.get(position).is_some_and(|word| word == "hook")
 }
 
-/// Returns the definition of the command line for a line with a command at this position.
+/// Returns the definition of the command line to parse a line with a command at `position`.
 ///
-/// Only this command gets the options for all commands, and only if the line has options: to define
-/// them takes time.
+/// To save time, defines the shared options only for that command, and only if the line contains
+/// any options.
 fn program_for(words: &[OsString], position: usize) -> clap::Command {
     let has_options = words.iter().any(|word| is_option(word));
     let is_call = begins_with_colon(&words[position]); // `:research` is parsed as `expand :research`
@@ -135,27 +134,27 @@ fn program_for(words: &[OsString], position: usize) -> clap::Command {
         has_options && (words[position] == command || (is_call && command == "expand"))
     });
     if !asks_for_help(words) {
-        // An error repeats the words of the line. Without styles of clap in it, every escape
-        // sequence is one of these words, and is escaped when the error is printed.
+        // Errors quote the words, which may contain escape sequences. Without clap's own styles,
+        // every escape sequence can be escaped when the error is printed.
         program = program.styles(Styles::plain());
     }
     if !io::stdout().is_terminal() {
-        program = program.term_width(0); // no line is broken
+        program = program.term_width(0); // don't wrap lines
     }
     program
 }
 
-/// Returns the definition of the command line. Of the commands that read prompts, those for which
-/// `gets_options` returns true also take the options for all commands, such as `--prompts`.
+/// Returns the definition of the command line. The shared options, such as `--prompts`, are only
+/// defined for the commands that read prompts and for which `gets_options` returns true.
 ///
-/// To define these options for each command would take longer than everything else at a start.
+/// Defining them for every command would dominate the startup time.
 pub(super) fn program_with_options(gets_options: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let name = command.get_name();
-        if WITHOUT_PROMPTS.contains(&name) || !gets_options(name) {
+        if COMMANDS_WITHOUT_PROMPTS.contains(&name) || !gets_options(name) {
             return command;
         }
-        let is_global = name == "pack"; // its actions have the options, too
+        let is_global = name == "pack"; // also for its subcommands
         let options = hidden_options().into_iter();
         command.args(options.map(|option| option.global(is_global)))
     })
@@ -166,9 +165,8 @@ fn asks_for_help(words: &[OsString]) -> bool {
         || words.iter().any(|word| word == "--help" || word == "-h")
 }
 
-/// Returns the error with a tip, where there is one: for an unknown command (`reserch`) a similar
-/// command or prompt, and for an unknown option of `install` (`--edit`) the key of the settings
-/// file.
+/// Adds a tip to an error, if there is one: for an unknown command, a similar command or prompt, and
+/// for an unknown option of `install`, the corresponding key of the settings file.
 fn with_tip(
     error: clap::Error,
     words: &[OsString],
@@ -186,8 +184,7 @@ fn with_tip(
     }
 }
 
-/// Returns the error with a tip of ours in place of clap's own suggestion, which has the kind
-/// `clap_suggestion`.
+/// Replaces clap's own suggestion, which has the kind `clap_suggestion`, with a tip.
 fn with_suggestion(
     mut error: clap::Error,
     clap_suggestion: ContextKind,
@@ -199,9 +196,8 @@ fn with_suggestion(
     error
 }
 
-/// Returns the error for an unknown option of `install` with the key of the settings file that has
-/// the meaning of this option: ``write `edit` into config.toml instead`` for `--edit`. Without such
-/// a key, the error stays as it is.
+/// Adds a tip such as ``write `edit` into config.toml instead`` to the error for an unknown option
+/// of `install`, if the settings file has a corresponding key.
 fn with_tip_for_settings(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -213,10 +209,10 @@ fn with_tip_for_settings(error: clap::Error) -> clap::Error {
     with_suggestion(error, ContextKind::SuggestedArg, tip)
 }
 
-/// Returns a tip about the unknown command at this position: the user may have meant a prompt of
-/// this name (`research` without its colon), or a command or a prompt of a similar name.
+/// Returns a tip about the unknown command at `position`. The user may have meant a prompt, e.g.
+/// `research` without its colon, or a command or prompt with a similar name.
 ///
-/// The prompts are those that the options before the command select.
+/// Respects the options before the command when it searches for prompts.
 fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::Command) -> String {
     let unknown = words[position].to_string_lossy();
     let input = &words[position + 1..];
@@ -239,8 +235,8 @@ fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::
     }
 }
 
-/// Returns the options for all commands among the words before a command:
-/// `prompt-expander --prompts DIR`. The defaults if these words are not valid.
+/// Parses the shared options before a command, e.g. `prompt-expander --prompts DIR`. Returns the
+/// defaults if the words are invalid.
 fn prompt_source_in(words_before_command: &[OsString]) -> PromptSource {
     let program = program_without_commands();
     let Ok(matches) = program.try_get_matches_from(words_before_command) else {
@@ -249,14 +245,14 @@ fn prompt_source_in(words_before_command: &[OsString]) -> PromptSource {
     PromptSource::from_arg_matches(&matches).unwrap_or_default()
 }
 
-/// Returns a sentence with the command that expands a prompt with this input: `to expand the prompt
-/// …, write …`. The words in the command are quoted for a shell.
+/// Returns a tip that contains the command to expand a prompt, quoted for a shell: `to expand the
+/// prompt …, write …`.
 fn tip_to_expand(name: &str, input: &[OsString]) -> String {
     let prompt = format!(":{name}");
     let input: Vec<_> = input.iter().map(|word| word.to_string_lossy()).collect();
     let mut words = vec!["prompt-expander", prompt.as_str()];
     words.extend(input.iter().map(|word| &**word));
-    // Words with NUL cannot be quoted.
+    // Quoting fails only if a word contains NUL.
     let command = shlex::try_join(words).unwrap_or(format!("prompt-expander {prompt}"));
     format!(
         "to expand the prompt {}, write `{command}`",

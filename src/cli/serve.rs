@@ -1,5 +1,5 @@
-//! The server: MCP on standard input and output, if there is no command or `serve`; over HTTP with
-//! `serve --http`.
+//! `prompt-expander serve`: runs the MCP server, on standard input and output or, with `--http`, over
+//! HTTP. It is also what the program does without a command.
 
 #[cfg(feature = "http")]
 mod http;
@@ -36,7 +36,6 @@ this is an MCP server, waiting for a client on standard input; stop it with Ctrl
 Run `prompt-expander install` to add it to an agent. \
 To use it yourself, try `prompt-expander list`, or see `prompt-expander --help`";
 
-// The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]
 pub(super) struct ServeCommand {
     #[cfg(feature = "http")]
@@ -47,8 +46,8 @@ pub(super) struct ServeCommand {
 }
 
 impl ServeCommand {
-    /// With --http, serves over HTTP until the process is told to stop; without, on standard input
-    /// and output until the end of input.
+    /// Serves on standard input and output until the end of the input. With `--http`, serves over
+    /// HTTP until the process is stopped.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.http.clone() {
@@ -60,15 +59,15 @@ impl ServeCommand {
 }
 
 impl Serve {
-    /// Serves on standard input and output until the end of input. An option that is not given has
-    /// the value of the settings file.
+    /// Serves on standard input and output until the end of the input. Options that weren't passed
+    /// default to the settings file.
     ///
-    /// A tap or a log that cannot be opened is only a warning.
+    /// If the tap or the log can't be opened, only warns, so that the agent still gets its prompts.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let serve = self.or(source.settings.serve.clone());
         serve.start_log(reporter);
         let library = serve.library(source);
-        reporter.warn_all(library.view().problems()); // of folders that are missing
+        reporter.warn_all(library.view().problems()); // e.g. a missing folder
         if io::stdin().is_terminal() {
             reporter.note(NOTE_FOR_PERSON);
         }
@@ -87,11 +86,10 @@ impl Serve {
         Ok(())
     }
 
-    /// Returns the library to serve, which keeps as many earlier versions as --history says. Starts
-    /// to keep the prompts of the team up to date.
+    /// Opens the library to serve, and starts refreshing the team's prompts in the background.
     fn library(&self, source: &PromptSource) -> Arc<Library> {
-        let versions = self.history.unwrap_or(DEFAULT_MAX_VERSIONS);
-        let library = Arc::new(source.library().with_history(versions));
+        let max_versions = self.history.unwrap_or(DEFAULT_MAX_VERSIONS);
+        let library = Arc::new(source.library().with_history(max_versions));
         #[cfg(feature = "openapi")]
         if let Some(team) = &source.settings.team {
             team.start_refreshing(&library);
@@ -99,8 +97,8 @@ impl Serve {
         library
     }
 
-    /// Returns the server of a library. A request that may wait for `wait_threshold`, or for
-    /// longer, is replied to in a job.
+    /// Creates the server for a library. Requests that may wait for `wait_threshold` or something
+    /// slower run in a job, so that they don't delay other requests.
     fn server(&self, library: Arc<Library>, wait_threshold: LongestWait) -> Server {
         let settings = Settings {
             may_edit: self.edit,
@@ -112,11 +110,11 @@ impl Serve {
         Server::new(library, settings)
     }
 
-    /// Opens the file of `--tap`, which records the messages from and to clients. `None` without
-    /// the option, or if `doctor` examines this server.
+    /// Opens the file that records all messages. Returns `None` without `--tap`, or if `doctor` has
+    /// started this server only to examine it.
     ///
     /// # Errors
-    /// Returns why the file cannot be written to.
+    /// Fails with a message if the file can't be opened.
     fn open_tap(&self) -> Result<Option<Tap>, String> {
         let Some(path) = &self.tap else {
             return Ok(None);
@@ -125,17 +123,17 @@ impl Serve {
         Ok(file.map(|file| Tap::new(file, output::print_warning)))
     }
 
-    /// Starts the log, if an option asks for one: in the file of --log-file, else on standard
-    /// error. If the file cannot be written to, warns and logs nothing.
+    /// Starts logging, if the options enable it: to `--log-file`, or to standard error by default.
+    /// If the file can't be opened, warns and doesn't log.
     fn start_log(&self, reporter: &Reporter) {
-        let Some(max_level) = self.level_of_log() else {
+        let Some(max_level) = self.max_log_level() else {
             return;
         };
         let format = self.log_format.unwrap_or(LogFormat::Text);
         let writer = match self.log_file.as_deref().map(append::open) {
             None => BoxMakeWriter::new(move || output::log_stream(escaping_of(format))),
             Some(Ok(Some(file))) => BoxMakeWriter::new(Arc::new(file)),
-            Some(Ok(None)) => return, // `doctor` only tests the file
+            Some(Ok(None)) => return, // started by `doctor`, which only tests the file
             Some(Err(problem)) => return reporter.warn(&problem),
         };
         let log = tracing_subscriber::fmt()
@@ -143,7 +141,8 @@ impl Serve {
             .with_target(false)
             .with_ansi(false)
             .with_writer(writer)
-            // If standard error is closed, complaining there about it would panic.
+            // Otherwise, a failed write would be reported on standard error, and panic if that is
+            // closed.
             .log_internal_errors(false);
         match format {
             LogFormat::Text => log.init(),
@@ -152,11 +151,11 @@ impl Serve {
         log_start();
     }
 
-    /// Returns what to log: the level of --log-level, or `info` if only another option of the log
-    /// is given. `None` without such options: nothing is logged.
-    fn level_of_log(&self) -> Option<LevelFilter> {
-        let has_other_option = self.log_file.is_some() || self.log_format.is_some();
-        if self.log_level.is_none() && has_other_option {
+    /// Returns the maximum level to log, or `None` to log nothing. The level defaults to `info` if
+    /// another option of the log is set.
+    fn max_log_level(&self) -> Option<LevelFilter> {
+        let has_other_log_option = self.log_file.is_some() || self.log_format.is_some();
+        if self.log_level.is_none() && has_other_log_option {
             return Some(LevelFilter::INFO);
         }
         self.log_level
@@ -170,7 +169,7 @@ fn escaping_of(format: LogFormat) -> Escaping {
     }
 }
 
-/// Logs how the server was started: its version, process, arguments without passwords, and working
+/// Logs the version, the process id, the arguments (with passwords masked) and the working
 /// directory.
 fn log_start() {
     let mut arguments = Vec::new();

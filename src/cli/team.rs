@@ -1,4 +1,4 @@
-//! The team: its keys in the settings file.
+//! Opens the connection to the team's server, which the settings file specifies.
 
 use super::source_options::{TeamKeys, absolute};
 use super::user_folders;
@@ -6,19 +6,20 @@ use crate::sources::{HeaderValue, SecretHeader, Team, normalize_base_url};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens the team whose address is in the keys; `None` if there is no address. `folder` is the
-/// folder of the settings file.
+/// Opens the team that the settings file specifies. Returns `None` if it specifies none.
+/// `settings_folder` contains the settings file.
 ///
 /// # Errors
-/// The address cannot be used, other users may read the token, or the home directory is unknown.
-pub(super) fn open(keys: TeamKeys, folder: &Path) -> Result<Option<Arc<Team>>, String> {
+/// Fails if the address is invalid, other users can read the token, or the home directory is
+/// unknown.
+pub(super) fn open(keys: TeamKeys, settings_folder: &Path) -> Result<Option<Arc<Team>>, String> {
     let Some(url) = &keys.url else {
         return Ok(None);
     };
     let url = normalize_base_url(url.trim())
         .map_err(|problem| format!("`team` is not used: {problem}"))?;
     let mut headers = Vec::new();
-    if let Some(value) = token(&keys, folder)? {
+    if let Some(value) = token(&keys, settings_folder)? {
         headers.push(SecretHeader {
             name: "authorization".to_owned(),
             scheme: Some("Bearer".to_owned()),
@@ -31,14 +32,13 @@ pub(super) fn open(keys: TeamKeys, folder: &Path) -> Result<Option<Arc<Team>>, S
     Ok(Some(Arc::new(Team::new(url, headers, &caches))))
 }
 
-/// Returns where the team's token is: in the environment variable that a key names, else in the
-/// file that a key names or, without such a key, the file `team-token` in `folder`, the folder of
-/// the settings file. `None` if there is no token.
+/// Returns the source of the team's token: the environment variable in `team-token-env`, or else
+/// the [`token_file`]. Returns `None` if there is neither.
 ///
 /// # Errors
-/// Other users may read the file, even if the token is in a variable.
-fn token(keys: &TeamKeys, folder: &Path) -> Result<Option<HeaderValue>, String> {
-    let Some(file) = token_file(keys, folder) else {
+/// Fails if other users can read the file, even if the variable takes precedence.
+fn token(keys: &TeamKeys, settings_folder: &Path) -> Result<Option<HeaderValue>, String> {
+    let Some(file) = token_file(keys, settings_folder) else {
         return Ok(keys.token_variable.clone().map(HeaderValue::Variable));
     };
     if is_readable_by_others(&file) {
@@ -53,18 +53,18 @@ fn token(keys: &TeamKeys, folder: &Path) -> Result<Option<HeaderValue>, String> 
     }
 }
 
-/// Returns the file with the team's token: the one that a key names, else `team-token` in the
-/// folder of the settings file, if it exists.
-fn token_file(keys: &TeamKeys, folder: &Path) -> Option<PathBuf> {
+/// Returns the file in `team-token-file`, which defaults to `team-token` next to the settings file
+/// if that exists.
+fn token_file(keys: &TeamKeys, settings_folder: &Path) -> Option<PathBuf> {
     if let Some(file) = &keys.token_file {
         return Some(absolute(file));
     }
-    let file = folder.join("team-token");
+    let file = settings_folder.join("team-token");
     if file.exists() { Some(file) } else { None }
 }
 
-/// Returns whether the permissions of a file let other users read, change or run it. A missing file
-/// does not.
+/// Returns whether the group or other users have any permissions on a file. Returns false if the
+/// file doesn't exist.
 #[cfg(unix)]
 fn is_readable_by_others(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

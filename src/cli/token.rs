@@ -119,7 +119,7 @@ impl AddToken {
         };
         output::print_verbatim(lines.as_bytes())?;
         reporter.note(&format!(
-            "TokenCommand of {}, shown once.\n\
+            "Token of {}, shown once.\n\
              There: save it as ~/.config/prompt-expander/team-token (chmod 600).\n\
              Here: {place}",
             self.name

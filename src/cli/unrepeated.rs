@@ -1,12 +1,12 @@
-//! Values of options that errors do not repeat, because they may have a secret.
+//! A parser for options whose values may contain a secret.
 
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// Parses the value of an option. Unlike the parsers of clap, it does not repeat the value in an
-/// error, as it may have a secret.
+/// Parses the value of an option with a function. Unlike clap's own parsers, doesn't repeat the
+/// value in errors, because it may contain a secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unrepeated<T>(pub(super) fn(&str) -> Result<T, String>);
 

@@ -1,4 +1,4 @@
-//! An explanation for people: labels and values, in columns or below each other.
+//! Formats an explanation for people, as sections of labels and values.
 
 use crate::api::{ArgumentValue, BUILT_IN, Explanation, MeasuredLimit, PlaceholderCount};
 use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
@@ -7,22 +7,21 @@ use crate::wording::{count, printable, with_commas};
 use anstyle::Style;
 use std::path::Path;
 
-/// How many characters of a value, or of a text in braces, are shown.
-const SHOWN: usize = 200;
+/// Values and placeholders are truncated to this many characters.
+const MAX_VALUE_CHARS: usize = 200;
 
-/// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
 
-/// Returns the page for a terminal with this many columns.
+/// Lays out an explanation for a terminal with this many columns. Omits empty rows and sections.
 pub(super) fn page(explanation: &Explanation, columns: usize) -> Styled {
     let mut page = styled(NAME, format!(":{}", explanation.name)).plain("\n");
     for (heading, mut rows) in [
-        ("", about(explanation)),
-        ("\nArguments\n", arguments(explanation)),
-        ("\nPlaceholders\n", placeholders(explanation)),
-        ("\nRequest\n", request(explanation)),
-        ("\nExpansion\n", expansion(explanation)),
-        ("\nWarnings\n", warnings(explanation)),
+        ("", prompt_rows(explanation)),
+        ("\nArguments\n", argument_rows(explanation)),
+        ("\nPlaceholders\n", placeholder_rows(explanation)),
+        ("\nRequest\n", request_rows(explanation)),
+        ("\nExpansion\n", expansion_rows(explanation)),
+        ("\nWarnings\n", warning_rows(explanation)),
     ] {
         rows.retain(|row| row.texts.iter().any(|(_, text)| !text.is_empty()));
         if !rows.is_empty() {
@@ -33,8 +32,8 @@ pub(super) fn page(explanation: &Explanation, columns: usize) -> Styled {
     page
 }
 
-/// Returns what the prompt is and where it comes from.
-fn about(explanation: &Explanation) -> Vec<LabeledRow> {
+/// Describes the prompt, and where it comes from.
+fn prompt_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut tags = Vec::new();
     for tag in &explanation.tags {
         tags.push(format!("#{}", output::one_line(tag)));
@@ -45,22 +44,22 @@ fn about(explanation: &Explanation) -> Vec<LabeledRow> {
     }
     let mut rows = vec![
         row("about", output::one_line(&explanation.description)),
-        row("title", in_one_line(&explanation.title)),
+        row("title", optional_line(&explanation.title)),
         row("layer", explanation.layer.map_or("", |layer| layer.name)),
-        row("pack", in_one_line(&explanation.pack)),
+        row("pack", optional_line(&explanation.pack)),
         row("format", format_title(explanation)),
     ];
     if explanation.source != BUILT_IN {
-        rows.push(row("file", shown(&explanation.source)));
+        rows.push(row("file", source_path(&explanation.source)));
     }
     for file in &explanation.includes {
-        rows.push(row("includes", shown(file)));
+        rows.push(row("includes", source_path(file)));
     }
     for shadowed in &explanation.shadows {
         if shadowed.source == BUILT_IN {
             rows.push(row("overrides", "the built-in prompt"));
         } else {
-            rows.push(row("overrides", shown(&shadowed.source)));
+            rows.push(row("overrides", source_path(&shadowed.source)));
         }
     }
     rows.push(row("tags", tags.join(" ")));
@@ -70,12 +69,11 @@ fn about(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-fn in_one_line(text: &Option<String>) -> String {
+fn optional_line(text: &Option<String>) -> String {
     output::one_line(text.as_deref().unwrap_or_default())
 }
 
-/// Returns the name of the program that the file is written for; empty for a file of our own
-/// format.
+/// Returns the name of the program whose format the file has; empty for our own format.
 fn format_title(explanation: &Explanation) -> &'static str {
     match explanation.format {
         Some(name) => Format::by_name(name).map_or(name, |format| format.title),
@@ -83,9 +81,9 @@ fn format_title(explanation: &Explanation) -> &'static str {
     }
 }
 
-/// Returns the value of each argument, and of the input.
-fn arguments(explanation: &Explanation) -> Vec<LabeledRow> {
-    let mut rows: Vec<LabeledRow> = explanation.arguments.iter().map(argument).collect();
+/// Lists the values of the arguments and of the input, and where they come from.
+fn argument_rows(explanation: &Explanation) -> Vec<LabeledRow> {
+    let mut rows: Vec<LabeledRow> = explanation.arguments.iter().map(argument_row).collect();
     if let Some(input) = &explanation.input {
         let origin = if explanation.is_input_rest {
             "the rest of the input"
@@ -97,22 +95,22 @@ fn arguments(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-fn argument(given: &ArgumentValue) -> LabeledRow {
-    let origin = match given.from {
-        Origin::Omitted => return row(&given.name, "(not given: empty)"),
-        Origin::Missing => return styled_row(ERROR, &given.name, "(missing)"),
+fn argument_row(argument: &ArgumentValue) -> LabeledRow {
+    let origin = match argument.from {
+        Origin::Omitted => return row(&argument.name, "(not given: empty)"),
+        Origin::Missing => return styled_row(ERROR, &argument.name, "(missing)"),
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
         Origin::Word => "by position",
         Origin::Rest => "the rest of the input",
         Origin::Default => "its default",
     };
-    row(&given.name, with_origin(&given.value, origin))
+    row(&argument.name, with_origin(&argument.value, origin))
 }
 
-/// Returns the placeholders that are filled in, if there is an expansion, and those that stay as
-/// they are written.
-fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
+/// Lists the placeholders that are filled in, provided there is an expansion, and those that remain
+/// in the text.
+fn placeholder_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
     if let Some(place) = &explanation.appended_input {
         rows.push(row("filled", format!("none: the input {place}")));
@@ -133,11 +131,11 @@ fn placeholders(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-/// Returns placeholders as one text: `{{options}} (2 times), {{criteria}}`.
+/// Joins placeholders with their counts: `{{options}} (2 times), {{criteria}}`.
 fn list_placeholders(placeholders: &[&PlaceholderCount]) -> String {
     let mut texts = Vec::new();
     for placeholder in placeholders {
-        let mut text = cut(&placeholder.source_text);
+        let mut text = truncate(&placeholder.source_text);
         if placeholder.count > 1 {
             text += &format!(" ({} times)", placeholder.count);
         }
@@ -146,12 +144,12 @@ fn list_placeholders(placeholders: &[&PlaceholderCount]) -> String {
     texts.join(", ")
 }
 
-/// Returns the first unexpanded placeholders with their positions, and the number of the others.
+/// Joins the first unexpanded placeholders with their positions, and adds how many more there are.
 fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     let mut texts = Vec::new();
     for placeholder in unexpanded.iter().take(MAX_UNEXPANDED_SHOWN) {
-        let place = place(placeholder.file.as_deref(), placeholder.position);
-        texts.push(format!("{} ({place})", cut(&placeholder.written)));
+        let location = location(placeholder.file.as_deref(), placeholder.position);
+        texts.push(format!("{} ({location})", truncate(&placeholder.written)));
     }
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
         let others = with_commas(unexpanded.len() - MAX_UNEXPANDED_SHOWN);
@@ -160,16 +158,16 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     texts.join(", ")
 }
 
-/// Returns `LINE:COLUMN`, and before that the file, if it is an included one.
-fn place(included: Option<&Path>, position: Position) -> String {
-    match included {
+/// Returns `LINE:COLUMN`, or `FILE:LINE:COLUMN` if the position isn't in the prompt's own file.
+fn location(other_file: Option<&Path>, position: Position) -> String {
+    match other_file {
         Some(file) => format!("{}:{position}", output::display_path(file)),
         None => position.to_string(),
     }
 }
 
-/// Returns the request that a service would get.
-fn request(explanation: &Explanation) -> Vec<LabeledRow> {
+/// Describes the HTTP request for a prompt that a service renders.
+fn request_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     let Some(request) = &explanation.request else {
         return Vec::new();
     };
@@ -183,9 +181,9 @@ fn request(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-/// Returns the length of the expansion and the agents that do not get all of it at once, or why
-/// there is no expansion.
-fn expansion(explanation: &Explanation) -> Vec<LabeledRow> {
+/// Describes the length of the expansion, and the agents for which it is too long. Without an
+/// expansion, says why there is none.
+fn expansion_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     if let Some(error) = &explanation.error {
         return vec![styled_row(ERROR, "error", error)];
     }
@@ -215,15 +213,15 @@ fn exceeded_limit(limit: &MeasuredLimit) -> LabeledRow {
     )
 }
 
-/// Returns the warnings about the call and the problems of the file, each with its place.
-fn warnings(explanation: &Explanation) -> Vec<LabeledRow> {
+/// Lists the warnings about the call and the problems of the file, with their locations.
+fn warning_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
     for warning in &explanation.warnings {
         rows.push(row("call", warning));
     }
     for problem in &explanation.problems {
         let label = match problem.position {
-            Some(position) => place(other_file(explanation, problem), position),
+            Some(position) => location(other_file(explanation, problem), position),
             None => "file".to_owned(),
         };
         rows.push(row(label, problem.text()));
@@ -231,32 +229,32 @@ fn warnings(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-/// Returns the file of a problem, if it is not the file of the prompt.
+/// Returns the file of a problem, if it isn't the prompt's own file.
 fn other_file<'p>(explanation: &Explanation, problem: &'p Diagnostic) -> Option<&'p Path> {
     let file = problem.file.as_deref()?;
     let is_other = explanation.source != BUILT_IN && file != Path::new(&explanation.source);
     is_other.then_some(file)
 }
 
-/// Returns a value in one line with where it comes from, and its length if it was cut off.
+/// Formats a value with its origin: `Rust or Go (by --arg)`. A truncated value also gets its length.
 fn with_origin(value: &str, origin: &str) -> String {
     match value.chars().count() {
         0 => format!("(empty, {origin})"),
-        1..=SHOWN => format!("{} ({origin})", cut(value)),
-        length => format!(
+        1..=MAX_VALUE_CHARS => format!("{} ({origin})", truncate(value)),
+        char_count => format!(
             "{} ({origin}, {} in all)",
-            cut(value),
-            count(length, "character")
+            truncate(value),
+            count(char_count, "character")
         ),
     }
 }
 
-/// Returns the beginning of a text, in one line.
-fn cut(text: &str) -> String {
-    printable(&output::truncate(text, SHOWN))
+/// Truncates a value, and makes it printable in one line.
+fn truncate(value: &str) -> String {
+    printable(&output::truncate(value, MAX_VALUE_CHARS))
 }
 
-fn shown(path: &str) -> String {
+fn source_path(path: &str) -> String {
     output::display_path(Path::new(path))
 }
 
@@ -264,7 +262,6 @@ fn row(label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
     styled_row(FAINT, label, value)
 }
 
-/// Returns a row with the label in this style.
 fn styled_row(style: Style, label: impl Into<String>, value: impl Into<String>) -> LabeledRow {
     LabeledRow {
         label: printable(&label.into()),

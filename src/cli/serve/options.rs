@@ -1,4 +1,4 @@
-//! The options of the server, which `config.toml` has, too.
+//! The options of the server, which can also be set in `config.toml`.
 
 use crate::server::MIN_PART_LIMIT;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -7,42 +7,40 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
 
-// The options that only the server has.
 #[derive(Debug, Default, Clone, Args)]
 pub(in crate::cli) struct Serve {
     /// The maximum number of prompts or resources in one page of a list; some clients read only the
     /// first page [default: 500]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) page_size: Option<NonZeroUsize>,
-    /// The maximum number of characters in a result of expand_prompt; the model gets a longer one
-    /// in parts
+    /// The maximum number of characters in a result of expand_prompt; longer ones are returned in
+    /// parts
     ///
-    /// The least is 600. Without this option, results are divided for Codex, Claude Code, Gemini
-    /// CLI and opencode, just below what each of them shows its model, and for no other client.
+    /// Must be at least 600. By default, only results for Codex, Claude Code, Gemini CLI and
+    /// opencode are divided, just below the limit at which each of them truncates results.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     pub(in crate::cli) result_limit: Option<usize>,
     /// Let agents create, change and delete prompts in your folder, or in the first --prompts
     /// folder
     ///
-    /// They get tools for it. Earlier versions are kept, and `prompt-expander restore` brings them
-    /// back. Over HTTP with --token-file, the role of a token decides instead: `write` and `admin`
+    /// Agents then get tools for it. Earlier versions are kept; `prompt-expander restore` restores
+    /// them. Over HTTP with --token-file, the role of a token decides instead: `write` and `admin`
     /// may edit prompts.
     #[arg(long)]
     pub(in crate::cli) edit: bool,
-    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent
-    /// changes it [default: 50]
+    /// How many earlier versions of a prompt to keep in the folder `.history` [default: 50]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) history: Option<NonZeroUsize>,
-    /// What to log on standard error; the default is nothing, or `info` with --log-file or
+    /// What to log on standard error; defaults to nothing, or to `info` with --log-file or
     /// --log-format
     ///
-    /// Nothing is ever logged on standard output, which carries the protocol.
+    /// Nothing is ever logged on standard output, which is used for the protocol.
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(in crate::cli) log_level: Option<LevelFilter>,
     /// Append the log to this file instead of writing it to standard error
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) log_file: Option<PathBuf>,
-    /// How to write the log: as text, or as one JSON object for each line
+    /// The format of the log: text, or one JSON object per line
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::cli) log_format: Option<LogFormat>,
     /// Append all messages from and to clients to this file, with time, process and direction
@@ -52,10 +50,10 @@ pub(in crate::cli) struct Serve {
     pub(in crate::cli) tap: Option<PathBuf>,
 }
 
-/// Parses the value of `--result-limit`.
+/// Parses a value of `--result-limit`.
 ///
 /// # Errors
-/// It is not a whole number, or less than [`MIN_PART_LIMIT`].
+/// Fails if it isn't an integer, or is less than [`MIN_PART_LIMIT`].
 pub(in crate::cli) fn result_limit(text: &str) -> Result<usize, String> {
     let limit: usize = text.parse().map_err(|_| "not a whole number".to_owned())?;
     if limit < MIN_PART_LIMIT {
@@ -65,7 +63,7 @@ pub(in crate::cli) fn result_limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How much is logged. Each level includes those before it.
+/// The log levels and their help. Each level includes the ones before it.
 const LEVELS: [(&str, &str); 6] = [
     ("off", "Nothing"),
     ("error", "Internal errors"),
@@ -84,7 +82,7 @@ pub(in crate::cli) fn level() -> impl TypedValueParser<Value = LevelFilter> {
     PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
-/// How an event of the log is written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub(in crate::cli) enum LogFormat {
     /// The time, the level, the message and its fields
@@ -94,8 +92,8 @@ pub(in crate::cli) enum LogFormat {
 }
 
 impl Serve {
-    /// Returns these options, completed with the values of the settings file for the options that
-    /// are not given. A flag is on if either has it.
+    /// Merges the settings file into these options, which take precedence. A flag is set if either
+    /// sets it.
     pub(in crate::cli) fn or(self, settings: Serve) -> Serve {
         Serve {
             page_size: self.page_size.or(settings.page_size),
