@@ -20,6 +20,9 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// The expected revision for a write that fails if the prompt exists.
+const MUST_NOT_EXIST: Option<Revision> = None;
+
 /// The maximum number of diff lines in a message.
 const MAX_DIFF_LINES: usize = 40;
 
@@ -140,7 +143,8 @@ impl Editor<'_> {
             return Err(name_taken_error(&existing_name));
         }
         let warnings = self.check(&name, text)?;
-        self.write_text(&name, None, WriteAction::SetText(text), by, warnings)
+        let action = WriteAction::SetText(text);
+        self.write_text(&name, MUST_NOT_EXIST, action, by, warnings)
     }
 
     /// Changes the text of a prompt.
@@ -201,10 +205,8 @@ impl Editor<'_> {
         let text = match to {
             Some(revision) => self.version(&name, revision)?,
             None => {
-                let current = match expected {
-                    Some(expected) => Some(expected),
-                    None => self.current_revision(&name),
-                };
+                // If the prompt exists although it should be deleted, the write below fails.
+                let current = expected.or_else(|| self.current_revision(&name));
                 self.version_before(&name, current)?.text
             }
         };
@@ -353,7 +355,7 @@ impl Editor<'_> {
     /// Fails if the file cannot be deleted.
     pub fn delete_tests(&self, name: &Name, tests: &TestFile) -> Result<(), Diagnostic> {
         let action = WriteAction::DeleteTests(tests);
-        self.write(name, None, action, &Authorship::default())?;
+        self.write(name, MUST_NOT_EXIST, action, &Authorship::default())?;
         Ok(())
     }
 

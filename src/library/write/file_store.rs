@@ -495,7 +495,7 @@ fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<
     }
 }
 
-/// Returns the error for a new file at a path where a file already exists.
+/// Returns the error for a new file whose path is taken.
 pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     let message = format!(
         "{} already exists, and is not changed",

@@ -1,4 +1,4 @@
-//! What is written to a folder of prompts, and to its history.
+//! Tests of writes to a folder of prompts and to its history.
 
 use super::*;
 use crate::library::caller::{Prefix, Role, Token};
@@ -12,12 +12,13 @@ use std::path::Path;
 use std::thread;
 use tempfile::TempDir;
 
+/// No author and no note.
 const NOBODY: Authorship = Authorship {
     author: None,
     note: None,
 };
 
-/// Returns a folder with these files, and the library of its prompts.
+/// Returns a temporary folder with these files, and a library of its prompts.
 fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
@@ -27,23 +28,23 @@ fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
     (folder, library)
 }
 
-/// Returns an editor for the user of this machine.
+/// Returns an editor for the local user.
 fn local_editor(library: &Library) -> Editor<'_> {
     library.editor(&Caller::local()).unwrap()
 }
 
-/// Writes a file, and creates its folder.
+/// Writes a file, creating its folder if it is missing.
 fn put(folder: &Path, file: &str, text: &str) {
     let path = folder.join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-fn of(text: &str) -> Revision {
+fn revision_of(text: &str) -> Revision {
     Revision::of_contents(text.as_bytes())
 }
 
-/// Returns somebody else who may write, only in this folder if there is one.
+/// Returns a remote caller who may write all prompts, or only those with a prefix.
 fn stranger(prefix: Option<&str>) -> Caller {
     let token = Token {
         id: [0; 16],
@@ -57,7 +58,7 @@ fn stranger(prefix: Option<&str>) -> Caller {
     }
 }
 
-/// Returns why something was refused.
+/// Returns the kind of an error.
 #[track_caller]
 fn kind<T: Debug>(refused: Result<T, Diagnostic>) -> Kind {
     refused.unwrap_err().kind
@@ -75,13 +76,13 @@ fn assert_no_such_prompt<T: Debug>(refused: Result<T, Diagnostic>) {
     assert!(matches!(kind, Kind::NoSuchPrompt { .. }), "{kind:?}");
 }
 
-/// Returns what was done to a prompt, the newest first.
+/// Returns the operations in the history of a prompt, newest first.
 fn operations(editor: &Editor<'_>, name: &str) -> Vec<Operation> {
     let versions = editor.history(name).unwrap().into_iter();
     versions.map(|version| version.operation).collect()
 }
 
-/// Returns the names of the files in a folder that end like this, sorted.
+/// Returns the sorted names of the files in a folder that end with `end`.
 fn names(folder: &Path, end: &str) -> Vec<String> {
     let mut names = Vec::new();
     for file in fs::read_dir(folder).unwrap() {
@@ -101,14 +102,14 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
     let path = folder.path().join("git/a.md");
     let first = editor.create("git/a", "One.\n", &NOBODY).unwrap();
     assert_eq!(first.name.as_str(), "git/a");
-    assert_eq!(first.revision, of("One.\n"));
+    assert_eq!(first.revision, revision_of("One.\n"));
     let ada = Authorship::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
     let second = editor
         .update("git/a", first.revision, "Two.\n", &ada)
         .unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
     fs::write(&path, "By hand.\n").unwrap();
-    let third = of("By hand.\n");
+    let third = revision_of("By hand.\n");
     editor.delete("git/a", third, &NOBODY).unwrap();
     assert!(!path.exists());
     let restored = editor.restore("git/a", None, None, &NOBODY).unwrap();
@@ -152,7 +153,9 @@ fn a_write_of_a_prompt_that_has_changed_is_refused_with_a_diff() {
     );
     fs::write(folder.path().join("a.md"), "By hand.\n").unwrap();
     assert_conflict(editor.delete("a", second, &NOBODY));
-    editor.delete("a", of("By hand.\n"), &NOBODY).unwrap();
+    editor
+        .delete("a", revision_of("By hand.\n"), &NOBODY)
+        .unwrap();
     let refused = kind(editor.delete("a", second, &NOBODY));
     assert!(
         matches!(refused, Kind::Conflict { current: None, .. }),
@@ -165,7 +168,7 @@ fn a_person_finds_the_texts_of_the_history_by_their_times() {
     let (folder, library) = folder(&[]);
     let editor = local_editor(&library);
     editor.create("git/a", "One.\n", &NOBODY).unwrap();
-    let revision = of("One.\n");
+    let revision = revision_of("One.\n");
     editor.update("git/a", revision, "Two.\n", &NOBODY).unwrap();
     let history = folder.path().join(".history/git/a");
     let mut texts = Vec::new();
@@ -180,8 +183,8 @@ fn the_same_text_again_is_no_change() {
     let (_folder, library) = folder(&[]);
     let editor = local_editor(&library);
     editor.create("a", "A", &NOBODY).unwrap();
-    let again = editor.update("a", of("A"), "A", &NOBODY).unwrap();
-    assert_eq!(again.revision, of("A"));
+    let again = editor.update("a", revision_of("A"), "A", &NOBODY).unwrap();
+    assert_eq!(again.revision, revision_of("A"));
     assert_eq!(operations(&editor, "a"), [Create]);
 }
 
@@ -195,17 +198,27 @@ fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_repla
         !folder.path().join(".history").exists(),
         "reading writes nothing"
     );
-    editor.update("a", of("By hand."), "New.", &NOBODY).unwrap();
+    editor
+        .update("a", revision_of("By hand."), "New.", &NOBODY)
+        .unwrap();
     fs::write(folder.path().join("a.md"), "Again.").unwrap();
     assert_eq!(operations(&editor, "a"), [ByHand, Update, ByHand]);
-    assert_eq!(editor.version("a", of("Again.")).unwrap(), "Again.");
+    assert_eq!(
+        editor.version("a", revision_of("Again.")).unwrap(),
+        "Again."
+    );
     let restored = editor
-        .restore("a", Some(of("Again.")), None, &NOBODY)
+        .restore("a", Some(revision_of("Again.")), None, &NOBODY)
         .unwrap();
-    assert_eq!(restored.revision, of("New."));
+    assert_eq!(restored.revision, revision_of("New."));
     assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
     assert_eq!(
-        kind(editor.restore("a", Some(of("New.")), Some(of("never")), &NOBODY)),
+        kind(editor.restore(
+            "a",
+            Some(revision_of("New.")),
+            Some(revision_of("never")),
+            &NOBODY
+        )),
         Kind::NoSuchVersion
     );
 }
@@ -221,16 +234,16 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
     assert!(!editor.history("a").unwrap()[0].is_current);
     assert_eq!(
         editor.restore("a", None, None, &NOBODY).unwrap().revision,
-        of("A")
+        revision_of("A")
     );
-    editor.update("a", of("A"), "B", &NOBODY).unwrap();
+    editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
     fs::write(&path, "A").unwrap();
-    editor.update("a", of("A"), "C", &NOBODY).unwrap();
+    editor.update("a", revision_of("A"), "C", &NOBODY).unwrap();
     assert_eq!(
         operations(&editor, "a"),
         [Update, ByHand, Update, Restore, Create]
     );
-    assert_eq!(editor.version("a", of("B")).unwrap(), "B");
+    assert_eq!(editor.version("a", revision_of("B")).unwrap(), "B");
 }
 
 #[test]
@@ -240,19 +253,19 @@ fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() 
     let below = library.editor(&stranger(Some("a/"))).unwrap();
     below
         .create(
-            &format!("a/20991122T191012.123456789Z-{}.json", of("x")),
+            &format!("a/20991122T191012.123456789Z-{}.json", revision_of("x")),
             "Below.",
             &NOBODY,
         )
         .unwrap();
-    editor.update("a", of("A"), "B", &NOBODY).unwrap();
+    editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
     assert_eq!(operations(&editor, "a"), [Update, ByHand]);
     for name in ["lock", "lock/x", "history"] {
         editor.create(name, "L", &NOBODY).unwrap();
-        editor.update(name, of("L"), "M", &NOBODY).unwrap();
+        editor.update(name, revision_of("L"), "M", &NOBODY).unwrap();
         assert_eq!(operations(&editor, name), [Update, Create], "{name}");
     }
-    editor.delete("a", of("B"), &NOBODY).unwrap();
+    editor.delete("a", revision_of("B"), &NOBODY).unwrap();
     assert_eq!(names(folder.path(), ".md"), ["history.md", "lock.md"]);
 }
 
@@ -268,9 +281,12 @@ fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
         let history = folder.path().join(".history/a");
         fs::write(history.join(&names(&history, ".json")[0]), damaged).unwrap();
         let versions = editor.history("a").unwrap();
-        assert_eq!((versions.len(), versions[0].revision), (1, of("A")));
-        editor.update("a", of("A"), "B", &NOBODY).unwrap();
-        assert_eq!(editor.version("a", of("A")).unwrap(), "A");
+        assert_eq!(
+            (versions.len(), versions[0].revision),
+            (1, revision_of("A"))
+        );
+        editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
+        assert_eq!(editor.version("a", revision_of("A")).unwrap(), "A");
     }
 }
 
@@ -279,14 +295,17 @@ fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
     let (folder, library) = folder(&[]);
     let editor = local_editor(&library);
     editor.create("a", "A", &NOBODY).unwrap();
-    editor.update("a", of("A"), "B", &NOBODY).unwrap();
+    editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
     let history = folder.path().join(".history/a");
     fs::write(
         history.join(&names(&history, ".md")[0]),
         "x".repeat(crate::prompt::MAX_FILE + 1),
     )
     .unwrap();
-    assert_eq!(kind(editor.version("a", of("A"))), Kind::Unreadable);
+    assert_eq!(
+        kind(editor.version("a", revision_of("A"))),
+        Kind::Unreadable
+    );
 }
 
 #[test]
@@ -303,9 +322,9 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
     let history = folder.path().join(".history/a");
     fs::write(history.join(&names(&history, ".md")[1]), "Forged.").unwrap();
     for refused in [
-        editor.version("a", of("B")).map(|_| ()),
+        editor.version("a", revision_of("B")).map(|_| ()),
         editor
-            .restore("a", Some(revision), Some(of("B")), &NOBODY)
+            .restore("a", Some(revision), Some(revision_of("B")), &NOBODY)
             .map(|_| ()),
     ] {
         let refused = refused.unwrap_err();
@@ -316,13 +335,16 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
         );
     }
     let before = editor.version_before("a", Some(revision)).unwrap();
-    assert_eq!((before.revision, before.text.as_str()), (of("A"), "A"));
+    assert_eq!(
+        (before.revision, before.text.as_str()),
+        (revision_of("A"), "A")
+    );
     assert_eq!(
         editor
             .restore("a", Some(revision), None, &NOBODY)
             .unwrap()
             .revision,
-        of("A")
+        revision_of("A")
     );
 }
 
@@ -350,15 +372,18 @@ fn a_write_keeps_the_given_number_of_versions_besides_the_current_one() {
     assert_eq!(names(&folder.path().join(".history/a"), ".md").len(), 4);
     assert_eq!(names(&folder.path().join(".history/a"), ".json").len(), 4);
     assert_eq!(editor.history("a").unwrap().len(), 4);
-    editor.version("a", of("6")).unwrap();
-    assert_eq!(kind(editor.version("a", of("5"))), Kind::NoSuchVersion);
+    editor.version("a", revision_of("6")).unwrap();
+    assert_eq!(
+        kind(editor.version("a", revision_of("5"))),
+        Kind::NoSuchVersion
+    );
     assert_eq!(DEFAULT_MAX_VERSIONS.get(), 50);
 }
 
 #[test]
 fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
     let (_folder, library) = folder(&[("a.md", "0")]);
-    let mut expected = of("0");
+    let mut expected = revision_of("0");
     for round in 0..10 {
         let results = write_at_once(&library, expected, round);
         let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
@@ -371,7 +396,7 @@ fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
     assert_eq!(operations(&local_editor(&library), "a").len(), 11);
 }
 
-/// Lets four threads replace the same text, each with another one.
+/// Replaces the same text from four threads at once, each with another text.
 fn write_at_once(
     library: &Library,
     expected: Revision,
@@ -394,15 +419,15 @@ fn write_at_once(
 fn a_prompt_in_a_folder_is_restored_as_that() {
     let (folder, library) = folder(&[("x/SKILL.md", "Skill."), ("x/more.txt", "more")]);
     let editor = local_editor(&library);
-    editor.delete("x", of("Skill."), &NOBODY).unwrap();
+    editor.delete("x", revision_of("Skill."), &NOBODY).unwrap();
     assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
     editor.restore("x", None, None, &NOBODY).unwrap();
     assert_eq!(
         names(&folder.path().join("x"), ""),
         ["SKILL.md", "more.txt"]
     );
-    // A record that somebody has changed leads nowhere else.
-    editor.delete("x", of("Skill."), &NOBODY).unwrap();
+    // A record that was tampered with doesn't redirect the write.
+    editor.delete("x", revision_of("Skill."), &NOBODY).unwrap();
     let history = folder.path().join(".history/x");
     for record in names(&history, ".json") {
         let record = history.join(record);
@@ -428,14 +453,14 @@ fn a_restored_text_may_be_broken_and_a_new_one_may_not() {
     );
     editor.update("a", now.revision, "Good.", &NOBODY).unwrap();
     let refused = editor
-        .update("a", of("Good."), "---\ntitle: x\n", &NOBODY)
+        .update("a", revision_of("Good."), "---\ntitle: x\n", &NOBODY)
         .unwrap_err();
     assert!(
         refused.kind == Kind::Invalid && refused.to_string().contains("a.md:1:1: "),
         "{refused}"
     );
     let restored = editor
-        .restore("a", Some(of("Good.")), Some(now.revision), &NOBODY)
+        .restore("a", Some(revision_of("Good.")), Some(now.revision), &NOBODY)
         .unwrap();
     assert_eq!(restored.warnings.len(), 1);
     let large = editor.create("large", &"x".repeat(crate::prompt::MAX_FILE + 1), &NOBODY);
@@ -502,7 +527,7 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         kind(editor.create("plan", "x", &NOBODY)),
         Kind::AlreadyExists
     );
-    let refused = kind(editor.delete("revew", of("x"), &NOBODY));
+    let refused = kind(editor.delete("revew", revision_of("x"), &NOBODY));
     assert!(
         matches!(&refused, Kind::NoSuchPrompt { closest } if closest[0].as_str() == "review"),
         "{refused:?}"
@@ -533,7 +558,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     ]);
     let editor = library.editor(&stranger(Some("team/"))).unwrap();
     for name in ["other/b", "secret", "review", "none"] {
-        assert_no_such_prompt(editor.update(name, of("B"), "x", &NOBODY));
+        assert_no_such_prompt(editor.update(name, revision_of("B"), "x", &NOBODY));
         assert_no_such_prompt(editor.current(name));
         assert_eq!(
             kind(editor.create(name, "x", &NOBODY)),
@@ -569,8 +594,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     editor
         .create("team/d", &attaching("a.md"), &NOBODY)
         .unwrap();
-    // What the owner of the folder has written, and removed again, is not brought back by somebody
-    // who could not write it.
+    // A caller cannot restore a text that they may not write, even if somebody else wrote it.
     put(
         folder.path(),
         "team/a.md",
@@ -579,10 +603,10 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
     let now = editor.current("team/a").unwrap().revision;
     editor.update("team/a", now, "B", &NOBODY).unwrap();
     assert_eq!(
-        kind(editor.restore("team/a", Some(of("B")), Some(now), &NOBODY)),
+        kind(editor.restore("team/a", Some(revision_of("B")), Some(now), &NOBODY)),
         Kind::NotFound
     );
-    // For somebody without a prefix it is a matter of the prompt.
+    // A caller without a prefix may attach any file of the folder.
     let all = library.editor(&stranger(None)).unwrap();
     all.create("e", &attaching("secret.md"), &NOBODY).unwrap();
 }
@@ -591,7 +615,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
 fn the_history_is_no_prompt_no_include_and_no_attachment() {
     let (folder, library) = folder(&[("a.md", "A")]);
     let editor = local_editor(&library);
-    editor.update("a", of("A"), "B", &NOBODY).unwrap();
+    editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
     let version = names(&folder.path().join(".history/a"), ".md").remove(0);
     let view = library.view();
     assert_eq!(view.list().names()[0].as_str(), "a");
@@ -621,17 +645,19 @@ mod unix {
         let path = folder.path().join("a.md");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let editor = local_editor(&library);
-        editor.update("a", of("A"), "B", &NOBODY).unwrap();
+        editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
         assert_eq!(mode(&path), 0o640);
         let history = folder.path().join(".history/a");
         for version in names(&history, "") {
             assert_eq!(mode(&history.join(version)), 0o640);
         }
-        editor.delete("a", of("B"), &NOBODY).unwrap();
+        editor.delete("a", revision_of("B"), &NOBODY).unwrap();
         editor.restore("a", None, None, &NOBODY).unwrap();
         assert_eq!(mode(&path), 0o640);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-        let refused = editor.update("a", of("B"), "C", &NOBODY).unwrap_err();
+        let refused = editor
+            .update("a", revision_of("B"), "C", &NOBODY)
+            .unwrap_err();
         assert!(
             refused.kind == Kind::Unreadable && refused.to_string().contains("read-only"),
             "{refused}"
@@ -656,7 +682,7 @@ mod unix {
         for caller in [stranger(None), stranger(Some("team/"))] {
             let editor = library.editor(&caller).unwrap();
             assert_eq!(
-                kind(editor.update("team/out", of("Out."), "No.", &NOBODY)),
+                kind(editor.update("team/out", revision_of("Out."), "No.", &NOBODY)),
                 Kind::OutsideFolder
             );
             assert_eq!(
@@ -675,7 +701,7 @@ mod unix {
         }
         let team = library.editor(&stranger(Some("team/"))).unwrap();
         assert_eq!(
-            kind(team.update("team/x", of("X."), "No.", &NOBODY)),
+            kind(team.update("team/x", revision_of("X."), "No.", &NOBODY)),
             Kind::OutsideFolder
         );
         assert_eq!(
@@ -683,7 +709,7 @@ mod unix {
             "In.++"
         );
         local
-            .update("team/out", of("Out."), "Written.", &NOBODY)
+            .update("team/out", revision_of("Out."), "Written.", &NOBODY)
             .unwrap();
         assert_eq!(
             fs::read_to_string(outside.path().join("out.md")).unwrap(),
@@ -707,15 +733,18 @@ mod unix {
         put(outside.path(), "secret", "A");
         let (folder, library) = folder(&[("a.md", "A")]);
         let editor = local_editor(&library);
-        editor.update("a", of("A"), "B", &NOBODY).unwrap();
+        editor.update("a", revision_of("A"), "B", &NOBODY).unwrap();
         let history = folder.path().join(".history/a");
         let version = history.join(&names(&history, ".md")[0]);
         fs::remove_file(&version).unwrap();
         symlink(outside.path().join("secret"), &version).unwrap();
         assert_eq!(operations(&editor, "a"), [Update]);
-        assert_eq!(kind(editor.version("a", of("A"))), Kind::NoSuchVersion);
         assert_eq!(
-            kind(editor.restore("a", Some(of("B")), Some(of("A")), &NOBODY)),
+            kind(editor.version("a", revision_of("A"))),
+            Kind::NoSuchVersion
+        );
+        assert_eq!(
+            kind(editor.restore("a", Some(revision_of("B")), Some(revision_of("A")), &NOBODY)),
             Kind::NoSuchVersion
         );
     }
@@ -736,7 +765,9 @@ mod unix {
                 } else {
                     fs::write(&obstacle, "").unwrap()
                 }
-                let refused = editor.update("a", of("A"), "B", &NOBODY).unwrap_err();
+                let refused = editor
+                    .update("a", revision_of("A"), "B", &NOBODY)
+                    .unwrap_err();
                 assert!(
                     refused.message.contains(obstacle.to_str().unwrap()),
                     "{refused}"
