@@ -564,7 +564,7 @@ mod tests {
     const SKIPPED_FRAME: (Framing, Option<Vec<u8>>) = (Framing::Frame, None);
 
     #[test]
-    fn a_line_ends_with_a_newline_or_with_the_input_however_it_arrives() {
+    fn a_line_ends_with_a_newline_or_the_end_of_input() {
         for piece_bytes in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("", vec![]),
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_line_is_known_only_once_it_is_complete() {
+    fn only_a_complete_line_can_be_read_without_blocking() {
         for (text, expected) in [
             (&b"one\ntwo\nthr"[..], &[true, false, false][..]),
             (
@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_ends_with_its_json_whatever_its_headers_say_and_however_it_arrives() {
+    fn a_frame_ends_with_its_json_whatever_its_headers_say() {
         for piece_bytes in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("Content-Length: 2\r\n\r\n{}", vec![frame("{}")]),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_token_is_accepted_and_any_other_error_says_what_to_do() {
+    fn a_valid_token_is_accepted_and_errors_say_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let access = access(&folder, None);
         for value in [format!("Bearer {LONG}"), format!("bearer   {LONG} ")] {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_wrong_tokens_a_minute_from_one_network_are_too_many_but_lock_out_no_long_token() {
+    fn ten_wrong_tokens_a_minute_lock_a_network_out_except_with_long_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let access = access(&folder, None);
         for number in 0..10 {

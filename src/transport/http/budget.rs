@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_count_until_the_last_of_them_is_dropped() {
+    fn bytes_stay_reserved_until_their_last_part_is_dropped() {
         let budget = Budget::new(10);
         let answer = budget.reserve("123456").unwrap();
         let rest = answer.slice(5..);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_counts_as_far_as_it_has_come() {
+    fn a_refused_resize_changes_nothing() {
         let budget = Budget::new(10);
         let mut body = budget.empty_reservation();
         body.resize(4).unwrap();

@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn each_token_or_else_each_address_has_a_limit_of_its_own() {
+    fn each_token_and_each_address_without_one_has_its_own_limit() {
         let limits = limits(&["60/minute,burst=2"]);
         let take =
             |caller: &Caller, address| limits.try_consume(caller_key(caller, address), &["ping"]);

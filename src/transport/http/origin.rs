@@ -335,8 +335,7 @@ mod tests {
         }
     }
 
-    /// The status of a request with these headers, which comes from a trusted proxy or not; 200 if
-    /// it is allowed.
+    /// Returns the status of the refusal of a request with these headers, or 200 if it is allowed.
     fn status_from(
         sites: &AllowedSites,
         is_https: bool,
@@ -368,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_and_allowed_ones_are_hosts() {
+    fn only_names_of_this_machine_and_allowed_hosts_are_accepted() {
         let sites = sites("192.0.2.1");
         for (host, want) in [
             ("localhost", 200),
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_that_a_proxy_passes_on_must_be_allowed_too() {
+    fn a_forwarded_host_must_be_allowed_too() {
         let sites = sites("127.0.0.1");
         for (host, forwarded, want) in [
             ("127.0.0.1:3333", "prompts.example.com", 200),
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_server_itself_may_use_it() {
+    fn the_own_origin_of_the_server_is_accepted() {
         let sites = sites("127.0.0.1");
         let name = "prompts.example.com";
         for (is_https, host, forwarded, origin, want) in [
@@ -468,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_all_addresses_has_every_address_and_no_name() {
+    fn a_server_on_all_addresses_accepts_any_address_but_no_name() {
         for (listen_address, address) in [("0.0.0.0", "192.0.2.7"), ("::", "[2001:db8::7]:3333")] {
             assert_eq!(status(&sites(listen_address), &[("host", address)]), 200);
             assert_eq!(
@@ -479,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_machine_and_allowed_ones_are_origins() {
+    fn only_origins_on_this_machine_and_allowed_origins_are_accepted() {
         for (origin, want) in [
             ("https://localhost:8443", 200),
             ("http://127.0.0.1:5173", 200),
@@ -510,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_with_a_wildcard_or_a_path_cannot_be_allowed() {
+    fn a_host_or_origin_with_a_wildcard_or_path_is_invalid() {
         for text in [
             "*",
             "*.example.com",

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_an_address_or_a_network_but_not_everybody() {
+    fn a_proxy_is_an_address_or_a_network_but_not_every_address() {
         for text in [
             "127.0.0.1",
             "::1",

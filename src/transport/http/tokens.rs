@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_a_token_or_its_hash_and_what_it_may_do() {
+    fn a_line_has_a_token_or_its_hash_and_optional_fields() {
         let plain = only(&format!(
             "\u{feff}# people\r\n\r\n  {TOKEN}\tname=ana role=write prefix=team-a/ expires=2027-01-31 # x\r\n"
         ));
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_token_is_random_and_its_line_lets_it_in() {
+    fn a_generated_token_is_random_and_its_line_accepts_it() {
         let generate = || {
             TokenLine::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None)
                 .unwrap()
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_are_added_at_once_all_get_their_lines() {
+    fn concurrent_additions_are_all_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         std::thread::scope(|scope| {
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_is_a_day_that_is_not_over() {
+    fn an_expiry_must_not_be_in_the_past() {
         let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
         assert_eq!(parse_expiry("0d").unwrap(), today);
         assert_eq!(
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_shows_no_token_and_no_hash() {
+    fn debug_output_has_neither_tokens_nor_hashes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         fs::write(
