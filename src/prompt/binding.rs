@@ -13,7 +13,7 @@ use super::message::Piece;
 use super::model::{Argument, Prompt};
 use super::similar;
 use super::template::INPUT;
-use super::words::{pair_start, words};
+use super::words::{parse_pair_start, split_words};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -243,7 +243,7 @@ impl<'v> Binding<'v> {
                 candidates.push(bound.name);
             }
         }
-        for word in words(line) {
+        for word in split_words(line) {
             let Some((name, _)) = word.split_once('=') else {
                 continue;
             };
@@ -434,7 +434,7 @@ fn unused_input_error(
     }
     for word in input.split_whitespace() {
         // For `tone=kind`, the value alone may be repeated.
-        let value = match pair_start(&prompt.arguments, word) {
+        let value = match parse_pair_start(&prompt.arguments, word) {
             Some(pair) => &word[pair.length..],
             None => word,
         };

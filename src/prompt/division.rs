@@ -32,13 +32,13 @@
 //! word or quoted group, and the input is the whole text. Text that nothing receives is dropped
 //! with a warning.
 //!
-//! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
+//! QuoteFinder group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
 //! double quotes. A quote after a letter or digit (`it's`, `27"`) or without a closing quote is an
 //! ordinary character.
 
 use super::model::Prompt;
 use super::words::{
-    Pair, PairStart, Quotes, pair_start, pairs, unquoted, unquoted_value, word_end,
+    Pair, PairStart, QuoteFinder, find_pairs, parse_pair_start, unquote, unquote_value, word_end,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -318,7 +318,7 @@ impl<'v> InputByPairs<'v> {
             }
             input.pairs.push(InputPair {
                 argument_index: pair.argument,
-                value: Cow::Owned(unquoted_value(&text[pair.value_start..pair.range.end])),
+                value: Cow::Owned(unquote_value(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
         }
@@ -380,12 +380,12 @@ fn extend_value<'v>(value: &'v str, parts_after: &[InputPart<'v>]) -> Cow<'v, st
 
 /// Finds the `name=value` pairs in a chat message.
 fn find_chat_pairs(prompt: &Prompt, text: &str) -> Vec<Pair> {
-    let starts_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
+    let starts_with_pair = parse_pair_start(&prompt.arguments, text.trim_start()).is_some();
     // `see topic=old stuff` is all text if `topic` is the only argument.
     if has_verbatim_argument(prompt) && !starts_with_pair {
         Vec::new()
     } else {
-        pairs(&prompt.arguments, text)
+        find_pairs(&prompt.arguments, text)
     }
 }
 
@@ -410,7 +410,8 @@ fn find_shell_pairs(prompt: &Prompt, parts: &[InputPart<'_>]) -> Vec<ShellPair> 
         if part.is_piped() {
             continue;
         }
-        let Some(PairStart { argument, length }) = pair_start(&prompt.arguments, part.text) else {
+        let Some(PairStart { argument, length }) = parse_pair_start(&prompt.arguments, part.text)
+        else {
             continue;
         };
         if pairs
@@ -544,14 +545,14 @@ fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
         return Some(Cow::Borrowed(part.text));
     }
     let text = part.text.trim_start();
-    let (word, after) = text.split_at(word_end(text, 0, &mut Quotes::default()));
+    let (word, after) = text.split_at(word_end(text, 0, &mut QuoteFinder::default()));
     if !after.trim().is_empty() {
         parts.push_front(InputPart {
             text: trim_start_keeping_indent(after),
             ..part
         });
     }
-    Some(Cow::Owned(unquoted(word)))
+    Some(Cow::Owned(unquote(word)))
 }
 
 #[cfg(test)]

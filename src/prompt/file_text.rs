@@ -1,23 +1,23 @@
-//! The text of a file.
+//! Decodes the contents of prompt files.
 
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::MAX_FILE;
 use crate::input::without_bom;
 use crate::wording::size_and_limit;
 
-/// Returns the text of a file, without its byte order mark.
+/// Decodes the contents of a file, and strips the byte order mark.
 ///
 /// # Errors
-/// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
+/// Fails if the file is longer than [`MAX_FILE`] or isn't UTF-8.
 pub(super) fn decode_without_bom(bytes: &[u8]) -> Result<&str, Diagnostic> {
     let text = decode_utf8(bytes)?;
     Ok(without_bom(text))
 }
 
-/// Returns the text of a file, with its byte order mark.
+/// Decodes the contents of a file. A byte order mark is kept.
 ///
 /// # Errors
-/// Fails if the file is longer than [`MAX_FILE`], or not UTF-8.
+/// Fails if the file is longer than [`MAX_FILE`] or isn't UTF-8.
 pub(super) fn decode_utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         return Err(Diagnostic::error(
@@ -29,17 +29,17 @@ pub(super) fn decode_utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))
 }
 
-/// Returns the text of a file of any length, with its byte order mark.
+/// Decodes the contents of a file of any length. A byte order mark is kept.
 ///
 /// # Errors
-/// It is not UTF-8.
+/// Fails if the file isn't UTF-8.
 pub fn decode_utf8_owned(bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes)
         .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
-/// Returns the error about a file that is not UTF-8, at the position of the first wrong byte.
-/// `valid_up_to` is the number of the bytes before it.
+/// Returns the error for a file that isn't UTF-8. `valid_up_to` is the offset of the first invalid
+/// byte, where the error is reported.
 pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let position = Position::in_text(&valid, valid.len(), 1);
@@ -52,41 +52,47 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     Diagnostic::error(Some(position), message, "save it with the encoding UTF-8")
 }
 
-/// Returns at most the first `max` bytes of a text, without a part of a character: `a` for the first
-/// two bytes of `aé`.
-pub(super) fn truncate_at_boundary(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
+/// Truncates a text to at most `max_bytes`, rounded down to a character boundary: `aé` to 2 bytes is
+/// `a`.
+pub(super) fn truncate_at_boundary(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     &text[..end]
 }
 
-/// A body without the empty lines at its start and end.
+/// The result of [`trim_blank_lines`].
 pub(super) struct TrimmedBody<'t> {
     pub(super) text: &'t str,
-    /// How many lines at the start were dropped.
-    pub(super) dropped: usize,
+    /// The number of lines that were removed at the start.
+    pub(super) leading_blank_lines: usize,
 }
 
-/// Drops the empty lines at the start and end of a body, and the line break of its last line: one
-/// line is dropped before the text `  a ` in `\n  a \n\n`. A line of spaces is empty, too.
+/// Removes blank lines at the start and end of a body, and the line break of its last line. Other
+/// spaces are kept: `\n  a \n\n` becomes `  a `.
 pub(super) fn trim_blank_lines(body: &str) -> TrimmedBody<'_> {
     let mut text = body;
-    let mut dropped = 0;
+    let mut leading_blank_lines = 0;
     while let Some((line, lines_after)) = text.split_once('\n')
         && line.trim().is_empty()
     {
         text = lines_after;
-        dropped += 1;
+        leading_blank_lines += 1;
     }
     let last_word_end = text.trim_end().len();
     if last_word_end == 0 {
-        return TrimmedBody { text: "", dropped };
+        return TrimmedBody {
+            text: "",
+            leading_blank_lines,
+        };
     }
-    // The last line keeps the spaces at its end.
+    // Keep trailing spaces on the last line, but not its line break.
     if let Some(newline) = text[last_word_end..].find('\n') {
         text = &text[..last_word_end + newline];
     }
-    TrimmedBody { text, dropped }
+    TrimmedBody {
+        text,
+        leading_blank_lines,
+    }
 }

@@ -659,7 +659,7 @@ impl RenderState {
         // Templates write only strings, so the bytes are valid UTF-8.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let body = trim_blank_lines(&text);
-        let empty_lines = text.split_inclusive('\n').take(body.dropped);
+        let empty_lines = text.split_inclusive('\n').take(body.leading_blank_lines);
         let start = empty_lines.map(str::len).sum();
         let end = start + body.text.len();
         let mut call_value_ranges = std::mem::take(&mut self.call_value_ranges);

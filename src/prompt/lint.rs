@@ -5,7 +5,7 @@ use super::diagnostic::Diagnostic;
 use super::file_text::truncate_at_boundary;
 use super::limits::LONG_PROMPT_CHARS;
 use super::model::Prompt;
-use super::name::{Name, half_width, hyphenated, is_common_after_colon};
+use super::name::{Name, hyphenated, is_common_after_colon, to_half_width};
 use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
@@ -412,7 +412,7 @@ fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
         else {
             continue;
         };
-        let word = half_width(name.trim());
+        let word = to_half_width(name.trim());
         if names.contains(&word.as_str()) {
             let source = format!("｛｛{name}｝｝");
             lookalikes.push(Lookalike::new(&word, offset, &source));

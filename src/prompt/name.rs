@@ -1,4 +1,4 @@
-//! The name of a prompt, and the commands that a person types for it.
+//! The name of a prompt, and the commands that people type to invoke it.
 
 use super::limits::{MAX_NAME, MAX_NAME_FOLDERS};
 use serde::{Serialize, Serializer};
@@ -8,19 +8,21 @@ use std::ops::Deref;
 use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
-/// A prompt's name: its path below the prompts folder, `/`-separated, without the file's suffix.
+/// The name of a prompt: the path of its file relative to the prompts folder, separated by `/` and
+/// without the suffix.
 ///
-/// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and
-/// no control character: a name joined to a folder never leaves that folder. It has at most
+/// None of its parts is empty or begins with a dot, and it contains no backslashes or control
+/// characters. So a folder joined with a name is always a path inside that folder. It has at most
 /// [`MAX_NAME`] bytes and [`MAX_NAME_FOLDERS`] folders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Creates the name that is spelled exactly like this.
+    /// Creates a name. The text is not normalized.
     ///
     /// # Errors
-    /// The reason why no file can have the name (see [`Name`]), as a clause for a person.
+    /// Fails if the text doesn't meet the rules of [`Name`]. The error is the reason, as a clause of a
+    /// message.
     pub fn new(text: &str) -> Result<Name, String> {
         if text.len() > MAX_NAME {
             return Err(format!(
@@ -31,7 +33,7 @@ impl Name {
         if text.split('/').count() > MAX_NAME_FOLDERS + 1 {
             return Err(format!("it has more than {MAX_NAME_FOLDERS} folders"));
         }
-        if !text.split('/').all(is_part) {
+        if !text.split('/').all(is_valid_part) {
             let reason = "a part of it is empty, begins with a dot, or has a backslash or a \
                           control character";
             return Err(reason.to_owned());
@@ -39,7 +41,7 @@ impl Name {
         Ok(Name(text.into()))
     }
 
-    /// Returns the name as a text.
+    /// Returns the name as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -71,111 +73,113 @@ impl Serialize for Name {
     }
 }
 
-/// Returns whether this can be one part of a name, between two slashes.
-pub(crate) fn is_part(part: &str) -> bool {
-    !part.is_empty() && !part.starts_with('.') && !part.contains(is_forbidden)
+/// Returns whether this is a valid part of a name, i.e. of what is between two slashes.
+pub(crate) fn is_valid_part(part: &str) -> bool {
+    !part.is_empty() && !part.starts_with('.') && !part.contains(is_forbidden_character)
 }
 
-fn is_forbidden(character: char) -> bool {
+fn is_forbidden_character(character: char) -> bool {
     character == '\\' || character.is_control() || (cfg!(windows) && character == ':')
 }
 
-/// The colons with which a command begins, and which may separate the parts of its name: the usual
-/// one, and the full-width one of Japanese and Chinese keyboards.
+/// The colons that begin a command, and that people may type instead of `/`. The second one is the
+/// full-width colon of Japanese and Chinese keyboards.
 pub(crate) const COLONS: [char; 2] = [':', '：'];
 
-/// Returns a command without the spaces around it and the colon before it.
+/// Strips the leading colon of a command, and surrounding spaces.
 pub(crate) fn strip_colon(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
 
-/// Returns the names that a command may stand for, the most likely first: as typed, stripped, with
-/// `/` for colons, and each of these with composed and with separate accents, since systems store
-/// them differently.
+/// Returns the names that a command may refer to, most likely first and without duplicates: as typed,
+/// without its colon, and with `/` for colons. Then follow their NFC and NFD forms, since file
+/// systems store accents in different ways.
 pub(crate) fn possible_names(command: &str) -> Vec<String> {
     let stripped = strip_colon(command);
-    let mut spellings = vec![
+    let mut names = vec![
         command.to_owned(),
         stripped.to_owned(),
         stripped.replace(COLONS, "/"),
     ];
-    if !command.is_ascii() && command.len() <= MAX_TYPED {
-        for index in 0..spellings.len() {
-            let composed = spellings[index].nfc().collect();
-            let separate = spellings[index].nfd().collect();
-            spellings.extend([composed, separate]);
+    if !command.is_ascii() && command.len() <= MAX_TYPED_BYTES {
+        for index in 0..names.len() {
+            let composed = names[index].nfc().collect();
+            let decomposed = names[index].nfd().collect();
+            names.extend([composed, decomposed]);
         }
     }
-    let mut known = HashSet::new();
-    spellings.retain(|name| known.insert(name.clone()));
-    spellings
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
 }
 
-/// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was
-/// typed.
-const MAX_TYPED: usize = 4 * MAX_NAME;
+/// The length of the longest text that can be a name, in bytes. It is larger than [`MAX_NAME`],
+/// because composing accents can shrink a text to a quarter.
+const MAX_TYPED_BYTES: usize = 4 * MAX_NAME;
 
-/// Returns the form in which all spellings of a name are equal: letter case, a colon for `/`, and
-/// composed or separate accents (macOS separates them in file names) make no difference. A text
-/// that is too long for a name becomes empty.
+/// Normalizes a command or a name for comparison: strips the leading colon, replaces colons with `/`,
+/// and folds letter case and Unicode form (macOS decomposes accents in file names).
+///
+/// Returns an empty string if the text is too long for a name. No name folds to that.
 pub(crate) fn fold_name(command: &str) -> String {
     let name = strip_colon(command);
-    if name.len() > MAX_TYPED {
+    if name.len() > MAX_TYPED_BYTES {
         return String::new();
     }
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// Returns the spelling of `name` that starts with `typed`: `git:commit` for `git/commit` and
-/// `git:c`.
-/// `None` if no spelling does. A person may type colons for `/`, and composed or separate accents.
+/// Respells `name` such that it starts with `typed`: `git/commit` becomes `git:commit` for `git:c`.
+///
+/// People may type colons instead of `/`, and accents in NFC or NFD. Returns `None` if no spelling
+/// of the name starts with `typed`.
 pub(crate) fn spelling_starting_with(name: &str, typed: &str) -> Option<String> {
-    let mut name = name.to_owned();
+    let mut spelling = name.to_owned();
     if !name.starts_with(typed)
         && let Some(colon) = typed.chars().find(|letter| COLONS.contains(letter))
     {
-        name = name.replace('/', &colon.to_string());
+        spelling = name.replace('/', &colon.to_string());
     }
-    let separate = name.nfd().collect();
-    let composed = name.nfc().collect();
-    [name, separate, composed]
+    let decomposed = spelling.nfd().collect();
+    let composed = spelling.nfc().collect();
+    [spelling, decomposed, composed]
         .into_iter()
         .find(|spelling| spelling.starts_with(typed))
 }
 
-/// Words that follow a blank and a colon in code and in chats, found in 500,000 messages: commands
-/// of vim, labels, keywords, tags, types.
-const USUAL_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_work foo latest cli free cheapest noreply messages \
+/// Words that often follow a space and a colon in code and chats, e.g. Vim commands, labels, tags and
+/// types. Found in 500,000 messages.
+const COMMON_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_work foo latest cli free cheapest noreply messages \
     browser index user reply process get text status type name body id uuid var Self this";
 
-/// Returns whether a word often follows a blank and a colon where no prompt is meant.
+/// Returns whether a word often follows a space and a colon without being a command.
 pub(crate) fn is_common_after_colon(word: &str) -> bool {
-    USUAL_AFTER_COLON.split(' ').any(|usual| usual == word)
+    COMMON_AFTER_COLON.split(' ').any(|common| common == word)
 }
 
-/// Returns a text as one word, with hyphens for its spaces.
+/// Replaces the spaces of a text with hyphens.
 pub(super) fn hyphenated(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join("-")
 }
 
-/// Returns a text with ASCII characters for their full-width forms.
-pub(super) fn half_width(text: &str) -> String {
-    text.chars().map(half_width_character).collect()
+/// Replaces full-width characters, e.g. `：`, with their ASCII equivalents.
+pub(super) fn to_half_width(text: &str) -> String {
+    text.chars().map(to_half_width_character).collect()
 }
 
-fn half_width_character(character: char) -> char {
+fn to_half_width_character(character: char) -> char {
     match character {
         '！'..='～' => char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character),
         other => other,
     }
 }
 
-/// Describes a text that has a colon but is no command: `an emoticon`, `an address`. Returns `None`
-/// if the text may be a command. Full-width characters count like those of ASCII.
+/// If a text with a colon can't be a command, returns what it is instead, e.g. `an emoticon` for `:)`
+/// or `an address` for `https://x`. Full-width characters are treated like ASCII.
 pub(crate) fn non_command_kind(command: &str) -> Option<&'static str> {
-    let text = half_width(command.trim());
+    let text = to_half_width(command.trim());
     let bare = text.trim_matches(':');
     if !bare.contains(char::is_alphanumeric) {
         return Some("an emoticon");
@@ -193,7 +197,7 @@ pub(crate) fn non_command_kind(command: &str) -> Option<&'static str> {
     {
         return Some("a time or a number");
     }
-    if text.ends_with(':') && bare.chars().all(is_letter_of_emoji) {
+    if text.ends_with(':') && bare.chars().all(is_emoji_name_character) {
         return Some("an emoji");
     }
     if matches!(bare, "D" | "P" | "p" | "O" | "o") {
@@ -202,8 +206,8 @@ pub(crate) fn non_command_kind(command: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns whether the name of an emoji, such as `:+1:`, may have this character.
-fn is_letter_of_emoji(character: char) -> bool {
+/// Returns whether the character can be part of an emoji's name, e.g. `:+1:`.
+fn is_emoji_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "_+-".contains(character)
 }
 

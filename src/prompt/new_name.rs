@@ -1,38 +1,36 @@
-//! The name for a new prompt, from what a person typed.
+//! Validates the name that a person typed for a new prompt.
 
 use super::format::Format;
 use super::name::{COLONS, Name, hyphenated, non_command_kind, strip_colon};
 use crate::wording::{in_backticks, is_invisible, quoted};
 
 impl Name {
-    /// Returns the name for a new prompt, from what a person typed: without spaces around it and a
-    /// [colon](COLONS) before it, and with `/` for each colon.
+    /// Parses the name that a person typed for a new prompt. Strips surrounding spaces and a leading
+    /// [colon](COLONS), and replaces the other colons with `/`.
     ///
     /// # Errors
-    /// The name could not be typed in a chat, or some system cannot store a file of that name.
-    /// Names are refused on all systems, because folders of prompts are shared. The message is one
-    /// line for a person.
+    /// Fails if the name can't be typed in a chat, or isn't a valid file name on every operating
+    /// system, since prompt folders are shared. The error is a complete message of one line.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
-        new_name(strip_colon(typed))
+        parse_new_name(strip_colon(typed))
             .map_err(|reason| format!("{} cannot be the name of a prompt: {reason}", quoted(typed)))
     }
 }
 
-/// Returns the name for a new prompt: `git/commit` for `git:commit`. The error is the reason why
-/// there is none, as a clause.
-fn new_name(stripped: &str) -> Result<Name, String> {
-    check_typing(stripped)?;
+/// Parses a name without the leading colon: `git:commit` is `git/commit`. The error is the reason, as
+/// a clause of a message.
+fn parse_new_name(stripped: &str) -> Result<Name, String> {
+    check_typable(stripped)?;
     let name = stripped.replace(COLONS, "/");
     for part in name.split('/') {
         check_part(part)?;
     }
-    check_round_trip(&name)?;
+    check_file_round_trip(&name)?;
     Name::new(&name)
 }
 
-/// Checks that a chat recognises `:name` as a command. The name has no colon before it, and no
-/// spaces around it. The error is a clause.
-fn check_typing(stripped: &str) -> Result<(), String> {
+/// Checks that `:name` would be recognized as a command in a chat. The error is a clause.
+fn check_typable(stripped: &str) -> Result<(), String> {
     if stripped.is_empty() {
         return Err("it is empty; write a word, such as `standup`".to_owned());
     }
@@ -46,7 +44,8 @@ fn check_typing(stripped: &str) -> Result<(), String> {
         let code = u32::from(character);
         return Err(format!("it has an invisible character, U+{code:04X}"));
     }
-    // `check_part` reports a name such as `a//b` with a better message.
+    // `non_command_kind` takes every `//` for an address. Leave `a//b` to `check_part`, which has a
+    // better message for it.
     let has_empty_part = stripped.contains("//") && !stripped.contains("://");
     if !has_empty_part && let Some(kind) = non_command_kind(&format!(":{stripped}")) {
         return Err(format!("after a colon it looks like {kind}"));
@@ -54,15 +53,15 @@ fn check_typing(stripped: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The characters that Windows forbids in the name of a file, besides `:` and `\`.
-const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
+/// The characters that Windows forbids in file names. `:` and `\` are rejected elsewhere.
+const FORBIDDEN_ON_WINDOWS: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
-/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are
-/// reserved too.
-const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+/// File names that Windows reserves for devices, with any extension. So are `com` and `lpt` plus a
+/// digit.
+const WINDOWS_DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// Checks that every system can have a file or a folder of this name, which is one part of the
-/// name of a prompt. The error is a clause.
+/// Checks that one part of a name is a valid file name on every operating system. The error is a
+/// clause.
 fn check_part(part: &str) -> Result<(), String> {
     if part.is_empty() {
         return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
@@ -73,25 +72,26 @@ fn check_part(part: &str) -> Result<(), String> {
             "a file or folder whose name begins with a dot, {shown}, is hidden and ignored"
         ));
     }
-    if part.ends_with('.') || part.contains(FORBIDDEN) || is_device(part) {
+    if part.ends_with('.') || part.contains(FORBIDDEN_ON_WINDOWS) || is_windows_device(part) {
         return Err(format!("Windows has no files and folders named {shown}"));
     }
     Ok(())
 }
 
-/// Returns whether Windows reserves a name for a device, as it does `nul`, `Aux.md` and `com1`.
-fn is_device(part: &str) -> bool {
+/// Returns whether Windows reserves the file name for a device, e.g. `nul`, `Aux.md` or `com1`.
+fn is_windows_device(part: &str) -> bool {
     let lowercase = part.to_lowercase();
     let stem = lowercase.split('.').next().unwrap_or_default();
-    if DEVICES.contains(&stem) {
+    if WINDOWS_DEVICES.contains(&stem) {
         return true;
     }
     let digit = stem.strip_prefix("com").or(stem.strip_prefix("lpt"));
     digit.is_some_and(|digit| matches!(digit.as_bytes(), [b'0'..=b'9']))
 }
 
-/// Checks that `<name>.md` would be loaded as a prompt called `name`.
-fn check_round_trip(name: &str) -> Result<(), String> {
+/// Checks that the file `<name>.md` would be loaded as a prompt called `name`, and that `name` doesn't
+/// include a file suffix already.
+fn check_file_round_trip(name: &str) -> Result<(), String> {
     if let Some((stem, _)) = Format::OWN.split_path(name) {
         return Err(format!(
             "the name has no suffix; write {}",

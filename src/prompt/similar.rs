@@ -1,47 +1,48 @@
-//! Finds the known word to suggest for an unknown one. Only messages use it.
+//! Suggests a known word for a misspelled one ("did you mean …").
 
-/// The longest known word that is compared, in characters: longer ones are not typed, and the cost
-/// of a comparison is the product of the two lengths.
-const MAX_COMPARED: usize = 64;
+/// The length of the longest known word that is compared, in characters. It bounds the cost, which is
+/// proportional to the product of the lengths.
+const MAX_COMPARED_CHARS: usize = 64;
 
-/// Returns how many edits separate `word` from `known`, or `None` if they are too different for a
-/// misspelling: 1 for `reveiw` and `review`, `None` for `deploy` and `review`.
+/// Returns the number of edits between `word` and `known`, or `None` if `word` is too different to be
+/// a misspelling: 1 for `reveiw` and `review`, `None` for `deploy` and `review`.
 ///
-/// The measure is the optimal string alignment distance: an edit adds, drops or changes one
-/// character, or swaps two neighbors. Letter case makes no difference. A third of the longer word
-/// may differ, at least one character, as in Cargo and rustc.
+/// This is the optimal string alignment distance: an edit inserts, deletes or replaces a character,
+/// or swaps two adjacent ones. Case is ignored. As in Cargo and rustc, at most a third of the longer
+/// word may differ, but at least one character.
 pub(crate) fn edit_distance(word: &str, known: &str) -> Option<usize> {
-    let known_length = known.chars().count();
-    // A huge word is neither counted nor copied. A word that is more than half longer than the
-    // known one differs too much, and each of its characters has at most four bytes.
-    let max_word_length = known_length + known_length / 2 + 1;
-    let max_word_bytes = 4 * max_word_length;
-    if known_length > MAX_COMPARED || word.len() > max_word_bytes {
+    let known_chars = known.chars().count();
+    // Reject huge words by their byte length, before their characters are counted or copied. A word
+    // that is longer than one and a half times the known one always differs too much.
+    let max_word_chars = known_chars + known_chars / 2 + 1;
+    let max_word_bytes = 4 * max_word_chars; // a character has at most 4 bytes in UTF-8
+    if known_chars > MAX_COMPARED_CHARS || word.len() > max_word_bytes {
         return None;
     }
-    let word_length = word.chars().count();
-    let max_distance = (word_length.max(known_length) / 3).max(1);
-    if word_length.abs_diff(known_length) > max_distance {
-        return None; // at least as many characters are added or dropped
+    let word_chars = word.chars().count();
+    let max_distance = (word_chars.max(known_chars) / 3).max(1);
+    if word_chars.abs_diff(known_chars) > max_distance {
+        return None; // the distance is at least the difference in length
     }
     let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
-    let keeps_no_character = distance >= known_length;
+    let keeps_no_character = distance >= known_chars;
     if distance > max_distance || keeps_no_character {
         return None;
     }
     Some(distance)
 }
 
-/// Returns the known word that is closest to `word`; the first of several that are equally close.
+/// Returns the known word with the smallest distance to `word`, or `None` if none is similar. Of
+/// equally close words, the first one is returned.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let mut closest = None;
-    let mut least = usize::MAX;
+    let mut least_distance = usize::MAX;
     for candidate in known {
         if let Some(distance) = edit_distance(word, candidate)
-            && distance < least
+            && distance < least_distance
         {
             closest = Some(candidate);
-            least = distance;
+            least_distance = distance;
         }
     }
     closest

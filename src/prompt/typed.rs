@@ -4,7 +4,7 @@ use super::binding::{Binding, BoundArgument, Call};
 use super::diagnostic::Kind;
 use super::division::Origin;
 use super::model::Prompt;
-use super::words::{pair_start, unquoted, words};
+use super::words::{parse_pair_start, split_words, unquote};
 
 /// What stands for a missing value, as in the usage.
 const MISSING: &str = "…";
@@ -99,9 +99,9 @@ impl Prompt {
     /// Returns a value as one word, in double quotes if it needs them: `kind`, `"Rust or Go"`, and
     /// `"tone=x"` if the prompt has an argument `tone`.
     fn as_word(&self, value: &str) -> String {
-        let is_word = words(value) == [value]
-            && unquoted(value) == value
-            && pair_start(&self.arguments, value).is_none();
+        let is_word = split_words(value) == [value]
+            && unquote(value) == value
+            && parse_pair_start(&self.arguments, value).is_none();
         if is_word {
             return value.to_owned();
         }

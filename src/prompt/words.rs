@@ -1,13 +1,13 @@
-//! The words and pairs of a text: quotes group words, as in a shell, and a pair is a declared name,
-//! `=`, and a word.
+//! Splits the text of a call into words, and finds `name=value` pairs in it. As in a shell, quotes
+//! group words.
 
 use super::model::Argument;
 use std::ops::Range;
 
-/// Returns the words and quoted groups of a text, with their quotes.
-pub(super) fn words(text: &str) -> Vec<&str> {
+/// Splits a text into words. A quoted group is one word, including its quotes.
+pub(super) fn split_words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    let mut quotes = Quotes::default();
+    let mut quotes = QuoteFinder::default();
     let mut end = 0;
     while let Some(start) = next_word_start(text, end) {
         end = word_end(text, start, &mut quotes);
@@ -16,20 +16,20 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Returns the position of the next word from the byte `from` on.
+/// Returns the byte offset of the next word at or after `from`.
 fn next_word_start(text: &str, from: usize) -> Option<usize> {
     let space_length = text[from..].find(|character: char| !character.is_whitespace())?;
     Some(from + space_length)
 }
 
-/// Finds closing quotes.
+/// Finds closing quotes, for a scan from the beginning of a text to its end.
 ///
-/// It remembers which quotes are closed nowhere in the rest of the text. Without this, a long text
-/// full of quotes would be searched once for each.
+/// It remembers which kind of quote has no closing one in the rest of the text. Otherwise, the scan
+/// of a text with many unclosed quotes would take quadratic time.
 #[derive(Default)]
-pub(super) struct Quotes {
-    single_is_unclosed: bool,
-    double_is_unclosed: bool,
+pub(super) struct QuoteFinder {
+    no_closing_single_left: bool,
+    no_closing_double_left: bool,
     unclosed_marks: Vec<char>,
 }
 
@@ -51,25 +51,25 @@ const QUOTATION_MARKS: [(char, &[char]); 11] = [
 
 /// A value in typographic quotation marks.
 struct QuotedValue {
-    /// The text between the marks.
+    /// The byte range of the text between the marks.
     inside: Range<usize>,
-    /// The position after the closing mark.
+    /// The byte offset after the closing mark.
     end: usize,
 }
 
-impl Quotes {
-    /// Returns the position of the quote that closes the one at `open`; `None` if there is no quote
-    /// at `open`, or it is an apostrophe or is never closed.
+impl QuoteFinder {
+    /// Returns the byte offset of the quote that closes the one at `open`. Returns `None` if there is
+    /// no opening quote at `open`, or if it is never closed. A quote after a letter, as in `it's`,
+    /// is not an opening quote.
     ///
-    /// If a quote is never closed, no later one of its kind is. Remembering this keeps the scan of
-    /// a text linear.
-    fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
+    /// Calls for the same text must have ascending `open`.
+    fn find_closing(&mut self, text: &str, open: usize) -> Option<usize> {
         let is_unclosed = match text.as_bytes()[open] {
-            b'\'' => &mut self.single_is_unclosed,
-            b'"' => &mut self.double_is_unclosed,
+            b'\'' => &mut self.no_closing_single_left,
+            b'"' => &mut self.no_closing_double_left,
             _ => return None,
         };
-        if *is_unclosed || is_after_letter(text, open) {
+        if *is_unclosed || follows_letter(text, open) {
             return None;
         }
         let closing = find_closing_quote(text, open);
@@ -89,7 +89,7 @@ impl Quotes {
             let position = inside_start + offset;
             let end = position + character.len_utf8();
             let is_apostrophe = character == '’'
-                && is_after_letter(text, position)
+                && follows_letter(text, position)
                 && starts_with_letter(&text[end..]);
             if closing_marks.contains(&character) && !is_apostrophe {
                 return Some(QuotedValue {
@@ -103,24 +103,25 @@ impl Quotes {
     }
 }
 
-/// Returns the position of the quote that closes the one at `open`: 5 in `'it's'` for 0, since the
-/// apostrophe between two letters closes nothing. Between double quotes, `\"` is text.
+/// Returns the byte offset of the quote that closes the one at `open`: 5 for `'it's'`, because an
+/// apostrophe between two letters is not a closing quote. In double quotes, neither is `\"`.
 fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let quote = bytes[open];
-    let mut at = open + 1;
-    while let Some(offset) = memchr::memchr2(quote, b'\\', &bytes[at..]) {
-        let candidate = at + offset;
-        at = candidate + 1;
+    let mut search_start = open + 1;
+    while let Some(offset) = memchr::memchr2(quote, b'\\', &bytes[search_start..]) {
+        let candidate = search_start + offset;
+        search_start = candidate + 1;
         if bytes[candidate] == b'\\' {
-            // In single quotes, nothing is escaped.
-            if quote == b'"' && is_escape(&text[candidate..]) {
-                at += 1;
+            // There are no escapes in single quotes.
+            if quote == b'"' && starts_with_escape(&text[candidate..]) {
+                search_start += 1;
             }
             continue;
         }
-        let is_apostrophe =
-            quote == b'\'' && is_after_letter(text, candidate) && starts_with_letter(&text[at..]);
+        let is_apostrophe = quote == b'\''
+            && follows_letter(text, candidate)
+            && starts_with_letter(&text[search_start..]);
         if !is_apostrophe {
             return Some(candidate);
         }
@@ -129,12 +130,12 @@ fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
 }
 
 /// Returns whether a text begins with `\"` or `\\`.
-fn is_escape(text: &str) -> bool {
+fn starts_with_escape(text: &str) -> bool {
     text.starts_with("\\\"") || text.starts_with("\\\\")
 }
 
-fn is_after_letter(text: &str, at: usize) -> bool {
-    let before = text[..at].chars().next_back();
+fn follows_letter(text: &str, quote_offset: usize) -> bool {
+    let before = text[..quote_offset].chars().next_back();
     before.is_some_and(char::is_alphanumeric)
 }
 
@@ -142,15 +143,16 @@ fn starts_with_letter(text: &str) -> bool {
     text.starts_with(char::is_alphanumeric)
 }
 
-/// Returns the end of the word that begins at `start`, or continues there. A quoted group belongs
-/// to the word, with its spaces: the whole `criteria="speed and size"` is one word.
-pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
+/// Returns the byte offset of the end of a word. `start` is its start, or an offset inside of it.
+///
+/// Quoted spaces don't end the word: `criteria="speed and size"` is one word.
+pub(super) fn word_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
     let mut end = start;
     while let Some(character) = text[end..].chars().next() {
         if character.is_whitespace() {
             break;
         }
-        end = match quotes.closing(text, end) {
+        end = match quotes.find_closing(text, end) {
             Some(closing) => closing + 1,
             None => end + character.len_utf8(),
         };
@@ -158,94 +160,96 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
     end
 }
 
-/// Returns the end of the value that starts at `start`, right after `name=`. Unlike other words, a
-/// value may also be grouped by typographic quotation marks: `criteria=“speed and size”`.
-pub(super) fn value_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
+/// Returns the byte offset of the end of the value at `start`, right after `name=`. Unlike other
+/// words, a value can be in typographic quotation marks: `criteria=“speed and size”`.
+pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
     match quotes.quoted_value(text, start) {
         Some(value) => word_end(text, value.end, quotes),
         None => word_end(text, start, quotes),
     }
 }
 
-/// Returns the value of a pair without the quotes that group it.
-pub(super) fn unquoted_value(value: &str) -> String {
-    match Quotes::default().quoted_value(value, 0) {
-        Some(quoted) => value[quoted.inside].to_owned() + &unquoted(&value[quoted.end..]),
-        None => unquoted(value),
+/// Removes the quotes or typographic quotation marks from the value of a pair.
+pub(super) fn unquote_value(value: &str) -> String {
+    match QuoteFinder::default().quoted_value(value, 0) {
+        Some(quoted) => value[quoted.inside].to_owned() + &unquote(&value[quoted.end..]),
+        None => unquote(value),
     }
 }
 
-/// Returns a word without the quotes that group it: `criteria="a b"` → `criteria=a b`.
-pub(super) fn unquoted(word: &str) -> String {
-    let mut quotes = Quotes::default();
-    let mut text = String::with_capacity(word.len());
-    let mut at = 0;
-    while let Some(character) = word[at..].chars().next() {
-        let Some(closing) = quotes.closing(word, at) else {
-            text.push(character);
-            at += character.len_utf8();
+/// Removes the quotes from a word: `criteria="a b"` becomes `criteria=a b`.
+pub(super) fn unquote(word: &str) -> String {
+    let mut quotes = QuoteFinder::default();
+    let mut output = String::with_capacity(word.len());
+    let mut offset = 0;
+    while let Some(character) = word[offset..].chars().next() {
+        let Some(closing) = quotes.find_closing(word, offset) else {
+            output.push(character);
+            offset += character.len_utf8();
             continue;
         };
-        let quoted = &word[at + 1..closing];
+        let quoted = &word[offset + 1..closing];
         if character == '"' {
-            push_unescaped(&mut text, quoted);
+            push_unescaped(&mut output, quoted);
         } else {
-            text.push_str(quoted);
+            output.push_str(quoted);
         }
-        at = closing + 1;
+        offset = closing + 1;
     }
-    text
+    output
 }
 
-/// Appends the text between two double quotes, with the escapes `\"` and `\\` resolved: `say
-/// \"hi\"` becomes `say "hi"`. A backslash before anything else stays.
-fn push_unescaped(text: &mut String, quoted: &str) {
+/// Appends the contents of double quotes to `output`, and replaces the escapes `\"` and `\\`. Other
+/// backslashes are kept.
+fn push_unescaped(output: &mut String, quoted: &str) {
     let mut rest = quoted;
     while let Some(backslash) = rest.find('\\') {
-        text.push_str(&rest[..backslash]);
+        output.push_str(&rest[..backslash]);
         rest = &rest[backslash..];
-        if is_escape(rest) {
-            rest = &rest[1..]; // without the backslash
+        if starts_with_escape(rest) {
+            rest = &rest[1..]; // drop the backslash
         }
-        // The next character is a quote or a backslash, so it has one byte.
-        text.push_str(&rest[..1]);
+        // The next character is one byte long: an escaped `"` or `\`, or the backslash itself.
+        output.push_str(&rest[..1]);
         rest = &rest[1..];
     }
-    text.push_str(rest);
+    output.push_str(rest);
 }
 
-/// A `name=value` of the text.
+/// A `name=value` in a text.
 pub(super) struct Pair {
-    /// The index of the argument.
+    /// The index of the argument in the prompt's list.
     pub(super) argument: usize,
-    /// The whole pair.
+    /// The byte range of the whole pair.
     pub(super) range: Range<usize>,
-    /// Where the value begins.
+    /// The byte offset of the value.
     pub(super) value_start: usize,
 }
 
 /// The `name=` of a declared argument.
 pub(super) struct PairStart {
-    /// The index of the argument.
+    /// The index of the argument in the prompt's list.
     pub(super) argument: usize,
-    /// The length of `name=`.
+    /// The length of `name=` in bytes.
     pub(super) length: usize,
 }
 
-/// Returns the `name=value` pairs of a text. A second pair for an argument is text, and so are all
-/// pairs in later lines than the first text: `a=1 b=2 a=3` has the pairs `a=1` and `b=2`.
-pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
+/// Finds the `name=value` pairs in a text, in order. The rest of the text is free text.
+///
+/// A second pair for the same argument is free text: in `a=1 b=2 a=3`, the pairs are `a=1` and `b=2`.
+/// Pairs on lines below the first free text are free text, too.
+pub(super) fn find_pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut quotes = Quotes::default();
-    let mut has_text_before = false;
+    let mut quotes = QuoteFinder::default();
+    let mut has_free_text = false;
     let mut end = 0;
     while let Some(start) = next_word_start(text, end) {
-        if has_text_before && text[end..start].contains('\n') {
+        if has_free_text && text[end..start].contains('\n') {
             break;
         }
-        let Some(pair) = pair_start(arguments, &text[start..]) else {
+        let Some(pair) = parse_pair_start(arguments, &text[start..]) else {
             end = word_end(text, start, &mut quotes);
-            has_text_before = true;
+            has_free_text = true;
             continue;
         };
         let value_start = start + pair.length;
@@ -254,7 +258,7 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
             .iter()
             .any(|earlier| earlier.argument == pair.argument)
         {
-            has_text_before = true;
+            has_free_text = true;
         } else {
             pairs.push(Pair {
                 argument: pair.argument,
@@ -266,9 +270,8 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     pairs
 }
 
-/// Returns the `name=` of a declared argument at the beginning of a text; `None` if the text begins
-/// with anything else.
-pub(super) fn pair_start(arguments: &[Argument], text: &str) -> Option<PairStart> {
+/// Parses the `name=` of a declared argument at the start of a text.
+pub(super) fn parse_pair_start(arguments: &[Argument], text: &str) -> Option<PairStart> {
     for (index, argument) in arguments.iter().enumerate() {
         if let Some(rest) = text.strip_prefix(&argument.name)
             && rest.starts_with('=')

@@ -176,7 +176,7 @@ impl MarkdownSource {
         MarkdownSource {
             frontmatter,
             body: body.text.to_owned(),
-            body_position: BodyPosition::at_line(line + body.dropped),
+            body_position: BodyPosition::at_line(line + body.leading_blank_lines),
             warnings: Vec::new(),
         }
     }
@@ -433,7 +433,7 @@ impl MessageBuilder {
         if body.text.is_empty() {
             return None;
         }
-        let place = BodyPosition::at_line(self.first_line + body.dropped);
+        let place = BodyPosition::at_line(self.first_line + body.leading_blank_lines);
         Some(MessageTemplate::new(self.role, body.text.to_owned(), place))
     }
 }
