@@ -748,15 +748,15 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
     for (answer, want) in [
         (
             response("200 OK", "text/html", "<html>"),
-            "answered 200 OK, and not with JSON; write the address",
+            "answered 200 OK, but not with JSON; write the address",
         ),
         (
             redirect,
-            "answered 302 Found, and not with JSON; write the address",
+            "answered 302 Found, but not with JSON; write the address",
         ),
         (
             response("200 OK", "application/json", "[]"),
-            "answered with what this program cannot read",
+            "sent a reply that this program cannot read",
         ),
         (
             response("404 Not Found", "application/json", "[]"),
@@ -764,7 +764,7 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
         ),
         (
             response("502 Bad Gateway", "text/html", "<html>"),
-            "502 Bad Gateway, and not with JSON; try again later",
+            "502 Bad Gateway, but not with JSON; try again later",
         ),
         (
             response("503 Service Unavailable", "application/json", "{}"),

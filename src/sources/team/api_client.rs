@@ -196,7 +196,7 @@ fn foreign_reply_error(status: StatusCode) -> Diagnostic {
     } else {
         "write the address of `prompt-expander serve --http` into the settings file, without a redirect"
     };
-    let message = format!("answered {status}, and not with JSON");
+    let message = format!("answered {status}, but not with JSON");
     Diagnostic::new(Kind::Service, message, fix)
 }
 
@@ -266,7 +266,7 @@ impl TeamReply {
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
     serde_json::from_slice(json).map_err(|error| {
         let message =
-            format!("the team's server answered with what this program cannot read: {error}");
+            format!("the team's server sent a reply that this program cannot read: {error}");
         Diagnostic::new(Kind::Service, message, "update both programs")
     })
 }
