@@ -36,8 +36,8 @@ pub use config_file::{Backup, ConfigFile};
 pub use drafts::{DraftEditor, Drafts, EditorProblem};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
-pub use hook_line::{HookLine, HookPlace};
-pub use install::{Installation, Plan, RegistrationStatus, removal};
+pub use hook_line::{HookPlace, RegisteredHook};
+pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
@@ -63,7 +63,7 @@ pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
     /// Returns the agent with this name or alias: both `gemini` and `gemini-cli` are Gemini CLI.
-    pub fn named(name: &str) -> Option<&'static Agent> {
+    pub fn by_name(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.name == name || agent.aliases.contains(&name))
@@ -71,7 +71,7 @@ impl Agent {
 
     /// Returns the agent that writes draft messages to paths like this one, e.g. Codex for
     /// `~/.codex/editor/.tmpAb3dE9.md`. Looks only at the last two components of the path.
-    pub fn of_draft(path: &Path) -> Option<&'static Agent> {
+    pub fn by_draft_path(path: &Path) -> Option<&'static Agent> {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
         let file_name = path.file_name()?.to_str()?;
@@ -86,7 +86,7 @@ impl Agent {
     }
 
     /// Returns the agents that have a prompt-submit hook.
-    pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
+    pub fn all_with_hook() -> impl Iterator<Item = &'static Agent> {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
@@ -121,7 +121,7 @@ impl Agent {
     }
 
     /// Returns the agent whose MCP client sends this `clientInfo.name`.
-    pub fn of_client(name: &str) -> Option<&'static Agent> {
+    pub fn by_client_name(name: &str) -> Option<&'static Agent> {
         AGENTS
             .into_iter()
             .find(|agent| agent.launch.client_name == Some(name))
@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn an_agent_is_found_by_its_name() {
         for agent in AGENTS {
-            assert_eq!(Agent::named(agent.name), Some(agent));
+            assert_eq!(Agent::by_name(agent.name), Some(agent));
         }
-        assert_eq!(Agent::named("gemini-cli").unwrap().name, "gemini");
-        assert_eq!(Agent::named("Codex"), None);
-        assert_eq!(Agent::named(""), None);
+        assert_eq!(Agent::by_name("gemini-cli").unwrap().name, "gemini");
+        assert_eq!(Agent::by_name("Codex"), None);
+        assert_eq!(Agent::by_name(""), None);
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
                 "/x/opencode/opencode.json",
             ),
         ] {
-            let agent = Agent::named(name).unwrap();
+            let agent = Agent::by_name(name).unwrap();
             assert_eq!(
                 agent.config_paths(Scope::User, &home)[0],
                 Path::new(in_home)
@@ -299,8 +299,10 @@ mod tests {
             ("codex", "HOME SSL_CERT_FILE"),
             ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE"),
         ] {
-            let environment =
-                (Agent::named(name).unwrap().launch.environment)(&system, &Registration::default());
+            let environment = (Agent::by_name(name).unwrap().launch.environment)(
+                &system,
+                &Registration::default(),
+            );
             let names: Vec<&str> = environment
                 .iter()
                 .map(|(name, _)| name.to_str().unwrap())
@@ -329,7 +331,7 @@ mod tests {
             ("opencode", "{env:A}/${A}", "a/${A}"),
             ("gemini", "${A", "${A"),
         ] {
-            let variables = Agent::named(name)
+            let variables = Agent::by_name(name)
                 .unwrap()
                 .launch
                 .variables
@@ -337,6 +339,6 @@ mod tests {
                 .unwrap();
             assert_eq!(variables.expand(text, &system), want, "{name}");
         }
-        assert!(Agent::named("codex").unwrap().launch.variables.is_none());
+        assert!(Agent::by_name("codex").unwrap().launch.variables.is_none());
     }
 }

@@ -20,7 +20,7 @@ mod prose;
 
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
-use crate::agents::Agent;
+use crate::agents::{Agent, Unit};
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
@@ -312,7 +312,7 @@ pub const MAX_PROMPTS: usize = 8;
 fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String> {
     let distinct = without_duplicates(&analysis.invocations);
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
-    // `expansions` are alternatives to the first parts.
+    // Each part asks the model to call the tool, until it is known whether the expansion fits.
     let mut parts = Vec::new();
     let mut expansions = Vec::new();
     for invocation in expanded {
@@ -331,9 +331,15 @@ fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String
     if parts.is_empty() {
         return None;
     }
-    let (max, unit) = agent.hook.as_ref()?.context_limit;
+    insert_fitting(&mut parts, expansions, agent.hook.as_ref()?.context_limit);
+    Some(parts.join(SEPARATOR))
+}
+
+/// Replaces the first parts of a context by these expansions, skipping each that would exceed the
+/// limit.
+fn insert_fitting(parts: &mut [String], expansions: Vec<String>, limit: (usize, Unit)) {
+    let (max, unit) = limit;
     let mut available = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    // Replace the requests by the expansions, as long as these fit.
     for (part, expansion) in parts.iter_mut().zip(expansions) {
         let additional = unit.count(&expansion).saturating_sub(unit.count(part));
         if additional <= available {
@@ -341,7 +347,6 @@ fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String
             *part = expansion;
         }
     }
-    Some(parts.join(SEPARATOR))
 }
 
 /// Returns the invocations without duplicates of earlier ones, and without mentions of prompts that
@@ -531,7 +536,7 @@ mod tests {
 
     #[test]
     fn only_a_submitted_prompt_is_an_event() {
-        let [codex, gemini] = ["codex", "gemini"].map(|name| Agent::named(name).unwrap());
+        let [codex, gemini] = ["codex", "gemini"].map(|name| Agent::by_name(name).unwrap());
         let submitted =
             r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
         let event = Event::parse(codex, submitted).unwrap();

@@ -5,7 +5,7 @@ use super::config_text::{ConfigSyntax, value_at};
 use super::drafts::Drafts;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, ConfigContent};
-use super::hook_line::{HookLine, HookPlace};
+use super::hook_line::{HookPlace, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
@@ -98,7 +98,7 @@ pub struct Hook {
     /// the hook at `place` in `file`. `None` if the agent doesn't keep such records.
     pub(super) trust_record_keys: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Returns why the agent wouldn't run a hook.
-    pub check: fn(&Examined, &HookLine) -> Option<Finding>,
+    pub check: fn(&Examined, &RegisteredHook) -> Option<Finding>,
 }
 
 /// Which messages reach the model when a prompt is picked from an agent's menu.
@@ -264,13 +264,13 @@ impl Agent {
     }
 
     /// Returns the hooks in the agent's files that run prompt-expander.
-    pub fn hooks(&self, files: &AgentFiles) -> Vec<HookLine> {
+    pub fn hooks(&self, files: &AgentFiles) -> Vec<RegisteredHook> {
         let Some(hook) = &self.hook else {
             return Vec::new();
         };
         let mut hooks = Vec::new();
         for file in files.settings().flatten() {
-            hooks.extend(HookLine::all_in(file, hook.event));
+            hooks.extend(RegisteredHook::all_in(file, hook.event));
         }
         hooks
     }
@@ -293,7 +293,7 @@ impl Agent {
 
     /// Returns whether `install` may overwrite a hook: `install` could have written it, and it is
     /// in the file that `install` would use.
-    pub fn is_managed_by_install(&self, hook: &HookLine, system: &System) -> bool {
+    pub fn is_managed_by_install(&self, hook: &RegisteredHook, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }
 
@@ -485,7 +485,7 @@ impl<'a> Examined<'a> {
                 let title = self.agent.title;
                 let message = format!("{title} runs no hooks: `{key}` is {disabling_value}");
                 let finding = self.error(message, format!("set `{key}` to {}", !disabling_value));
-                return Some(finding.at(file, &keys));
+                return Some(finding.at_key(file, &keys));
             }
         }
         None
@@ -494,7 +494,7 @@ impl<'a> Examined<'a> {
 
 impl Finding {
     /// Moves the finding to the position of a key in a file.
-    pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
+    pub(super) fn at_key(self, file: &ConfigFile, keys: &[&str]) -> Finding {
         let diagnostic = Diagnostic {
             file: Some(file.path.as_path().into()),
             ..self.diagnostic

@@ -17,8 +17,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     programs: &["claude"],
     settings_folder: |system| {
         system
-            .folder("CLAUDE_CONFIG_DIR")
-            .or_else(|| system.below_home(".claude"))
+            .folder_from_variable("CLAUDE_CONFIG_DIR")
+            .or_else(|| system.join_home(".claude"))
     },
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
@@ -26,7 +26,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         // CLAUDE_CONFIG_DIR is set, it is inside the settings folder.
         user_folder: Some(|system| {
             system
-                .folder("CLAUDE_CONFIG_DIR")
+                .folder_from_variable("CLAUDE_CONFIG_DIR")
                 .or_else(|| system.home.clone())
         }),
         user_files: &[".claude.json"],

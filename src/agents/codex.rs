@@ -4,7 +4,7 @@ use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
-use super::hook_line::{HookLine, HookPlace};
+use super::hook_line::{HookPlace, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ pub(super) static CODEX: Agent = Agent {
     programs: &["codex"],
     settings_folder: |system| {
         system
-            .folder("CODEX_HOME")
-            .or_else(|| system.below_home(".codex"))
+            .folder_from_variable("CODEX_HOME")
+            .or_else(|| system.join_home(".codex"))
     },
     config: Config {
         syntax: ConfigSyntax::Toml,
@@ -139,7 +139,7 @@ fn check_project_trust(examined: &Examined, server: &Registration) -> Option<Fin
 /// Codex records a hash of each trusted hook, and asks again when the hook changes. The hash is
 /// undocumented, so this only checks that there is a record. It can't be outdated because of
 /// `install`, which deletes the record whenever it changes a hook.
-fn check_hook_trust(examined: &Examined, hook: &HookLine) -> Option<Finding> {
+fn check_hook_trust(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
     let Some(record) = CODEX.trust_record(examined.files, &hook.path, hook.place) else {
         return Some(examined.warning(
             "Codex silently skips the hook until you trust it, and has no record that you do",

@@ -96,7 +96,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// Fails if it exists but can't be read.
-    pub fn settings(path: PathBuf) -> Result<ConfigFile, Diagnostic> {
+    pub fn read_settings(path: PathBuf) -> Result<ConfigFile, Diagnostic> {
         let text = read_text(&path)?;
         Ok(ConfigFile {
             edited: text.clone(),

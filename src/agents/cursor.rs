@@ -7,7 +7,7 @@ pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
-    settings_folder: |system| system.below_home(".cursor"),
+    settings_folder: |system| system.join_home(".cursor"),
     config: Config {
         user_files: &["mcp.json"],
         project_files: &[".cursor/mcp.json"],

@@ -233,7 +233,7 @@ mod tests {
                 environment: environment.clone(),
                 ..System::default()
             };
-            let agent = Agent::named(name).unwrap();
+            let agent = Agent::by_name(name).unwrap();
             let editor = agent
                 .drafts
                 .as_ref()
@@ -269,7 +269,7 @@ mod tests {
             ("/", None),
         ] {
             assert_eq!(
-                Agent::of_draft(Path::new(path)).map(|agent| agent.name),
+                Agent::by_draft_path(Path::new(path)).map(|agent| agent.name),
                 want,
                 "{path}"
             );

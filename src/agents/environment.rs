@@ -140,7 +140,7 @@ pub struct System {
 
 impl System {
     /// Returns the folder in an environment variable, or `None` if it is unset or empty.
-    pub(super) fn folder(&self, variable: &str) -> Option<PathBuf> {
+    pub(super) fn folder_from_variable(&self, variable: &str) -> Option<PathBuf> {
         let value = self.environment.get(variable)?;
         if value.is_empty() {
             return None;
@@ -149,16 +149,16 @@ impl System {
     }
 
     /// Returns a path relative to the home directory.
-    pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn join_home(&self, name: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(name))
     }
 
     /// Returns `XDG_CONFIG_HOME`, or `~/.config` if it is unset or relative. Unlike
     /// [`config`](Self::config), it does so on macOS and Windows, too.
     pub(super) fn dot_config(&self) -> Option<PathBuf> {
-        match self.folder("XDG_CONFIG_HOME") {
+        match self.folder_from_variable("XDG_CONFIG_HOME") {
             Some(folder) if folder.is_absolute() => Some(folder),
-            _ => self.below_home(".config"),
+            _ => self.join_home(".config"),
         }
     }
 }

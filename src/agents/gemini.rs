@@ -20,7 +20,7 @@ pub(super) static GEMINI: Agent = Agent {
     programs: &["gemini"],
     settings_folder: |system| {
         system
-            .folder("GEMINI_CLI_HOME")
+            .folder_from_variable("GEMINI_CLI_HOME")
             .or(system.home.clone())
             .map(|home| home.join(".gemini"))
     },

@@ -23,7 +23,7 @@ pub struct HookPlace {
 
 /// A prompt-submit hook that runs prompt-expander.
 #[derive(Debug, Clone)]
-pub struct HookLine {
+pub struct RegisteredHook {
     /// Where the hook is active.
     pub scope: Scope,
     /// The file that registers it.
@@ -38,10 +38,10 @@ pub struct HookLine {
     pub place: HookPlace,
 }
 
-impl HookLine {
+impl RegisteredHook {
     /// Returns the hooks for an event that run `prompt-expander hook`, including those that do
     /// more, e.g. `prompt-expander hook codex | tee log`.
-    pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
+    pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<RegisteredHook> {
         let position = file.position(&["hooks", event]);
         let mut hooks = Vec::new();
         for (place, entry) in entries_of_event(&file.value, event) {
@@ -52,7 +52,7 @@ impl HookLine {
             if program_index(&words).is_none() {
                 continue;
             }
-            hooks.push(HookLine {
+            hooks.push(RegisteredHook {
                 scope: file.scope,
                 path: file.path.clone(),
                 position,

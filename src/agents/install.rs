@@ -9,7 +9,7 @@ use super::config_file::{Backup, ConfigFile};
 use super::config_text::{ConfigSyntax, Entry, SetMode};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
-use super::hook_line::{HookLine, HookPlace, entries_of_event, hook_line, is_plain};
+use super::hook_line::{HookPlace, RegisteredHook, entries_of_event, hook_line, is_plain};
 use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
@@ -72,6 +72,7 @@ impl Installation {
         let is_hook_registered = self.hook && self.add_hook(&mut planner)?;
         let changed_hooks = planner.changed_hooks_with_trust();
         planner.remove_trust_records(&changed_hooks)?;
+        // `files` has the state before the installation.
         let previous_hooks = self.agent.hooks(&planner.files);
         planner.plan.installed = Installed {
             has_hook: is_hook_registered || !previous_hooks.is_empty(),
@@ -148,7 +149,7 @@ impl Installation {
         }
     }
 
-    /// Plans to add the hook, or to update it. Leaves it out if prompt-expander's plugin is
+    /// Plans to add or update the hook. Leaves it out if prompt-expander's plugin is
     /// enabled, or if a hook runs prompt-expander in a way that `install` must not overwrite.
     ///
     /// Returns whether the agent has a hook afterwards.
@@ -209,7 +210,11 @@ fn name_clash(server: &Registration) -> Diagnostic {
 ///
 /// # Errors
 /// Fails if a file can't be read or edited.
-pub fn removal(agent: &'static Agent, scope: Scope, system: &System) -> Result<Plan, Diagnostic> {
+pub fn plan_removal(
+    agent: &'static Agent,
+    scope: Scope,
+    system: &System,
+) -> Result<Plan, Diagnostic> {
     let mut planner = Planner::new(agent, scope, system)?;
     planner.warn_of_other_server()?;
     let hooks = planner.hooks_of_scope();
@@ -280,9 +285,9 @@ struct Planner<'s> {
 /// The hooks of a scope that run prompt-expander.
 struct HooksOfScope {
     /// Hooks that `install` may overwrite.
-    rewritable: Vec<HookLine>,
+    rewritable: Vec<RegisteredHook>,
     /// Hooks that do more than run prompt-expander, or that are in another file.
-    others: Vec<HookLine>,
+    others: Vec<RegisteredHook>,
 }
 
 impl<'s> Planner<'s> {
@@ -343,7 +348,7 @@ impl<'s> Planner<'s> {
         for server in self.registrations()? {
             if server.name == SERVER_NAME && !server.is_prompt_expander() {
                 self.plan.warnings.push(format!(
-                    "{}: `{SERVER_NAME}` is another server, which stays; {}",
+                    "{}: `{SERVER_NAME}` is another server, which is kept; {}",
                     location(&server.path, server.position),
                     describe(&server)
                 ));
@@ -387,7 +392,7 @@ impl<'s> Planner<'s> {
     fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
         for hook in &hooks.others {
             self.plan.warnings.push(format!(
-                "{}: the hook {} is not as `install` writes it, so it stays; if you do not want it, remove it yourself",
+                "{}: the hook {} differs from what `install` writes, so it is kept; if you do not want it, remove it yourself",
                 location(&hook.path, hook.position),
                 in_backticks(&hook.line)
             ));
@@ -396,7 +401,7 @@ impl<'s> Planner<'s> {
 
     /// Returns whether the user has yet to trust one of the hooks. Always false for an agent that
     /// doesn't ask for trust.
-    fn has_untrusted(&self, hooks: &[HookLine]) -> bool {
+    fn has_untrusted(&self, hooks: &[RegisteredHook]) -> bool {
         self.keeps_trust_records()
             && hooks.iter().any(|hook| {
                 let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
@@ -654,7 +659,7 @@ pub struct RegistrationStatus {
 
 impl RegistrationStatus {
     /// Reads an agent's files, and returns what they register.
-    pub fn of(agent: &'static Agent, system: &System) -> RegistrationStatus {
+    pub fn read(agent: &'static Agent, system: &System) -> RegistrationStatus {
         let files = agent.read_files(system);
         let RegisteredServers {
             mut registrations,
@@ -758,7 +763,7 @@ mod tests {
             agent: &str,
         ) -> Result<Plan, Diagnostic> {
             let mut installation = Installation {
-                agent: Named::named(agent).unwrap(),
+                agent: Named::by_name(agent).unwrap(),
                 scope: Scope::User,
                 program: "/opt/my tools/prompt-expander".to_owned(),
                 arguments: Vec::new(),
@@ -773,7 +778,8 @@ mod tests {
         }
 
         fn uninstall(&self, agent: &str) -> Plan {
-            let plan = removal(Named::named(agent).unwrap(), Scope::User, &self.system).unwrap();
+            let plan =
+                plan_removal(Named::by_name(agent).unwrap(), Scope::User, &self.system).unwrap();
             plan.files.iter().for_each(|file| file.write().unwrap());
             plan
         }

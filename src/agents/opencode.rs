@@ -5,7 +5,7 @@ mod menu_text;
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
 use super::config_text::{ConfigSyntax, Entry};
 use super::drafts::Drafts;
-use super::hook_line::HookLine;
+use super::hook_line::RegisteredHook;
 use super::limit::{PartLimit, Unit};
 use super::registration::Config;
 use super::variables::Variables;
@@ -107,7 +107,7 @@ fn is_draft_file(_folder: &str, file: &str) -> bool {
 /// Returns a warning if opencode hasn't installed its plugin package yet. For a hook in
 /// `.opencode/plugins/`, it installs the package in `.opencode/node_modules/` at startup, and waits
 /// for that.
-fn check_package(examined: &Examined, hook: &HookLine) -> Option<Finding> {
+fn check_package(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
     let opencode_folder = hook.path.parent()?.parent()?;
     if opencode_folder
         .join("node_modules/@opencode-ai/plugin")

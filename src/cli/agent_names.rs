@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// the names with their titles.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
     PossibleValuesParser::new(AGENTS.map(possible_value))
-        .try_map(|name| Agent::named(&name).ok_or("unknown agent"))
+        .try_map(|name| Agent::by_name(&name).ok_or("unknown agent"))
 }
 
 /// Returns the name of an agent as a value of an option, with its title as help.

@@ -61,7 +61,7 @@ impl Compose {
         source: anyhow::Result<&PromptSource>,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        let agent = Agent::of_draft(&self.file).filter(|_| pick::can_draw());
+        let agent = Agent::by_draft_path(&self.file).filter(|_| pick::can_draw());
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
             return self.open_editor();
         };

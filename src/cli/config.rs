@@ -526,7 +526,7 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
             output::full_path(path)
         );
     }
-    let mut file = ConfigFile::settings(path.to_owned())?;
+    let mut file = ConfigFile::read_settings(path.to_owned())?;
     let text = file.original_text();
     let mut document: DocumentMut = text
         .parse()

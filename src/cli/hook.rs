@@ -33,7 +33,7 @@ impl HookCommand {
     /// # Errors
     /// Fails only if standard input is a terminal.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
-        let agent = Agent::named(&self.agent);
+        let agent = Agent::by_name(&self.agent);
         if io::stdin().is_terminal() {
             return Err(error_at_terminal(agent, &self.agent));
         }
@@ -76,7 +76,7 @@ fn read_event() -> Option<String> {
 /// hook or, if no agent with a hook is called `name`, lists the agents that have one.
 fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
-        let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
+        let names: Vec<&str> = Agent::all_with_hook().map(|agent| agent.name).collect();
         let names = or_list(&names);
         return anyhow!(
             "{} is not an agent with a hook; write {names}",

@@ -12,7 +12,9 @@ use super::agent_names::system;
 use super::config;
 use super::output::Reporter;
 use super::source_options::ConfigOptions;
-use crate::agents::{AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, removal};
+use crate::agents::{
+    AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, plan_removal,
+};
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
@@ -81,7 +83,7 @@ impl Install {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         if self.selection.is_empty() {
-            let statuses = AGENTS.map(|agent| RegistrationStatus::of(agent, &system));
+            let statuses = AGENTS.map(|agent| RegistrationStatus::read(agent, &system));
             agent_list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -121,7 +123,7 @@ impl Install {
         let Some(path) = config::path(&self.config) else {
             return Ok(RegisteredSettings::default());
         };
-        let file = ConfigFile::settings(path)?;
+        let file = ConfigFile::read_settings(path)?;
         // Some agents don't pass this variable on, so the server would look in the default folder.
         let is_config_home_set =
             env::var_os("XDG_CONFIG_HOME").is_some_and(|folder| !folder.is_empty());
@@ -190,7 +192,7 @@ impl Uninstall {
         let system = system()?;
         let mut registered = Vec::new();
         for agent in AGENTS {
-            let status = RegistrationStatus::of(agent, &system);
+            let status = RegistrationStatus::read(agent, &system);
             if agent_list::has_registration(&status) {
                 registered.push(status);
             }
@@ -212,7 +214,7 @@ impl Uninstall {
         };
         let mut changes = ConfigChanges::new(copy_change);
         for agent in &agents {
-            let plan = removal(agent, scope_for(self.project), &system);
+            let plan = plan_removal(agent, scope_for(self.project), &system);
             changes.add(agent, plan, reporter);
         }
         self.selection.preview_and_write(

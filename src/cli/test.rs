@@ -252,27 +252,32 @@ pub(super) fn run_tests(file: &TestFile, mode: TestMode) -> Result<Vec<CaseResul
         let prompt = &loaded.prompt;
         let outcome = case.run(prompt, |call| Ok(found.expand(prompt, call)?.messages));
         let mut failures = outcome.failures;
-        let mut status_if_ok = CaseStatus::Passed;
+        let mut new_text = None;
         if let Some(expansion) = outcome.expansion {
             failures.extend(limit_failures(case, &expansion));
             let differs = case.can_update_text() && !case.text_matches(&expansion);
             if differs && mode == TestMode::Update {
                 // The difference is no failure any more, but the case may fail for other reasons.
                 failures.retain(|failure| failure.mismatch.is_none());
-                new_texts.insert(index, expansion);
-                status_if_ok = CaseStatus::Updated;
+                new_text = Some(expansion);
             }
+        }
+        let status = if !failures.is_empty() {
+            CaseStatus::Failed
+        } else if new_text.is_some() {
+            CaseStatus::Updated
+        } else {
+            CaseStatus::Passed
+        };
+        if let Some(new_text) = new_text {
+            new_texts.insert(index, new_text);
         }
         results.push(CaseResult {
             prompt: prompt.name.to_string(),
             title: case.title.clone(),
             file: file.path.display().to_string(),
             line: case.line,
-            status: if failures.is_empty() {
-                status_if_ok
-            } else {
-                CaseStatus::Failed
-            },
+            status,
             failures: failures.into_iter().map(FailureWithDiff::from).collect(),
         });
     }
@@ -352,7 +357,7 @@ fn limit_failures(case: &Case, expansion: &str) -> Vec<CaseFailure> {
 /// Returns a message if an agent wouldn't get the whole expansion in one result of `expand_prompt`,
 /// or if its limit is unknown.
 fn exceeds_limit(agent: &str, expansion: &str) -> Option<String> {
-    let Some(limit) = Agent::named(agent).and_then(|agent| agent.part_limit) else {
+    let Some(limit) = Agent::by_name(agent).and_then(|agent| agent.part_limit) else {
         return Some(format!("no limit of an agent {} is known", quoted(agent)));
     };
     let length = limit.length(expansion);

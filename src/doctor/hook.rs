@@ -2,7 +2,7 @@
 
 use super::client::{self, ResolvedCommand};
 use super::examination::{Examination, in_milliseconds, success_finding};
-use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, HookLine, Scope};
+use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, RegisteredHook, Scope};
 use crate::wording::{in_backticks, quoted};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -12,7 +12,7 @@ struct HookExamination<'a> {
     examination: &'a Examination,
     /// How the agent's hooks work.
     hook_support: &'static Hook,
-    hook: &'a HookLine,
+    hook: &'a RegisteredHook,
     registered: Examined<'a>,
 }
 

@@ -68,7 +68,7 @@ impl Home {
     }
 
     fn report(&self, agent: &str) -> AgentReport {
-        let agent = Agent::named(agent).unwrap();
+        let agent = Agent::by_name(agent).unwrap();
         self.examination().examine_agent(agent, Some("research"))
     }
 
@@ -119,7 +119,7 @@ fn agents_without_a_registration_are_named_in_one_finding() {
         missing.diagnostic.text(),
         "this program is not registered with `codex` and `zed` yet; run `prompt-expander install codex zed`"
     );
-    let zed = Agent::named("zed");
+    let zed = Agent::by_name("zed");
     let missing = missing_registration_finding(&reports[1..], zed).unwrap();
     assert_eq!(missing.agent, Some("zed"));
     home.register_with_codex(PROGRAM, "");

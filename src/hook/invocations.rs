@@ -74,20 +74,20 @@ pub(super) struct Invoked<'t, T> {
     pub(super) unknown_command: Option<&'t str>,
 }
 
-/// Finds the prompts that a message invokes. Unless `takes_mentions`, finds neither mentions nor
+/// Finds the prompts that a message invokes. Unless `expands_mentions`, finds neither mentions nor
 /// stacks.
 ///
 /// `look_up` returns the prompt with a name. A prompt for which `is_builtin` returns true is
 /// ignored where its name looks like a symbol in code.
 pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
-    takes_mentions: bool,
+    expands_mentions: bool,
     look_up: impl FnMut(&'t str, InvocationForm) -> Option<T>,
     is_builtin: fn(&T) -> bool,
 ) -> Invoked<'t, T> {
     let mut reader = MessageReader {
         text,
-        takes_mentions,
+        expands_mentions,
         lines: Lines::new(text),
         names: NameCache {
             look_up,
@@ -139,7 +139,7 @@ struct FoundName<'t, T> {
 /// The state while the words of a message are read in order.
 struct MessageReader<'t, T, L> {
     text: &'t str,
-    takes_mentions: bool,
+    expands_mentions: bool,
     lines: Lines<'t>,
     names: NameCache<'t, T, L>,
     is_builtin: fn(&T) -> bool,
@@ -192,7 +192,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     /// Remembers that a word is unknown. At the start of the message, the user may have misspelled
     /// it, so it becomes the [`Invoked::unknown_command`].
     fn remember_unknown(&mut self, word: &'t str, form: InvocationForm) {
-        if self.lines.is_first && form == InvocationForm::Command {
+        if self.lines.is_at_start_of_message && form == InvocationForm::Command {
             // The last name is the word without trailing punctuation.
             self.invoked.unknown_command = names_for_command(word).pop();
         }
@@ -215,7 +215,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     fn candidate_at(&self, colon: usize) -> Option<Candidate> {
         let line_start = self.lines.start;
         let indentation = &self.text[line_start..colon];
-        let is_indented = self.lines.is_first && matches!(indentation, " " | "  " | "   ");
+        let is_indented =
+            self.lines.is_at_start_of_message && matches!(indentation, " " | "  " | "   ");
         if indentation.is_empty() || is_indented {
             return Some(Candidate {
                 form: InvocationForm::Command,
@@ -223,7 +224,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
                 is_indented,
             });
         }
-        if !self.takes_mentions {
+        if !self.expands_mentions {
             return None;
         }
         if let Some(last) = self.invoked.invocations.last()

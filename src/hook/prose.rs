@@ -19,7 +19,7 @@ pub(super) struct Lines<'t> {
     /// The byte offset where the next line starts.
     end: usize,
     /// Whether all lines before the current line are blank.
-    pub(super) is_first: bool,
+    pub(super) is_at_start_of_message: bool,
     /// Whether the current line is in a fenced code block, including its fences. A line with other
     /// text before the opening fence is not.
     pub(super) is_fenced: bool,
@@ -48,7 +48,7 @@ impl<'t> Lines<'t> {
             text,
             start: 0,
             end: 0,
-            is_first: true,
+            is_at_start_of_message: true,
             is_fenced: false,
             open_fence: None,
             paragraph_start: 0,
@@ -61,7 +61,7 @@ impl<'t> Lines<'t> {
         while self.end <= offset {
             // `start..end` is still the previous line.
             let is_blank = self.text[self.start..self.end].trim_start().is_empty();
-            self.is_first &= is_blank;
+            self.is_at_start_of_message &= is_blank; // true before the first line, which is empty
             if is_blank || self.is_fenced {
                 self.paragraph_start = self.end;
             }

@@ -104,7 +104,7 @@ pub(super) fn check_log_level(key: &str, level: Option<&str>) -> Result<(), Fail
 
 /// Identifies a known agent by the name in its `clientInfo`.
 pub(super) fn agent_of_client(client_info: Option<&Value>) -> Option<&'static Agent> {
-    Agent::of_client(client_info?.get("name")?.as_str()?)
+    Agent::by_client_name(client_info?.get("name")?.as_str()?)
 }
 
 impl Era {

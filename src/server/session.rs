@@ -54,7 +54,7 @@ impl Session {
     ) -> Session {
         Session {
             version: version.and_then(legacy_version),
-            agent: agent.and_then(Agent::named),
+            agent: agent.and_then(Agent::by_name),
             is_one_request: true,
             ..Session::new(caller)
         }

@@ -605,7 +605,7 @@ fn closed_pipes_and_unreadable_folders_block_no_prompt() {
 
 /// The agents that have a hook, with name and event.
 fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static str)> {
-    Agent::with_hook().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
+    Agent::all_with_hook().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position>
     let mut item = document.as_item();
     for key in keys {
         let (name, value) = item.as_table_like()?.get_key_value(key.as_ref())?;
+        // A key without a span is implied by a subtable. Keep the position of its parent then.
         if let Some(span) = name.span().or(value.span()) {
             start = span.start;
         }
