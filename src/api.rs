@@ -1,5 +1,5 @@
-//! The JSON objects that `--json`, the HTTP API and the web page share, and the functions that build
-//! them from a view of the library.
+//! The JSON objects that `--json`, the HTTP API and the web page share, and the functions that
+//! build them from a view of the library.
 
 mod build;
 mod call;

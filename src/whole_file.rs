@@ -123,7 +123,8 @@ impl PendingFile {
         Ok(())
     }
 
-    /// Like [`PendingFile::create`], but keeps the file locked until the returned handle is dropped.
+    /// Like [`PendingFile::create`], but keeps the file locked until the returned handle is
+    /// dropped.
     pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_without_replacing(&self.path, &self.target)?;
         // Nothing has the temporary name anymore, so there is nothing to delete on drop.

@@ -55,8 +55,8 @@ pub fn list_rows(selection: &mut Selection) -> impl Iterator<Item = ListRow> {
 /// # Errors
 /// Fails if a prompt cannot be serialized, which isn't known to happen.
 pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
-    // Reserving memory for the whole list avoids copies while it grows. Unused memory costs nothing,
-    // because the system provides it only when it is written to.
+    // Reserving memory for the whole list avoids copies while it grows. Unused memory costs
+    // nothing, because the system provides it only when it is written to.
     let mut json = Vec::with_capacity(BYTES_PER_PROMPT * selection.found.len());
     json.extend(br#"{"prompts":"#);
     serde_json::Serializer::new(&mut json).collect_seq(list_rows(selection))?;

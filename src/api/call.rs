@@ -42,7 +42,8 @@ impl CallRequest {
     /// [`CallRequest::text`], which the returned call borrows.
     ///
     /// # Errors
-    /// Fails like [`CallRequest::check_names`], or if the expansion wouldn't contain the piped text.
+    /// Fails like [`CallRequest::check_names`], or if the expansion wouldn't contain the piped
+    /// text.
     pub(super) fn bind<'c>(
         &'c self,
         prompt: &'c Prompt,

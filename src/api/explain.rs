@@ -19,8 +19,8 @@ use std::ops;
 /// instead. If the call cannot be expanded, the explanation contains the error.
 ///
 /// # Errors
-/// Fails if the prompt is broken, if it has no argument with a name in the call, or if the expansion
-/// would drop text of the call.
+/// Fails if the prompt is broken, if it has no argument with a name in the call, or if the
+/// expansion would drop text of the call.
 pub fn explain(
     view: &View,
     found: &Found,
@@ -286,8 +286,8 @@ fn count_placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder
     counts
 }
 
-/// Returns the length of an expansion, and compares it with the limits of each agent. `docs/clients`
-/// and `docs/hook.md` say how the limits were measured.
+/// Returns the length of an expansion, and compares it with the limits of each agent.
+/// `docs/clients` and `docs/hook.md` say how the limits were measured.
 fn measure_expansion(name: &str, input: &str, layer: Layer, expansion: &str) -> ExpansionLength {
     let mut limits = Vec::new();
     for agent in AGENTS {

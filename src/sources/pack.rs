@@ -64,8 +64,8 @@ struct ServedPacks {
 }
 
 impl Packs {
-    /// Creates a source for the packs in `user_lock` and, if given, in the lock of a project. `data`
-    /// is the folder with the copies of all packs.
+    /// Creates a source for the packs in `user_lock` and, if given, in the lock of a project.
+    /// `data` is the folder with the copies of all packs.
     pub(crate) fn new(
         user_lock: PathBuf,
         project: Option<Arc<dyn ProjectPrompts>>,

@@ -7,9 +7,9 @@
 //! | `history(seq primary key, path, text, author, note, at)` | each write, in order; the text is null for a deletion |
 //! | `store(format)` | the [format](FORMAT) of these tables |
 //!
-//! **Writing:** each write is one transaction under a lock, so that the values of `seq` have no gaps
-//! and become visible in order. Writing the current text again changes nothing, so a client may
-//! retry a write whose response was lost.
+//! **Writing:** each write is one transaction under a lock, so that the values of `seq` have no
+//! gaps and become visible in order. Writing the current text again changes nothing, so a client
+//! may retry a write whose response was lost.
 //!
 //! **Following** ([`follow`]): one connection waits for notifications, and polls every second as
 //! well. After the connection was lost, all files are loaded again. A process applies its own

@@ -280,8 +280,8 @@ impl Handle for TeamPrompt {
         Ok(Arc::new(prompt))
     }
 
-    /// Expands the prompt locally, unless a service renders it, or it attaches files, which only the
-    /// server has. Then the server expands it into a single message.
+    /// Expands the prompt locally, unless a service renders it, or it attaches files, which only
+    /// the server has. Then the server expands it into a single message.
     fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let timeout = if bound.prompt.is_rendered_by_service() {
             API_TIMEOUT

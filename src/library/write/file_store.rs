@@ -574,8 +574,8 @@ mod tests {
         FileStore::new(Arc::new(Files::new(root, about)))
     }
 
-    /// Writes the prompt `a`, but saves or deletes its file, as a text editor might, after the write
-    /// was planned.
+    /// Writes the prompt `a`, but saves or deletes its file, as a text editor might, after the
+    /// write was planned.
     fn write_after_save(
         path: &Path,
         original: Option<&str>,
