@@ -168,10 +168,8 @@ impl Examination {
     /// changed packs, and the number of broken files.
     fn examine_library(&self, view: &View) -> Vec<Diagnostic> {
         let mut diagnostics = Vec::new();
-        for hint in [view.untrusted_hint(), view.changed_hint()]
-            .into_iter()
-            .flatten()
-        {
+        let trust_hints = [view.untrusted_hint(), view.changed_hint()];
+        for hint in trust_hints.into_iter().flatten() {
             diagnostics.push(Diagnostic::new(Kind::Warning, hint, ""));
         }
         if self.online {
@@ -180,13 +178,13 @@ impl Examination {
             diagnostics.extend(problems);
             diagnostics.extend(view.probe());
         }
-        let (lock_mismatches, problems): (Vec<_>, Vec<_>) = view
-            .check(None)
-            .problems
+        let every_prompt = None;
+        let problems = view.check(every_prompt).problems;
+        let (lock_mismatches, file_problems): (Vec<_>, Vec<_>) = problems
             .into_iter()
             .partition(|problem| problem.kind == Kind::LockMismatch);
         diagnostics.extend(lock_mismatches);
-        diagnostics.extend(summarize_problems(&problems));
+        diagnostics.extend(summarize_problems(&file_problems));
         diagnostics
     }
 }
@@ -221,31 +219,42 @@ fn missing_registration_finding(
     reports: &[AgentReport],
     only: Option<&'static Agent>,
 ) -> Option<Finding> {
+    let diagnostic = if reports.is_empty() {
+        no_agents_error()
+    } else {
+        unregistered_agents_warning(reports)?
+    };
+    Some(Finding {
+        agent: only.map(|agent| agent.name),
+        diagnostic,
+    })
+}
+
+fn no_agents_error() -> Diagnostic {
+    let known_agents = or_list(&AGENTS.map(|agent| agent.name));
+    let message = format!("this machine has none of the agents {known_agents}");
+    let fix = "install one, then run `prompt-expander install`";
+    Diagnostic::new(Kind::NotFound, message, fix)
+}
+
+/// Returns a warning that lists all agents with which this program is not registered, if there are
+/// any.
+fn unregistered_agents_warning(reports: &[AgentReport]) -> Option<Diagnostic> {
     let mut unregistered = Vec::new();
     for report in reports {
         if report.needs_registration() {
             unregistered.push(report.agent.name);
         }
     }
-    let diagnostic = if reports.is_empty() {
-        let known_agents = or_list(&AGENTS.map(|agent| agent.name));
-        let message = format!("this machine has none of the agents {known_agents}");
-        let fix = "install one, then run `prompt-expander install`";
-        Diagnostic::new(Kind::NotFound, message, fix)
-    } else if unregistered.is_empty() {
+    if unregistered.is_empty() {
         return None;
-    } else {
-        let message = format!(
-            "this program is not registered with {} yet",
-            and_list(&unregistered)
-        );
-        let fix = format!("run `prompt-expander install {}`", unregistered.join(" "));
-        Diagnostic::new(Kind::Warning, message, fix)
-    };
-    Some(Finding {
-        agent: only.map(|agent| agent.name),
-        diagnostic,
-    })
+    }
+    let message = format!(
+        "this program is not registered with {} yet",
+        and_list(&unregistered)
+    );
+    let fix = format!("run `prompt-expander install {}`", unregistered.join(" "));
+    Some(Diagnostic::new(Kind::Warning, message, fix))
 }
 
 /// Summarizes the problems in files, e.g. `prompts: 2 broken files, 1 warning`. Returns `None` if

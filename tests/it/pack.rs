@@ -583,7 +583,7 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
     fs::remove_file(bin.join("git")).unwrap();
     client
         .words("pack update")
-        .says(1, &["git cannot be used: ", "; install git"]);
+        .says(1, &["cannot run git: ", "; install git"]);
     client.words("expand one/one").printed("One\n");
 }
 

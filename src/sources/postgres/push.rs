@@ -92,7 +92,7 @@ fn read_without_symlinks(folder: &Path, path: &str) -> Result<String, Diagnostic
 
 /// Reads a file for the store. Fails if the file cannot be stored.
 fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
-    // The name must be valid. Files without a prompt name, such as tests, are checked below.
+    // Fails if the file is a prompt whose name is invalid. `check_path` checks the other files.
     root.name_of(file).transpose()?;
     if file.to_str().is_none() {
         return Err(Diagnostic::new(
@@ -179,7 +179,7 @@ impl Collector<'_> {
         for found in folder.list().found {
             let mut problems = found.check().into_iter();
             let Some(error) = problems.find(|problem| problem.severity() == Severity::Error) else {
-                continue;
+                continue; // warnings don't prevent a push
             };
             if let Some(file) = found.location().file {
                 self.texts.files.remove(&*self.root.relative_path(&file));
@@ -201,8 +201,8 @@ fn walk_error(error: &walkdir::Error) -> Diagnostic {
 impl FolderTexts {
     /// Creates an in-memory folder with these files. Messages show its path as `root`.
     fn to_memory_folder(&self, root: &Path) -> Folder {
-        let rows = MemoryFiles::read_only(self.files.clone());
-        Folder::in_memory(root.to_owned(), Arc::new(rows))
+        let files = MemoryFiles::read_only(self.files.clone());
+        Folder::in_memory(root.to_owned(), Arc::new(files))
     }
 }
 

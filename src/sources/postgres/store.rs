@@ -80,7 +80,8 @@ impl Postgres {
     /// it would be created at.
     fn path_of(&self, name: &Name) -> String {
         let files = &self.shared.folder.files;
-        match files.resolve(name, &mut Trace::default()) {
+        let mut unused_trace = Trace::default(); // only needed for caching
+        match files.resolve(name, &mut unused_trace) {
             Some(file) => files.root.relative_path(&file.path),
             None => format!("{name}.md"),
         }
@@ -171,7 +172,8 @@ impl Postgres {
         let Some(expected) = request.expected else {
             return Err(conflict_error(request.name, None));
         };
-        // If this is a retry, the deleted text is the one that the caller expects.
+        // If this is a retry, the last version is the one that the caller expects. Otherwise,
+        // somebody else has changed and then deleted the prompt.
         if !existed && self.last_revision(request.name)? != Some(expected) {
             return Err(conflict_error(request.name, None));
         }
@@ -190,6 +192,7 @@ impl Postgres {
             return Err(already_exists_error(&other.location().path()));
         }
         let old_paths = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
+        // Each path starts with the name. The rest, such as `/SKILL.md`, is kept.
         let new_paths = old_paths.clone().map(|path| path.replacen(&**from, to, 1));
         let paths = [&old_paths[..], &new_paths[..]].concat();
         self.transact(&paths, by, |texts| {

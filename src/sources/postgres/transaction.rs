@@ -43,7 +43,7 @@ pub(super) struct FileChange {
 }
 
 impl FileChange {
-    /// Creates a file, or replaces its text.
+    /// A change that creates a file or replaces its text.
     pub(super) fn write(path: impl Into<String>, text: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -52,6 +52,7 @@ impl FileChange {
         }
     }
 
+    /// A change that deletes a file.
     pub(super) fn delete(path: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -61,7 +62,7 @@ impl FileChange {
     }
 }
 
-/// The texts of files at the beginning of a transaction, by path. Files that don't exist are missing.
+/// The texts of the files that exist at the beginning of a transaction, by path.
 pub(super) type CurrentTexts = HashMap<String, String>;
 
 /// The result of a committed transaction.
@@ -79,7 +80,8 @@ impl Postgres {
     /// Afterwards, the files in memory are up to date, even if `decide` fails.
     ///
     /// # Errors
-    /// `decide` or the database fails. Nothing is written then.
+    /// `decide` or the database fails. Nothing is written then, unless the database has committed
+    /// and only its response was lost.
     pub(super) fn transact(
         &self,
         paths: &[String],
@@ -96,7 +98,7 @@ impl Postgres {
                     return Err(error);
                 }
             };
-            // Even if `decide` failed: the caller must be able to see why.
+            // Also if `decide` failed, so that the caller finds what it failed on in memory.
             self.shared.apply(committed.new_writes);
             committed.decision
         })
@@ -123,7 +125,7 @@ impl Postgres {
                 write_files(&transaction, chunk, by).await?;
             }
         }
-        // This includes the writes of this transaction.
+        // Read the writes of this transaction as well, to apply them to memory.
         let last_in_memory = self.shared.files.last_write_number();
         let new_writes = query(&transaction, NEW_WRITES, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
