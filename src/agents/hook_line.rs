@@ -199,7 +199,11 @@ fn split_words(line: &str) -> Vec<String> {
 
 /// Quotes words as a hook's command line, e.g. `'/my tools/prompt-expander' hook codex; exit 0`. On
 /// Windows, puts `windows_prefix` before them and `windows_suffix` after them.
-pub(super) fn hook_line(words: &[&str], windows_prefix: &str, windows_suffix: &str) -> String {
+pub(super) fn format_command_line(
+    words: &[&str],
+    windows_prefix: &str,
+    windows_suffix: &str,
+) -> String {
     if !cfg!(windows) {
         // Quoting fails only for a NUL character, which no word contains.
         let command = shlex::try_join(words.iter().copied()).unwrap_or_default();

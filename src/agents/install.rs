@@ -9,7 +9,9 @@ use super::config_file::{Backup, ConfigFile};
 use super::config_text::{ConfigSyntax, Entry, SetMode};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
-use super::hook_line::{HookPlace, RegisteredHook, entries_of_event, hook_line, is_plain};
+use super::hook_line::{
+    HookPlace, RegisteredHook, entries_of_event, format_command_line, is_plain,
+};
 use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
@@ -187,7 +189,7 @@ impl Installation {
         if hook.syntax == ConfigSyntax::Plugin {
             return json!({"words": words});
         }
-        let line = hook_line(&words, hook.windows_prefix, hook.windows_suffix);
+        let line = format_command_line(&words, hook.windows_prefix, hook.windows_suffix);
         json!({"type": "command", "command": line, "timeout": hook.timeout})
     }
 }

@@ -59,15 +59,16 @@ pub struct PartLimit {
 impl PartLimit {
     /// Returns the length of the result `{"prompt":"…"}` for a text, rounded up, e.g. 14 for `a`.
     pub fn length(self, text: &str) -> usize {
-        let mut twice = if self.is_printed {
+        // Start with everything but the text.
+        let mut doubled = if self.is_printed {
             r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
         } else {
             2 * r#"{"prompt":""}"#.len()
         };
         for character in text.chars() {
-            twice = twice.saturating_add(self.doubled_length_of(character));
+            doubled = doubled.saturating_add(self.doubled_length_of(character));
         }
-        twice.div_ceil(2)
+        doubled.div_ceil(2)
     }
 
     /// Returns the length of a whole result that is already encoded as JSON, rounded up.
@@ -75,19 +76,19 @@ impl PartLimit {
         if !self.is_printed {
             return self.unit.count(json);
         }
-        let mut twice = 0;
+        let mut doubled = 0;
         for character in json.chars() {
-            twice += self.unit.length_of(character) + self.length_in_json(character);
+            doubled += self.unit.length_of(character) + self.length_in_json(character);
         }
-        twice.div_ceil(2)
+        doubled.div_ceil(2)
     }
 
     /// Returns the longest prefix of a text that adds at most `max` to the length of a result.
     pub fn prefix_within(self, text: &str, max: usize) -> &str {
-        let mut twice = 0_usize;
+        let mut doubled = 0_usize;
         for (position, character) in text.char_indices() {
-            twice += self.doubled_length_of(character);
-            if twice > max.saturating_mul(2) {
+            doubled += self.doubled_length_of(character);
+            if doubled > max.saturating_mul(2) {
                 return &text[..position];
             }
         }

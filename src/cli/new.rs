@@ -209,7 +209,8 @@ impl New {
         if new_file.draft.is_template && delete_if_unchanged(path, &new_file.draft.text)? {
             return self.report_unchanged_template(path, editor_exit, reporter);
         }
-        self.create_tests_and_print(new_file)?;
+        let tests_path = self.create_requested_tests(new_file);
+        self.print_paths(&new_file.path, tests_path.as_deref())?;
         let editor_exit = editor_exit
             .with_context(|| format!("{} was created, but could not be opened", full_path(path)))?;
         let exit_code = check_edited(new_file.library, path, editor_exit, reporter)?;
@@ -246,7 +247,8 @@ impl New {
     /// Prints the path of a new file that isn't opened in the editor, and checks the file unless it
     /// is a template.
     fn finish_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
-        self.create_tests_and_print(new_file)?;
+        let tests_path = self.create_requested_tests(new_file);
+        self.print_paths(&new_file.path, tests_path.as_deref())?;
         if new_file.draft.is_template {
             new_file.reporter.note(&format!(
                 "the file is a template; write the prompt with `{}`",
@@ -261,29 +263,33 @@ impl New {
         Ok(exit_code)
     }
 
-    /// Creates the test file of the new prompt if --test was passed. Prints the paths of the new
-    /// files.
-    fn create_tests_and_print(&self, new_file: &NewFile<'_>) -> anyhow::Result<()> {
-        let mut tests_path = None;
-        if self.test
-            && let Some(found) = new_file.found()
-        {
-            match create_tests(&found) {
-                Ok(path) => tests_path = Some(path),
-                Err(error) => new_file
-                    .reporter
-                    .warn(&format!("the prompt is created without tests: {error:#}")),
+    /// Creates the test file of the new prompt, if --test was passed. Only warns if that fails,
+    /// because the prompt already exists. Returns the path of the test file.
+    fn create_requested_tests(&self, new_file: &NewFile<'_>) -> Option<PathBuf> {
+        if !self.test {
+            return None;
+        }
+        match create_tests(&new_file.found()?) {
+            Ok(tests_path) => Some(tests_path),
+            Err(error) => {
+                let message = format!("the prompt is created without tests: {error:#}");
+                new_file.reporter.warn(&message);
+                None
             }
         }
+    }
+
+    /// Prints the paths of the new files.
+    fn print_paths(&self, path: &Path, tests_path: Option<&Path>) -> anyhow::Result<()> {
         if self.json {
-            let mut created = json!({ "path": new_file.path.display().to_string() });
-            if let Some(tests_path) = &tests_path {
+            let mut created = json!({ "path": path.display().to_string() });
+            if let Some(tests_path) = tests_path {
                 created["tests"] = tests_path.display().to_string().into();
             }
             return output::print_json(&created);
         }
-        path::print(&new_file.path)?;
-        if let Some(tests_path) = &tests_path {
+        path::print(path)?;
+        if let Some(tests_path) = tests_path {
             path::print(tests_path)?;
         }
         Ok(())
