@@ -130,7 +130,8 @@ impl Message {
         if (1..=MAX_BATCH).contains(&count) {
             return Ok(Message::Batch(messages));
         }
-        let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {count}");
+        let message =
+            format!("a batch must contain 1 to {MAX_BATCH} messages, but contains {count}");
         Err(Response::error(None, Error::invalid_request(message)))
     }
 
@@ -150,7 +151,7 @@ impl Message {
 fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
     str::from_utf8(line).map_err(|error| {
         let byte = error.valid_up_to() + 1;
-        let message = format!("not UTF-8 from byte {byte} of the line on");
+        let message = format!("the line is not valid UTF-8 at byte {byte}");
         Response::error(None, Error::parse_error(message))
     })
 }
@@ -804,7 +805,7 @@ mod tests {
         let too_long = array_of("5", MAX_BATCH + 1);
         assert_rejected(&too_long, -32600, Value::Null);
         let response = Message::parse(too_long.as_bytes()).unwrap_err();
-        let message = "a batch must hold 1 to 1000 messages, and holds 1001";
+        let message = "a batch must contain 1 to 1000 messages, but contains 1001";
         assert!(response.into_json().contains(message));
         assert_rejected(too_long.replace(']', ""), -32700, Value::Null);
     }

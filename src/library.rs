@@ -51,7 +51,7 @@ pub(crate) use disk::folder::Folder;
 pub(crate) use disk::memory_files::MemoryFile;
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::memory_files::MemoryFiles;
-pub(crate) use disk::open::{BROKEN_LINK, read, read_confined, read_regular};
+pub(crate) use disk::open::{BROKEN_LINK, read_confined, read_file, read_regular};
 pub(crate) use disk::reach::{
     REPOSITORY, Reach, is_for_everybody, leads_through, relative_path, repository_of,
 };

@@ -1,5 +1,5 @@
-//! Folders of prompt files: from a name to a path, what is read and kept of the files, and how
-//! their changes are noticed.
+//! Folders of prompt files: how names map to files, how files are read and cached, and how changes
+//! are noticed.
 
 mod attach;
 pub(super) mod cache;

@@ -279,7 +279,7 @@ pub const HOW_TO_ALLOW_EDITS: &str =
 /// Returns the error for a prompt that only editors can see.
 fn editors_only_error(name: &Name) -> Diagnostic {
     let message = format!(
-        "{} is there only for agents that may edit prompts",
+        "{} is only available to agents that may edit prompts",
         in_backticks(name)
     );
     let fix = format!("{HOW_TO_ALLOW_EDITS}, or use a token with the role `write`");

@@ -43,7 +43,7 @@ impl RestrictedHandle {
             return Diagnostic { further, ..error };
         }
         let prefix = quoted(&self.prefix.to_string());
-        let message = format!("something is wrong in a file that it includes, outside of {prefix}");
+        let message = format!("a file that it includes from outside {prefix} is broken");
         let fix = "ask somebody who may see that file to run `prompt-expander check`";
         Diagnostic::new(error.kind, message, fix).in_file(prompt_file)
     }

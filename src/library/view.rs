@@ -4,7 +4,7 @@ use super::caller::{Caller, Prefix};
 use super::project_prompts::{ChangedTexts, ProjectPrompts};
 use super::restricted::restrict;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
-use crate::library::disk::open::{read, read_confined};
+use crate::library::disk::open::{read_confined, read_file};
 use crate::library::disk::prompt_file::Files;
 use crate::library::disk::reach::{Reach, relative_path};
 use crate::library::disk::stamp::is_on_network;
@@ -557,14 +557,14 @@ fn overlaps(path: &Path, scope: Option<&Path>) -> bool {
 /// Returns a warning about a file without a suffix that seems to be a prompt: it contains a
 /// placeholder for the input, or starts with frontmatter.
 fn missing_suffix_warning(file: &Path) -> Option<Diagnostic> {
-    let bytes = read(file, MAX_FILE).ok()?;
+    let bytes = read_file(file, MAX_FILE).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let has_placeholder = text.contains("{{input}}") || text.contains("$ARGUMENTS");
     if !has_placeholder && !text.starts_with("---\n") {
         return None;
     }
     let message =
-        "the file looks like a prompt, and is not read as one, because its name has no suffix";
+        "the file looks like a prompt, but is not read as one because its name has no suffix";
     let name = file.file_name()?.to_string_lossy();
     let fix = format!("rename it to {}", in_backticks(&format!("{name}.md")));
     Some(Diagnostic::warning(None, message, fix).in_file(file))

@@ -26,7 +26,7 @@ mod syntax;
 
 use crate::library::{
     About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Location,
-    MIN_STAMP_AGE, ServiceRequest, Source, Trace, Watched, read,
+    MIN_STAMP_AGE, ServiceRequest, Source, Trace, Watched, read_file,
 };
 use crate::prompt::{
     Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, decode_utf8_owned,
@@ -127,7 +127,7 @@ impl OpenApi {
     }
 
     fn read_document(&self) -> Result<Document, Diagnostic> {
-        let bytes = read(&self.path, MAX_DOCUMENT)?;
+        let bytes = read_file(&self.path, MAX_DOCUMENT)?;
         document::parse(&decode_utf8_owned(bytes)?, &self.options)
     }
 

@@ -673,7 +673,7 @@ fn an_error_in_an_included_file_says_nothing_of_it_to_a_token_that_may_not_see_i
             let text = answer.text();
             assert_eq!(text.contains("bad.md"), sees_all, "{text}");
             assert_eq!(
-                text.contains("includes, outside of `team-a/`"),
+                text.contains("includes from outside `team-a/`"),
                 !sees_all,
                 "{text}"
             );

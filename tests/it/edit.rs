@@ -818,7 +818,7 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     assert_eq!(listed(&mut reader), 0);
     for name in own {
         let why = format!(
-            "`{name}` is there only for agents that may edit prompts; {HOW_TO_ALLOW_EDITS}, or use a token with the role `write`"
+            "`{name}` is only available to agents that may edit prompts; {HOW_TO_ALLOW_EDITS}, or use a token with the role `write`"
         );
         let error = reader.expand(name, "x").error();
         assert_contains(&error, &why);

@@ -55,7 +55,7 @@ fn a_project_and_other_programs_have_no_templates() {
     let ran = client.words("expand a");
     assert!(
         ran.stderr
-            .contains("`engine: jinja` is not used in the prompts of a project"),
+            .contains("`engine: jinja` is not allowed in the prompts of a project"),
         "{}",
         ran.stderr
     );

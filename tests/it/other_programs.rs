@@ -250,7 +250,7 @@ fn a_folder_that_is_itself_a_skill_is_a_problem_that_says_which_one_to_name() {
         list["problems"][0]["message"]
             .as_str()
             .unwrap()
-            .ends_with("name the folder above it"),
+            .ends_with("pass its parent folder instead"),
         "{list}"
     );
 }

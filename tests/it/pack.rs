@@ -762,9 +762,9 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
     );
     for (name, says) in [
         ("a", "it is outside the prompts folder"),
-        ("b", "includes only files of the pack"),
+        ("b", "can only include files from that pack"),
         ("c", "is outside the prompts folder"),
-        ("d", "`engine: jinja` is not used"),
+        ("d", "`engine: jinja` is not allowed"),
     ] {
         client
             .words(&format!("expand acme/{name} x"))

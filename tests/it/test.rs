@@ -171,7 +171,7 @@ fn a_test_file_that_is_broken_or_belongs_to_no_prompt_is_status_1() {
         (
             "comprae.test.txt",
             "x",
-            "these tests belong to no prompt: there is no `comprae` in this folder of prompts\n",
+            "these tests have no prompt: there is no `comprae` in this folder of prompts\n",
         ),
         (
             "comprae.test.txt",
@@ -452,7 +452,7 @@ fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() 
     client.write("nobody.test.txt", "whatever");
     client.write("git/a.md", "A {{input}}");
     client.write("git/a.test.txt", "a");
-    let orphan = "nobody.test.txt: warning: these tests belong to no prompt: there is no `nobody` in this folder of prompts\n    \
+    let orphan = "nobody.test.txt: warning: these tests have no prompt: there is no `nobody` in this folder of prompts\n    \
                   fix: name it after a prompt, as in `research.test.txt`, or delete it\n";
     let broken = "prompts/git/a.test.txt:1:1: error: the line is before the first case\n    \
                   fix: begin a case above it, with `=== ` and a title\n";

@@ -90,7 +90,7 @@ impl FolderIncludeReader<'_> {
     /// is what follows it.
     fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if !self.allows_builtin {
-            let message = "a prompt of a pack includes only files of the pack";
+            let message = "a prompt in a pack can only include files from that pack";
             return Err(Diagnostic::new(Kind::OutsideFolder, message, CORRECT_PATH));
         }
         let Some(text) = builtin_text(name) else {
@@ -213,7 +213,7 @@ pub(super) fn read_neighbor(
     };
     let path = root.path.join(relative_path);
     if path.starts_with(root.path.join(HISTORY_FOLDER)) {
-        let message = format!("it is in {HISTORY_FOLDER}, whose files are no part of a prompt");
+        let message = format!("it is in {HISTORY_FOLDER}, whose files cannot be part of a prompt");
         let fix = "copy it to another folder";
         return Err(Diagnostic::new(Kind::Invalid, message, fix));
     }

@@ -22,7 +22,7 @@ pub(super) const BROKEN_LINK_FIX: &str = "point it at a file that exists, or del
 /// # Errors
 /// Fails if the file can't be read, isn't a regular file, or is longer than `limit` bytes. The
 /// message refers to "the file" without its path, which the caller must add.
-pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn read_file(path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
     read_opened(open(path)?, path, limit)
 }
 
@@ -30,14 +30,14 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<u8>, Diagnostic> {
 /// that is inside `reach`.
 ///
 /// # Errors
-/// In addition to the errors of [`read`], fails if a symlink leads out of `reach`.
+/// In addition to the errors of [`read_file`], fails if a symlink leads out of `reach`.
 pub(crate) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
     let file = open(path)?;
     reach.check_open_file(&file)?;
     read_opened(file, path, MAX_FILE)
 }
 
-/// Reads a regular file, like [`read`], but refuses a symlink.
+/// Reads a regular file, like [`read_file`], but refuses a symlink.
 ///
 /// # Errors
 /// Returns `NotFound` if the file doesn't exist. Also fails if it can't be read, isn't a regular
@@ -46,7 +46,7 @@ pub(crate) fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    read(path, limit).map_err(|diagnostic| match diagnostic.kind {
+    read_file(path, limit).map_err(|diagnostic| match diagnostic.kind {
         Kind::NotFound => ErrorKind::NotFound.into(),
         _ => io::Error::other(diagnostic.message),
     })

@@ -276,7 +276,7 @@ impl FileHandle {
         };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
         if prompt.is_jinja() && self.files.is_untrusted() {
-            let message = "`engine: jinja` is not used in the prompts of a project or a pack";
+            let message = "`engine: jinja` is not allowed in the prompts of a project or a pack";
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
         }

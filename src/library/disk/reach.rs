@@ -88,7 +88,7 @@ impl Reach {
         };
         if is_system_file(target) {
             let message = format!(
-                "the symlink points to {}, a file of the system, and is not followed",
+                "the symlink points to {}, a system file, and is not followed",
                 full_path(target)
             );
             return Err(Diagnostic::new(Kind::OutsideFolder, message, "delete it"));

@@ -139,13 +139,12 @@ impl<'f> Scan<'f> {
         let root = &self.files.root;
         for file in root.folder_prompt_files(&root.path, self.trace) {
             if root.name_of(&file.path).is_none() {
-                let message =
-                    "the folder that was named is a prompt itself, and not a folder of prompts";
+                let message = "this folder is itself a prompt, not a folder of prompts";
                 self.report(
                     &file.path,
                     Kind::Invalid,
                     message,
-                    "name the folder above it",
+                    "pass its parent folder instead",
                 );
             }
         }

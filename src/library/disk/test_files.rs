@@ -51,7 +51,7 @@ pub(crate) fn test_file(files: &Files, path: PathBuf, prompts: &[Found]) -> Test
 /// similar one if possible.
 fn no_prompt_for_tests(name: &str, prompts: &[Found]) -> Diagnostic {
     let message = format!(
-        "these tests belong to no prompt: there is no {} in this folder of prompts",
+        "these tests have no prompt: there is no {} in this folder of prompts",
         quoted(name)
     );
     let names = prompts.iter().map(|found| found.name.as_str());

@@ -1,7 +1,7 @@
 //! Reads the values of secret headers for each request, and masks them in messages.
 
 use super::operation::{HeaderValue, SecretHeader};
-use crate::library::read;
+use crate::library::read_file;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{in_backticks, printable};
 use std::env;
@@ -63,7 +63,7 @@ fn read_content(value: &HeaderValue) -> Result<String, String> {
     match value {
         HeaderValue::Variable(name) => env::var(name).map_err(|error| error.to_string()),
         HeaderValue::File(path) => {
-            let bytes = read(path, MAX_SECRET).map_err(|error| error.message)?;
+            let bytes = read_file(path, MAX_SECRET).map_err(|error| error.message)?;
             String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
         }
     }

@@ -3,7 +3,7 @@
 //! They are in the data folder, at `LOCK-HASH/NAME@COMMIT-PACK-HASH/`.
 
 use super::pack_lock::Pack;
-use crate::library::{Folder, Reach, Root, TextGuard, file_error, read, relative_path};
+use crate::library::{Folder, Reach, Root, TextGuard, file_error, read_file, relative_path};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -179,7 +179,7 @@ fn file_errors(pack: &Pack, folder: &Path, is_valid: impl Fn(&str) -> bool) -> V
 
 /// Reads the file of a pack at `folder/path`. Returns `None` if it is missing or was changed.
 pub(crate) fn read_unchanged(pack: &Pack, folder: &Path, path: &str) -> Option<String> {
-    let bytes = read(&folder.join(path), MAX_FILE).ok()?;
+    let bytes = read_file(&folder.join(path), MAX_FILE).ok()?;
     pack.verify_file(path, &bytes).ok()?;
     String::from_utf8(bytes).ok()
 }

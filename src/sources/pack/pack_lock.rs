@@ -5,7 +5,9 @@
 //! A project's lock may be written by anybody. Its entries are validated like the arguments of
 //! `pack add`, so that none of them can name a file outside the pack or start a program.
 
-use crate::library::{PROJECT_FOLDER, create_with_folders, file_error, read, replace_if_unchanged};
+use crate::library::{
+    PROJECT_FOLDER, create_with_folders, file_error, read_file, replace_if_unchanged,
+};
 use crate::prompt::{
     Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold_name, is_partial, sha256,
 };
@@ -78,7 +80,7 @@ impl PackLock {
             let error = Diagnostic::new(Kind::OutsideFolder, message, "replace it with a file");
             return Err(error.in_file(path));
         }
-        let bytes = match read(path, MAX_FILE) {
+        let bytes = match read_file(path, MAX_FILE) {
             Ok(bytes) => bytes,
             Err(error) if error.kind == Kind::NotFound => {
                 return Ok(PackLock {

@@ -4,7 +4,7 @@
 use super::transaction::FileChange;
 use super::{MAX_FILE, Postgres, check_text, fold_path};
 use crate::library::{
-    Authorship, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read, read_confined,
+    Authorship, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read_confined, read_file,
 };
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, decode_utf8_owned};
 use crate::wording::in_backticks;
@@ -87,7 +87,7 @@ fn read_without_symlinks(folder: &Path, path: &str) -> Result<String, Diagnostic
             return Err(Diagnostic::new(Kind::OutsideFolder, message, "use --skip"));
         }
     }
-    decode_utf8_owned(read(&file, MAX_FILE)?)
+    decode_utf8_owned(read_file(&file, MAX_FILE)?)
 }
 
 /// Reads a file for the store. Fails if the file cannot be stored.

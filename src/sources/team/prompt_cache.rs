@@ -14,7 +14,9 @@
 
 use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
-use crate::library::{Cache, Change, Library, MIN_STAMP_AGE, ServiceRequest, file_error, read};
+use crate::library::{
+    Cache, Change, Library, MIN_STAMP_AGE, ServiceRequest, file_error, read_file,
+};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
@@ -150,7 +152,7 @@ impl Team {
 
     /// Reads a cached file, or returns `None` if it is missing or invalid.
     fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        let json = read(&self.folder.join(file), MAX_CACHED_FILE).ok()?;
+        let json = read_file(&self.folder.join(file), MAX_CACHED_FILE).ok()?;
         serde_json::from_slice(&json).ok()
     }
 
