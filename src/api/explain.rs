@@ -43,7 +43,7 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     let bound = request.bind(&prompt, &call_text)?;
     let outcome = ExpansionOutcome::of_call(found, &bound);
     let explanation = build_explanation(view, found, &bound, &call_text, &outcome);
-    let mut typed = prompt.typed(&bound.binding);
+    let mut typed = prompt.command_for(&bound.binding);
     if let Some(message) = &typed
         && contains_command(view, message)
     {

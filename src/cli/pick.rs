@@ -101,7 +101,7 @@ fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPromp
         input: &input,
         is_strict: false,
     });
-    let command = prompt.typed(&binding).ok_or(
+    let command = prompt.command_for(&binding).ok_or(
         "no command gives these values; without --print-command, the expansion is printed",
     )?;
     Ok(ExpandedPrompt {

@@ -8,7 +8,7 @@ pub(super) mod hexai;
 pub(super) mod llm;
 
 use super::format::{Format, recursive_format};
-use super::outline::outline;
+use super::outline::parse_outline;
 use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
@@ -76,7 +76,7 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
 fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
     if let [message] = prompt.messages.as_slice() {
-        let outline = outline(message.body());
+        let outline = parse_outline(message.body());
         if prompt.title == outline.heading {
             prompt.title = None;
         }

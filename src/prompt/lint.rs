@@ -296,7 +296,7 @@ pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Look
         return Vec::new();
     }
     let body = message.body();
-    let code = Code::of(body);
+    let code = Code::find_in(body);
     let mut names = vec![INPUT];
     for argument in &prompt.arguments {
         names.push(argument.name.as_str());
@@ -454,7 +454,7 @@ impl Prompt {
     /// first construct of each kind outside of code is reported.
     pub(super) fn foreign_construct_warnings(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
         let body = message.body();
-        let code = Code::of(body);
+        let code = Code::find_in(body);
         let placeholders: HashSet<usize> = message
             .placeholders()
             .map(|placeholder| placeholder.range.start)

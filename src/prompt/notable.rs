@@ -1,51 +1,53 @@
-//! Notes for somebody who reviews a text, who should not overlook its addresses, paths, commands,
-//! and characters that nobody sees. Notes are facts, never a verdict; too many are better than too
-//! few.
+//! Finds what the reviewer of a text must not overlook: addresses, paths, commands and invisible
+//! characters.
+//!
+//! Notes are facts, not a verdict. The rules prefer false positives to false negatives.
 
 use crate::wording::is_invisible;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The languages of code fences that contain commands of a shell.
-const SHELLS: &str =
+/// The languages of code fences that contain shell commands. In this list and those below, each word
+/// is between spaces, so that `contains(" word ")` matches whole words.
+const SHELL_LANGUAGES: &str =
     " sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat ";
 
 /// Programs that download, in lowercase.
 const DOWNLOADERS: &str = " curl wget aria2c iwr irm invoke-webrequest invoke-restmethod \
     downloadstring downloadfile bitsadmin certutil ";
 
-/// Programs that run what they read, in lowercase.
+/// Programs that can run a script from their input, in lowercase.
 const INTERPRETERS: &str = " sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
     powershell pwsh python python3 perl ruby node php osascript ";
 
-/// Signs and words that join one command to the next, or pass the output of one to another.
-const CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
+/// What connects a download to the program that runs it, e.g. a pipe or a subshell.
+const COMMAND_CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
 
-/// The ends of names that are hosts even without a scheme and a path. Ends that many files and
-/// methods have, such as `.md`, `.sh` or `.id`, are not among them.
-const DOMAINS: &str = " com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
+/// Top-level domains by which a host is recognized without a scheme or a path. Those that are also
+/// common as file extensions or fields, e.g. `.md`, `.sh` and `.id`, are left out.
+const TOP_LEVEL_DOMAINS: &str = " com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
     cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly ";
 
-/// Schemes that need no `//` after them.
-const SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];
+/// URL schemes that are recognized without `//`.
+const BARE_SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];
 
-/// Schemes whose addresses are programs.
-const SCRIPTS: [&str; 2] = ["javascript:", "vbscript:"];
+/// URL schemes that run a script.
+const SCRIPT_SCHEMES: [&str; 2] = ["javascript:", "vbscript:"];
 
-/// More blanks or line breaks than this in a row may push what follows out of sight.
-const MAX_BLANKS: usize = 100;
+/// The longest run of whitespace that gets no note. A longer one can push text out of sight.
+const MAX_BLANK_RUN: usize = 100;
 
-/// Returns the addresses, paths, commands and hidden characters of a text, such as
-/// `address https://a.example`, each with the number of the first line that has it.
+/// Returns a note for each address, path, command and hidden character in a text, e.g.
+/// `address https://a.example`, with the number of the first line that contains it.
 pub(crate) fn find_notable(text: &str) -> BTreeMap<String, usize> {
     let mut notes = Notes::default();
     for (index, line) in text.lines().enumerate() {
         notes.line = index + 1;
         notes.add_fenced_command(line);
         notes.add_inline_commands(line);
-        for word in line.split(is_gap) {
-            if let Some(note) = note_of_word(word) {
+        for word in line.split(separates_words) {
+            if let Some(note) = note_for_word(word) {
                 notes.add(note);
             }
         }
@@ -54,23 +56,23 @@ pub(crate) fn find_notable(text: &str) -> BTreeMap<String, usize> {
         }
     }
     notes.add_downloads(text);
-    notes.add_blanks(text);
+    notes.add_longest_blank_run(text);
     notes.first_lines
 }
 
-/// Returns whether a character separates words that may be addresses or paths.
-fn is_gap(letter: char) -> bool {
+/// Returns whether a character separates the words that may be addresses or paths.
+fn separates_words(letter: char) -> bool {
     letter.is_whitespace() || "\"'`<>()[]{}|,;*".contains(letter)
 }
 
 /// The notes on a text.
 #[derive(Default)]
 struct Notes {
-    /// The number of the line that is read.
+    /// The number of the current line, to which notes are added.
     line: usize,
-    /// Whether that line is in a code fence with commands of a shell.
+    /// Whether the current line is in a code fence with shell commands.
     is_in_shell_fence: bool,
-    /// Each note with the first line that has it.
+    /// The number of the first line of each note.
     first_lines: BTreeMap<String, usize>,
 }
 
@@ -79,18 +81,18 @@ impl Notes {
         self.first_lines.entry(note).or_insert(self.line);
     }
 
-    /// Notes a line as a command if it is in a code fence of a shell. Also tracks where such a
-    /// fence opens and closes.
+    /// Adds a line in a code fence of a shell as a command. Tracks where such fences open and close,
+    /// so it must be called for every line.
     fn add_fenced_command(&mut self, line: &str) {
         let line = line.trim_start_matches([' ', '\t', '>', '-', '*']);
         if let Some(language) = fence_language(line) {
-            self.is_in_shell_fence = SHELLS.contains(&format!(" {language} "));
+            self.is_in_shell_fence = SHELL_LANGUAGES.contains(&format!(" {language} "));
         } else if self.is_in_shell_fence && !line.trim().is_empty() {
             self.add(format!("command {}", line.trim()));
         }
     }
 
-    /// Adds the commands that Claude Code would run, such as `` !`ls` ``.
+    /// Adds the commands that Claude Code would run, e.g. `` !`ls` ``.
     fn add_inline_commands(&mut self, line: &str) {
         for (position, opening) in line.match_indices("!`") {
             let after = &line[position + opening.len()..];
@@ -99,8 +101,8 @@ impl Notes {
         }
     }
 
-    /// Adds the commands that run what they download, wherever they are written. A command may
-    /// continue on the next line.
+    /// Adds the commands that download and run something, even outside of code. A command may extend
+    /// over several lines.
     fn add_downloads(&mut self, text: &str) {
         let mut command = String::new();
         for (index, line) in text.lines().map(str::trim).enumerate() {
@@ -120,13 +122,13 @@ impl Notes {
         }
     }
 
-    /// Adds the longest run of blanks, if it may push what follows out of sight.
-    fn add_blanks(&mut self, text: &str) {
+    /// Adds a note about the longest run of whitespace, if it can push text out of sight.
+    fn add_longest_blank_run(&mut self, text: &str) {
         let mut longest = 0;
         for blanks in text.split(|letter| !is_blank(letter)) {
             longest = longest.max(blanks.chars().count());
         }
-        if longest > MAX_BLANKS {
+        if longest > MAX_BLANK_RUN {
             self.add(format!(
                 "hidden behind {longest} blanks or empty lines: more text"
             ));
@@ -134,13 +136,13 @@ impl Notes {
     }
 }
 
-/// Returns whether a character is blank: whitespace, or the empty pattern of Braille.
+/// Returns whether a character is whitespace, or U+2800, the blank Braille pattern.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{2800}'
 }
 
-/// Returns the language of a line that opens or closes a code fence, in lower case: `sh` for
-/// ```` ```sh ````. A closing fence has an empty language.
+/// Returns the language of a code fence in lowercase: `sh` for ```` ```sh ````. For a closing fence,
+/// it is empty. Returns `None` if the line isn't a fence.
 fn fence_language(line: &str) -> Option<String> {
     if !line.starts_with("```") && !line.starts_with("~~~") {
         return None;
@@ -150,11 +152,14 @@ fn fence_language(line: &str) -> Option<String> {
     Some(language.to_lowercase())
 }
 
-/// Returns whether a line downloads something and runs it, as in `curl x | sh` or
+/// Returns whether a command downloads something and runs it, e.g. `curl x | sh` or
 /// `sh -c "$(wget x)"`.
 fn runs_a_download(line: &str) -> bool {
     let line = line.to_lowercase();
-    if !CONNECTORS.iter().any(|connector| line.contains(connector)) {
+    if !COMMAND_CONNECTORS
+        .iter()
+        .any(|connector| line.contains(connector))
+    {
         return false;
     }
     let mut has_downloader = false;
@@ -167,20 +172,20 @@ fn runs_a_download(line: &str) -> bool {
     has_downloader && has_interpreter
 }
 
-/// Returns whether a character is unseen and gets a note. The selector U+FE0F follows many emoji.
+/// Returns whether a character gets a note. U+FE0F doesn't, because it is part of many emoji.
 fn is_hidden(character: char) -> bool {
-    is_unseen(character) && character != '\u{fe0f}'
+    is_invisible_or_joiner(character) && character != '\u{fe0f}'
 }
 
-/// Returns a text of several lines with every invisible character escaped, even those that scripts
-/// and emoji need.
+/// Escapes every invisible character of a text except line breaks and tabs, even those that some
+/// scripts and emoji need.
 pub(crate) fn with_invisible_escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unseen) {
+    if !text.contains(is_invisible_or_joiner) {
         return text.into();
     }
     let mut shown = String::new();
     for character in text.chars() {
-        if is_unseen(character) {
+        if is_invisible_or_joiner(character) {
             shown.extend(character.escape_unicode());
         } else {
             shown.push(character);
@@ -189,16 +194,20 @@ pub(crate) fn with_invisible_escaped(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Returns whether nobody sees a character, and it is neither a tab nor the end of a line.
-fn is_unseen(character: char) -> bool {
+/// Returns whether a character is invisible. Line breaks and tabs are not; joiners and variation
+/// selectors, which some scripts and emoji need, are.
+fn is_invisible_or_joiner(character: char) -> bool {
     let is_used_in_scripts = matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     (is_invisible(character) || is_used_in_scripts) && !matches!(character, '\n' | '\t')
 }
 
-/// Returns the note for a word that is an address or a path.
-fn note_of_word(word: &str) -> Option<String> {
+/// Returns a note if a word is an address or a path. Of `key=value`, only the value is considered.
+fn note_for_word(word: &str) -> Option<String> {
     let lowercase = word.to_lowercase();
-    if SCRIPTS.iter().any(|scheme| lowercase.contains(scheme)) {
+    if SCRIPT_SCHEMES
+        .iter()
+        .any(|scheme| lowercase.contains(scheme))
+    {
         return Some(format!("address {}", word.escape_default()));
     }
     let word = word.trim_end_matches(['.', ':', '!', '?']);
@@ -209,8 +218,8 @@ fn note_of_word(word: &str) -> Option<String> {
     if !value.contains(char::is_alphanumeric) {
         return None;
     }
-    if is_address(value) {
-        // A letter of another script may look like one of ASCII.
+    if is_url_or_host(value) {
+        // Escaped, because letters of other scripts can look like ASCII ones.
         return Some(format!("address {}", value.escape_default()));
     }
     if is_path(value) {
@@ -219,33 +228,35 @@ fn note_of_word(word: &str) -> Option<String> {
     None
 }
 
-/// Returns whether a word is an absolute path, or begins with a folder such as `~` or `..`.
+/// Returns whether a word is an absolute path, or begins with `~`, `.` or `..`.
 fn is_path(word: &str) -> bool {
     word.starts_with(['/', '~', '\\', '.']) || word.starts_with("$HOME") || word.contains(":\\")
 }
 
-/// Returns whether a word is an address, with or without a scheme.
-fn is_address(word: &str) -> bool {
+/// Returns whether a word is a URL, an email address or a host.
+fn is_url_or_host(word: &str) -> bool {
     if word.contains("://") || word.starts_with("www.") || word.parse::<IpAddr>().is_ok() {
         return true;
     }
     if let Some((scheme, rest)) = word.split_once(':')
         && !rest.is_empty()
-        && SCHEMES.contains(&scheme.to_lowercase().as_str())
+        && BARE_SCHEMES.contains(&scheme.to_lowercase().as_str())
     {
         return true;
     }
     let word = word.strip_prefix("//").unwrap_or(word);
-    let is_mail = word.split('@').nth(1).is_some_and(has_dot);
-    let has_path = word.split_once('/').is_some_and(|(host, _)| has_dot(host));
+    let is_mail = word.split('@').nth(1).is_some_and(has_inner_dot);
+    let has_path = word
+        .split_once('/')
+        .is_some_and(|(host, _)| has_inner_dot(host));
     is_mail || has_path || is_host(word)
 }
 
-fn has_dot(host: &str) -> bool {
+fn has_inner_dot(host: &str) -> bool {
     host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
 }
 
-/// Returns whether a word is the name or the number of a host, perhaps with a port or a query.
+/// Returns whether a word is a host name or an IP address, optionally with a port and a query.
 fn is_host(word: &str) -> bool {
     let host = word.split(['?', '#', '/']).next().unwrap_or_default();
     let (name, port) = host.split_once(':').unwrap_or((host, ""));
@@ -257,7 +268,8 @@ fn is_host(word: &str) -> bool {
         return true;
     }
     let end = name.rsplit('.').next().unwrap_or_default().to_lowercase();
-    has_dot(name) && (DOMAINS.contains(&format!(" {end} ")) || end.starts_with("xn--"))
+    has_inner_dot(name)
+        && (TOP_LEVEL_DOMAINS.contains(&format!(" {end} ")) || end.starts_with("xn--"))
 }
 
 #[cfg(test)]

@@ -1,41 +1,38 @@
-//! The Markdown of a body: its first heading and its first paragraph as plain text, and where its
-//! code is.
-//!
-//! Nothing of it is ever rendered back into a prompt.
+//! Parses the Markdown of a body to find its first heading, its first paragraph, and its code. Only
+//! titles and descriptions are made from this; prompts are never re-rendered.
 
 use super::file_text::truncate_at_boundary;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 /// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile
-/// body; a paragraph that begins later is not a description.
-const MAX_PARSED: usize = 16 * 1024;
+/// body.
+const MAX_PARSED_BYTES: usize = 16 * 1024;
 
-/// The longest description that is made from a paragraph, in characters.
-const MAX_DESCRIPTION: usize = 160;
+/// The length of the longest description that is derived from a body, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 160;
 
-/// What a body says about itself.
+/// The parts of a body from which a title and a description can be derived.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph; without one, the first other text that is not a heading, such as an
-    /// item of a list. Cut after a word at 160 characters.
+    /// The first paragraph, truncated at a word to 160 characters. If there is none, the first other
+    /// text that isn't a heading, e.g. a list item.
     pub(super) paragraph: Option<String>,
 }
 
 impl Outline {
-    /// Returns the paragraph; without one, the heading, cut in the same way.
+    /// Returns the paragraph, falling back to the heading, which is truncated in the same way.
     pub(super) fn description(self) -> Option<String> {
         self.paragraph
-            .or_else(|| self.heading.map(cut_after_a_word))
+            .or_else(|| self.heading.map(truncate_at_word))
     }
 }
 
-/// Returns the first heading of a body and its first paragraph or, without a paragraph, the first
-/// text in a list, a block of code or HTML.
-pub(super) fn outline(body: &str) -> Outline {
-    let body = truncate_at_boundary(body, MAX_PARSED);
+/// Parses the beginning of a body, up to its first heading and its first paragraph.
+pub(super) fn parse_outline(body: &str) -> Outline {
+    let body = truncate_at_boundary(body, MAX_PARSED_BYTES);
     let mut blocks = FirstBlocks::default();
     for (event, range) in Parser::new(body).into_offset_iter() {
         match event {
@@ -53,18 +50,18 @@ pub(super) fn outline(body: &str) -> Outline {
     }
     Outline {
         heading: blocks.heading,
-        paragraph: blocks.paragraph.or(blocks.other).map(cut_after_a_word),
+        paragraph: blocks.paragraph.or(blocks.other).map(truncate_at_word),
     }
 }
 
-/// The first block of each kind in a body that is being read.
+/// The first block of each kind that has been parsed so far.
 #[derive(Default)]
 struct FirstBlocks {
     heading: Option<String>,
     paragraph: Option<String>,
-    /// An item of a list, a block of code or HTML.
+    /// A list item, a code block or an HTML block.
     other: Option<String>,
-    /// The text of the current block so far. The block ends where another one begins within it.
+    /// The text of the current block so far. A nested block ends it.
     text: String,
     is_in_heading_or_paragraph: bool,
 }
@@ -73,11 +70,11 @@ impl FirstBlocks {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag {
             Tag::Heading { .. } | Tag::Paragraph => {
-                set_first(&mut self.other, &mut self.text);
+                finish_block(&mut self.other, &mut self.text);
                 self.is_in_heading_or_paragraph = true;
             }
             Tag::List(_) if !self.is_in_heading_or_paragraph => {
-                set_first(&mut self.other, &mut self.text);
+                finish_block(&mut self.other, &mut self.text);
             }
             _ => {}
         }
@@ -86,30 +83,30 @@ impl FirstBlocks {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(_) => {
-                set_first(&mut self.heading, &mut self.text);
+                finish_block(&mut self.heading, &mut self.text);
                 self.is_in_heading_or_paragraph = false;
             }
             TagEnd::Paragraph => {
-                set_first(&mut self.paragraph, &mut self.text);
+                finish_block(&mut self.paragraph, &mut self.text);
                 self.is_in_heading_or_paragraph = false;
             }
             TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock => {
-                set_first(&mut self.other, &mut self.text);
+                finish_block(&mut self.other, &mut self.text);
             }
             _ => {}
         }
     }
 }
 
-/// The ranges of a body that are code: blocks, and spans between backquotes.
+/// The byte ranges of the code blocks and inline code in a body.
 pub(super) struct Code {
-    /// In the order of the body.
+    /// In ascending order, which `contains` relies on.
     ranges: Vec<Range<usize>>,
 }
 
 impl Code {
     /// Finds the code in a body.
-    pub(super) fn of(body: &str) -> Code {
+    pub(super) fn find_in(body: &str) -> Code {
         let mut ranges = Vec::new();
         for (event, range) in Parser::new(body).into_offset_iter() {
             if matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))) {
@@ -119,17 +116,17 @@ impl Code {
         Code { ranges }
     }
 
-    /// Returns whether the byte `at` is code.
-    pub(super) fn contains(&self, at: usize) -> bool {
-        let count = self.ranges.partition_point(|range| range.start <= at);
-        let last = self.ranges[..count].last();
-        last.is_some_and(|range| at < range.end)
+    /// Returns whether the byte at `offset` is in code.
+    pub(super) fn contains(&self, offset: usize) -> bool {
+        let count = self.ranges.partition_point(|range| range.start <= offset);
+        let last_before = self.ranges[..count].last();
+        last_before.is_some_and(|range| offset < range.end)
     }
 }
 
-/// Ends a block: its text becomes the first of its kind, unless there is one already or the text is
-/// blank. `text` is empty afterwards.
-fn set_first(first: &mut Option<String>, text: &mut String) {
+/// Ends a block: stores its text as the first of its kind, unless there already is one or the text is
+/// blank. Clears `text` in any case.
+fn finish_block(first: &mut Option<String>, text: &mut String) {
     if first.is_none() {
         let words: Vec<&str> = text.split_whitespace().collect();
         if !words.is_empty() {
@@ -139,12 +136,12 @@ fn set_first(first: &mut Option<String>, text: &mut String) {
     text.clear();
 }
 
-/// Returns whether a tag of inline HTML is a placeholder: `<input>` in `<<input>>`.
+/// Returns whether the parser mistook a placeholder for an HTML tag: the `<input>` in `<<input>>`.
 fn is_placeholder(body: &str, range: &Range<usize>) -> bool {
     body[..range.start].ends_with('<') && body[range.end..].starts_with('>')
 }
 
-/// Adds a piece of HTML without its tags.
+/// Appends HTML without its tags.
 fn push_without_tags(text: &mut String, html: &str) {
     let mut rest = html;
     while let Some((before, tag)) = rest.split_once('<') {
@@ -157,9 +154,9 @@ fn push_without_tags(text: &mut String, html: &str) {
     text.push_str(rest);
 }
 
-/// Returns at most 160 characters of a text, which end after a word.
-fn cut_after_a_word(text: String) -> String {
-    let Some((end, _)) = text.char_indices().nth(MAX_DESCRIPTION) else {
+/// Truncates a text to at most 160 characters, at the end of a word if possible.
+fn truncate_at_word(text: String) -> String {
+    let Some((end, _)) = text.char_indices().nth(MAX_DESCRIPTION_CHARS) else {
         return text;
     };
     if text[end..].starts_with(' ') {
@@ -179,7 +176,7 @@ mod tests {
             heading: heading.map(str::to_owned),
             paragraph: paragraph.map(str::to_owned),
         };
-        assert_eq!(outline(body), want, "{body:?}");
+        assert_eq!(parse_outline(body), want, "{body:?}");
     }
 
     #[test]
@@ -222,13 +219,16 @@ mod tests {
     #[test]
     fn a_paragraph_is_cut_after_a_word_at_160_characters() {
         let words = "wörd ".repeat(40);
-        let cut = outline(&words).paragraph.unwrap();
+        let cut = parse_outline(&words).paragraph.unwrap();
         assert_eq!(cut, "wörd ".repeat(32).trim_end());
         let exact = format!("{} {}", "a".repeat(100), "b".repeat(59));
-        assert_eq!(outline(&exact).paragraph.unwrap(), exact);
-        assert_eq!(outline(&format!("{exact} c")).paragraph.unwrap(), exact);
+        assert_eq!(parse_outline(&exact).paragraph.unwrap(), exact);
         assert_eq!(
-            outline(&"é".repeat(500)).paragraph.unwrap(),
+            parse_outline(&format!("{exact} c")).paragraph.unwrap(),
+            exact
+        );
+        assert_eq!(
+            parse_outline(&"é".repeat(500)).paragraph.unwrap(),
             "é".repeat(160)
         );
     }
@@ -237,8 +237,9 @@ mod tests {
     fn only_the_beginning_of_a_huge_body_is_parsed() {
         let body = format!("First.\n\n{}", "é[".repeat(500_000));
         check(&body, None, Some("First."));
-        let late = |newlines: usize| outline(&format!("{}Late", "\n".repeat(newlines))).paragraph;
-        assert_eq!(late(MAX_PARSED), None);
-        assert_eq!(late(MAX_PARSED - 4).as_deref(), Some("Late"));
+        let late =
+            |newlines: usize| parse_outline(&format!("{}Late", "\n".repeat(newlines))).paragraph;
+        assert_eq!(late(MAX_PARSED_BYTES), None);
+        assert_eq!(late(MAX_PARSED_BYTES - 4).as_deref(), Some("Late"));
     }
 }

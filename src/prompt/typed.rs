@@ -1,4 +1,5 @@
-//! From values back to a command that gives them: what a person types, or pastes, in a chat.
+//! The reverse of binding: returns the command that a person would type in a chat to pass given
+//! values.
 
 use super::binding::{Binding, BoundArgument, Call};
 use super::diagnostic::Kind;
@@ -6,21 +7,21 @@ use super::division::Origin;
 use super::model::Prompt;
 use super::words::{parse_pair_start, split_words, unquote};
 
-/// What stands for a missing value, as in the usage.
+/// The placeholder for a missing value, as in the usage of a prompt.
 const MISSING: &str = "…";
 
 impl Prompt {
-    /// Returns what to type for these values: `:compare Rust or Go criteria=speed`.
+    /// Returns the command that passes these values, e.g. `:compare Rust or Go criteria=speed`.
     ///
-    /// Defaults are left out, and so are spaces at the end of a value; a value that is missing is
-    /// `name=…`. Returns `None` if no text in one message gives these values, or the name has a
-    /// space.
-    pub fn typed(&self, binding: &Binding<'_>) -> Option<String> {
+    /// Defaults and trailing spaces of values are omitted, and a missing value is written as
+    /// `name=…`. Returns `None` if no command binds exactly these values, or if the name of the prompt
+    /// contains a space.
+    pub fn command_for(&self, binding: &Binding<'_>) -> Option<String> {
         if self.name.contains(char::is_whitespace) {
             return None; // a command ends at the first space
         }
-        for text in self.possible_texts(binding) {
-            if !text.starts_with(char::is_whitespace) && self.is_bound_to(&text, binding) {
+        for text in self.candidate_texts(binding) {
+            if !text.starts_with(char::is_whitespace) && self.binds_same_values(&text, binding) {
                 let command = format!(":{} {text}", self.name);
                 return Some(command.trim_end().to_owned());
             }
@@ -28,62 +29,65 @@ impl Prompt {
         None
     }
 
-    /// Returns three texts that may give these values, the best one first. Whether they do, the
-    /// caller must check.
+    /// Returns three texts that may bind these values, best first. The caller must check whether they
+    /// do.
     ///
-    /// For `lang`, which is required, `tone`, which is not, and an input, they are:
+    /// For a required argument `lang`, an optional one `tone`, and an input:
     /// - words first: `de tone=kind Hello`
-    /// - pairs first: `tone=kind de Hello`; this is the best one if a value is still missing, because
-    ///   the missing one then comes first
+    /// - pairs first: `tone=kind de Hello`
     /// - only pairs: `lang=de tone=kind Hello`
-    fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
-        let requires_none = self.arguments.iter().all(|argument| !argument.required);
-        // Optional arguments get words only if nothing else can.
-        let optional_get_words = requires_none && !self.has_input_slot();
-        let mut words = Vec::new();
-        let mut last_value = "";
-        let mut pairs = Vec::new();
-        let mut all_as_pairs = Vec::new();
-        for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
-            let value = value_or_ellipsis(bound);
-            if value.is_empty() || argument.default.as_deref() == Some(value) {
-                continue;
-            }
-            let word = self.as_word(value);
-            let pair = format!("{}={word}", bound.name);
-            all_as_pairs.push(pair.clone());
-            let gets_word = argument.required || optional_get_words;
-            if gets_word && bound.origin != Origin::Missing {
-                words.push(word);
-                last_value = value;
-            } else {
-                pairs.push(pair);
-            }
-        }
+    fn candidate_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let input = trimmed_input(binding).unwrap_or_default();
-        if input.is_empty()
-            && let Some(last_word) = words.last_mut()
-        {
-            // What comes last needs no quotes.
-            last_value.clone_into(last_word);
-        }
-        let words_first = join_words([&words, &pairs], input);
-        let pairs_first = join_words([&pairs, &words], input);
-        let only_pairs = join_words([&all_as_pairs, &[]], input);
+        let values = self.write_values(binding, input);
+        let words_first = join_words([&values.words, &values.pairs], input);
+        let pairs_first = join_words([&values.pairs, &values.words], input);
+        let only_pairs = join_words([&values.all_as_pairs, &[]], input);
         let mut arguments = binding.arguments.iter();
         if arguments.any(|bound| bound.origin == Origin::Missing) {
+            // Show the `name=…` that the person has to complete before anything else.
             vec![pairs_first, words_first, only_pairs]
         } else {
             vec![words_first, pairs_first, only_pairs]
         }
     }
 
-    /// Returns whether typing this text binds the values and the input that `wanted` has. Spaces at
-    /// their ends make no difference.
-    fn is_bound_to(&self, text: &str, wanted: &Binding<'_>) -> bool {
+    /// Writes each value as a word or as a pair. Empty values and defaults are skipped.
+    fn write_values(&self, binding: &Binding<'_>, input: &str) -> WrittenValues {
+        let requires_none = self.arguments.iter().all(|argument| !argument.required);
+        // Words go to optional arguments only if nothing else can receive them.
+        let optional_get_words = requires_none && !self.has_input_slot();
+        let mut values = WrittenValues::default();
+        let mut last_value = "";
+        for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
+            let value = value_or_ellipsis(bound);
+            if value.is_empty() || argument.default.as_deref() == Some(value) {
+                continue;
+            }
+            let word = self.quote_if_needed(value);
+            let pair = format!("{}={word}", bound.name);
+            values.all_as_pairs.push(pair.clone());
+            let gets_word = argument.required || optional_get_words;
+            if gets_word && bound.origin != Origin::Missing {
+                values.words.push(word);
+                last_value = value;
+            } else {
+                values.pairs.push(pair);
+            }
+        }
+        if input.is_empty()
+            && let Some(last_word) = values.words.last_mut()
+        {
+            // The last argument receives the rest of the text, so its value needs no quotes.
+            last_value.clone_into(last_word);
+        }
+        values
+    }
+
+    /// Returns whether typing this text binds the same values and input as `wanted`. Trailing spaces
+    /// are ignored.
+    fn binds_same_values(&self, text: &str, wanted: &Binding<'_>) -> bool {
         let typed = self.bind(Call::Text(text));
-        // The value that was given, or the text that stands for a missing one, need not be among
-        // the choices.
+        // A value that is not among the choices can be typed nevertheless. `…` never is.
         if let Some(error) = &typed.error
             && error.kind != Kind::NotAChoice
         {
@@ -96,9 +100,9 @@ impl Prompt {
         values.all(|(typed, wanted)| value_or_ellipsis(typed) == value_or_ellipsis(wanted))
     }
 
-    /// Returns a value as one word, in double quotes if it needs them: `kind`, `"Rust or Go"`, and
+    /// Writes a value as one word, in double quotes if necessary: `kind`, `"Rust or Go"`, and
     /// `"tone=x"` if the prompt has an argument `tone`.
-    fn as_word(&self, value: &str) -> String {
+    fn quote_if_needed(&self, value: &str) -> String {
         let is_word = split_words(value) == [value]
             && unquote(value) == value
             && parse_pair_start(&self.arguments, value).is_none();
@@ -110,7 +114,18 @@ impl Prompt {
     }
 }
 
-/// Joins two lists of words and the input with spaces. An empty input leaves none at the end.
+/// The values of a binding, as they are written in a command.
+#[derive(Default)]
+struct WrittenValues {
+    /// The values that need no name, in the order of the arguments.
+    words: Vec<String>,
+    /// The other values, as `name=value`.
+    pairs: Vec<String>,
+    /// All values as `name=value`.
+    all_as_pairs: Vec<String>,
+}
+
+/// Joins two lists of words and the input with spaces. Trailing spaces are removed.
 fn join_words(parts: [&[String]; 2], input: &str) -> String {
     let mut words = parts.concat();
     words.push(input.to_owned());
@@ -121,7 +136,7 @@ fn trimmed_input<'b>(binding: &'b Binding<'_>) -> Option<&'b str> {
     binding.input.as_deref().map(str::trim_end)
 }
 
-/// Returns the value of an argument, or `…` if a required value is missing.
+/// Returns the value of an argument without trailing spaces, or `…` if a required value is missing.
 fn value_or_ellipsis<'b>(bound: &'b BoundArgument<'_>) -> &'b str {
     if bound.origin == Origin::Missing {
         MISSING
@@ -150,7 +165,7 @@ mod tests {
                 input: "",
                 is_strict: false,
             });
-            prompt.typed(&binding).unwrap_or_default()
+            prompt.command_for(&binding).unwrap_or_default()
         };
         let pr = "{name: branch, required: true}, {name: base, default: main}";
         let body = "{{branch}} {{base}}";
@@ -220,7 +235,7 @@ mod tests {
         assert_eq!(typed("a", "{{a}} {{input}}", &[("input", "a=x")]), "");
         let prompt = Prompt::parse(Name::new("my review").unwrap(), b"Text").unwrap();
         assert_eq!(
-            prompt.typed(&prompt.bind(Call::Text("x"))),
+            prompt.command_for(&prompt.bind(Call::Text("x"))),
             None,
             "a command ends at the first space"
         );

@@ -1,4 +1,4 @@
-//! What looks like a placeholder and is not one, and why: for `explain`.
+//! Finds text that looks like a placeholder but isn't expanded, for `explain`.
 
 use super::diagnostic::{Position, serialize_displayed_path};
 use super::file_text::truncate_at_boundary;
@@ -9,89 +9,87 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// The longest text in braces, in bytes. If the closing braces come later, they probably do not
-/// belong to the opening ones.
-const MAX_LENGTH: usize = 200;
+/// The maximum length of a text between delimiters, in bytes. Closing braces that come later probably
+/// don't belong to the opening ones.
+const MAX_DELIMITED_BYTES: usize = 200;
 
-/// A text in double braces or angle brackets that is not a placeholder.
+/// A text that looks like a placeholder but isn't expanded, e.g. `{{topc}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unexpanded {
-    /// As it is in the expansion.
+    /// The text with its delimiters, as it appears in the expansion.
     #[serde(rename = "text")]
-    pub written: String,
-    /// The included file that it is in; `None` for the prompt's own.
+    pub source: String,
+    /// The included file that contains it, or `None` for the prompt's own file.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "serialize_displayed_path"
     )]
     pub file: Option<PathBuf>,
-    /// Where it is in the file.
+    /// Its position in that file.
     #[serde(flatten)]
     pub position: Position,
-    /// Why it is not expanded.
+    /// The reason why it isn't expanded.
     pub reason: Reason,
 }
 
-/// Why a text in braces is not expanded.
+/// The reason why a text that looks like a placeholder isn't expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// There is a backslash before it.
+    /// It is escaped with a backslash, as in `\{{topic}}`.
     Escaped,
-    /// It does not look like the name of an argument: it is another program's.
+    /// It can't be the name of an argument, as in `{{ .Values.x }}`. Probably it is meant for another
+    /// program.
     Foreign,
-    /// It looks like the name of an argument, but no argument has that name; probably a mistake.
+    /// No argument has this name, as in `{{topc}}`. Probably it is a mistake.
     Unknown,
 }
 
 impl Prompt {
-    /// Returns the texts in `{{…}}` or `<<…>>` that stay unexpanded, in order. Messages that are
-    /// Jinja templates are skipped.
+    /// Returns the texts that look like placeholders but aren't expanded, in order. Jinja templates
+    /// are skipped.
     pub fn unexpanded(&self) -> Vec<Unexpanded> {
         let mut all = Vec::new();
         for message in &self.messages {
             if message.jinja().is_none() {
-                add_unexpanded(self, message, &mut all);
+                add_unexpanded_in(self, message, &mut all);
             }
         }
         all
     }
 }
 
-/// Adds the texts of a message that look like placeholders and are none, in their order, each with
-/// the reason: `\{{topic}}` is `Escaped`, `{{topc}}` is `Unknown`, and `{{ .Values.x }}`, which
-/// cannot be the name of an argument, is `Foreign`.
+/// Adds the unexpanded texts of one message to `all`, in order.
 ///
-/// The lookalikes of `check` are `Unknown`. They include other texts than those in braces, such as
-/// `$ARGUMENTS`, but of several equal texts only the first.
-fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
+/// Candidates are all texts in braces or angle brackets, plus the lookalikes that `check` warns about.
+/// These include texts without braces, e.g. `$ARGUMENTS`, but only the first of equal texts.
+fn add_unexpanded_in(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
-    let mut unknown_texts = HashSet::new();
+    let mut lookalike_sources = HashSet::new();
     for lookalike in &lookalikes {
-        unknown_texts.insert(lookalike.source.clone());
+        lookalike_sources.insert(lookalike.source.clone());
     }
-    let escaped_starts: HashSet<usize> = message.escaped_offsets().into_iter().collect();
-    // By the first byte of each text, so that the texts are in the order of the message, and a
-    // lookalike in braces is there once.
-    let mut by_start: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
-    for (start, written) in texts_in_braces(message) {
-        let reason = if escaped_starts.contains(&start) {
+    let escaped_offsets: HashSet<usize> = message.escaped_offsets().into_iter().collect();
+    // Keyed by byte offset, to sort the texts, and to merge lookalikes that are in braces.
+    let mut by_offset: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
+    for (offset, source) in find_delimited_texts(message) {
+        let reason = if escaped_offsets.contains(&offset) {
             Reason::Escaped
-        } else if unknown_texts.contains(written) {
+        } else if lookalike_sources.contains(source) {
             Reason::Unknown
         } else {
             Reason::Foreign
         };
-        by_start.insert(start, (written.to_owned(), reason));
+        by_offset.insert(offset, (source.to_owned(), reason));
     }
     for lookalike in lookalikes {
-        by_start.insert(lookalike.offset, (lookalike.source, Reason::Unknown));
+        by_offset.insert(lookalike.offset, (lookalike.source, Reason::Unknown));
     }
     let mut positions = message.position_cursor();
-    for (start, (written, reason)) in by_start {
-        let origin = prompt.origins.line_origin(positions.advance_to(start));
+    for (offset, (source, reason)) in by_offset {
+        let origin = prompt.origins.line_origin(positions.advance_to(offset));
         all.push(Unexpanded {
-            written,
+            source,
             file: origin.file.map(|file| file.path.clone()),
             position: origin.position,
             reason,
@@ -99,20 +97,20 @@ fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unex
     }
 }
 
-/// Returns the texts in braces or angle brackets that are not placeholders, by their first byte: 4
-/// and `{{ .x }}` for `See {{ .x }}`. Their ends are in the same line.
-fn texts_in_braces(message: &MessageTemplate) -> BTreeMap<usize, &str> {
+/// Returns the texts in braces or angle brackets that aren't placeholders, keyed by byte offset:
+/// `{{ .x }}` at 4 for `See {{ .x }}`. They end on the line on which they begin.
+fn find_delimited_texts(message: &MessageTemplate) -> BTreeMap<usize, &str> {
     let body = message.body();
-    let mut placeholder_starts = HashSet::new();
+    let mut placeholder_offsets = HashSet::new();
     for placeholder in message.placeholders() {
-        placeholder_starts.insert(placeholder.range.start);
+        placeholder_offsets.insert(placeholder.range.start);
     }
     let mut texts = BTreeMap::new();
     for Opening { range, close } in openings(body) {
-        let after_opening = truncate_at_boundary(&body[range.end..], MAX_LENGTH);
+        let after_opening = truncate_at_boundary(&body[range.end..], MAX_DELIMITED_BYTES);
         let rest_of_line = after_opening.lines().next().unwrap_or_default();
         if let Some(length) = rest_of_line.find(close)
-            && !placeholder_starts.contains(&range.start)
+            && !placeholder_offsets.contains(&range.start)
         {
             let end = range.end + length + close.len();
             texts.insert(range.start, &body[range.start..end]);
@@ -134,7 +132,7 @@ mod tests {
         let found: Vec<(String, usize, Reason)> = prompt
             .unexpanded()
             .into_iter()
-            .map(|found| (found.written, found.position.line, found.reason))
+            .map(|found| (found.source, found.position.line, found.reason))
             .collect();
         let want = [
             ("{{topic}}", 4, Reason::Escaped),
@@ -149,7 +147,7 @@ mod tests {
         ];
         assert_eq!(
             found,
-            want.map(|(written, line, reason)| (written.to_owned(), line, reason))
+            want.map(|(source, line, reason)| (source.to_owned(), line, reason))
         );
     }
 }

@@ -149,7 +149,7 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     let mut texts = Vec::new();
     for placeholder in unexpanded.iter().take(MAX_UNEXPANDED_SHOWN) {
         let location = location(placeholder.file.as_deref(), placeholder.position);
-        texts.push(format!("{} ({location})", truncate(&placeholder.written)));
+        texts.push(format!("{} ({location})", truncate(&placeholder.source)));
     }
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
         let others = with_commas(unexpanded.len() - MAX_UNEXPANDED_SHOWN);

@@ -41,7 +41,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Returns an argument for each `{{variable}}` outside of code, except `{{input}}`. It defaults to
 /// its own placeholder, so that without a value the text is unchanged.
 fn variables_in(body: &str) -> Vec<Argument> {
-    let code = Code::of(body);
+    let code = Code::find_in(body);
     let mut variables = Vec::new();
     for (start, open) in body.match_indices("{{") {
         let rest = &body[start + open.len()..];

@@ -14,7 +14,7 @@ use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::outline::{Code, outline};
+use crate::prompt::outline::{Code, parse_outline};
 use crate::prompt::template::{BodyPosition, MessageTemplate, PlaceholderSyntax};
 use crate::wording::quoted;
 use std::borrow::Cow;
@@ -340,7 +340,7 @@ fn fill_from_outline(prompt: &mut Prompt) {
     let Some(first) = prompt.messages.first() else {
         return;
     };
-    let outline = outline(first.body());
+    let outline = parse_outline(first.body());
     if prompt.title.is_none()
         && let Some(heading) = &outline.heading
         && !has_placeholder(prompt, heading)
@@ -487,7 +487,7 @@ pub(crate) fn find_markers(body: &str) -> Vec<Marker> {
         line_start = line_end;
     }
     if !markers.is_empty() {
-        let code = Code::of(body);
+        let code = Code::find_in(body);
         // The range of an indented code block excludes the indentation of its first line, so the
         // start of the marker's line would be outside of it.
         markers.retain(|marker| !code.contains(marker.comment_start(body)));
