@@ -173,8 +173,8 @@ fn normalize_tag(tag: &str) -> String {
 /// Returns the text of a prompt in which queries are searched: its name, tags, title and
 /// description.
 ///
-/// The text is [normalized]. Each name, tag, title and description ends with a line break. A NUL
-/// precedes the tags, the title and the description:
+/// The text is lowercase, without accents and full-width forms. Each name, tag, title and
+/// description ends with a line break. A NUL precedes the tags, the title and the description:
 ///
 /// ```text
 /// git/commit\n\0git\nquality\n\0commit message\n\0
@@ -183,8 +183,6 @@ fn normalize_tag(tag: &str) -> String {
 /// A single string is faster to search than four, and the picker searches 10,000 prompts at each
 /// key press. Without a summary, because the file is broken or not read yet, only the name is
 /// included.
-///
-/// [normalized]: normalize
 pub fn search_text(name: &str, summary: Option<&Summary>) -> String {
     let mut text = normalize(name) + "\n";
     let Some(summary) = summary else {
