@@ -1,7 +1,8 @@
-//! The command line: its options, the library that they select, and one file for each command.
+//! The command-line interface: one file per command, and the parts that they share.
 //!
-//! `parse.rs` parses a line, and `commands.rs` runs its command. Without a command, the program
-//! serves MCP on stdio. Commands use the same library and the same expansion, without the protocol.
+//! `parse.rs` parses the command line, and `commands.rs` runs the command. Without a command, the
+//! program serves MCP on standard input and output. Commands use the same library and expansion as
+//! the server, without the protocol.
 
 mod agent_names;
 mod append;
@@ -69,17 +70,17 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-/// Returns the definition of the command line. The manual page is generated from it.
+/// Returns the complete definition of the command line, e.g. to generate the manual page.
 pub fn command() -> clap::Command {
     parse::program_with_options(|_| true)
 }
 
-/// Runs the program with these words, the first of which is its own name, and returns the exit
-/// status.
+/// Runs the program, and returns its exit status. `words` is the command line, beginning with the
+/// name of the program.
 ///
-/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has
-/// an error, for `test`, a test failed, and for `doctor`, something is broken. 2: the arguments are
-/// invalid.
+/// The exit status is 0 on success, 1 on failure, and 2 if the arguments are invalid. For `check`,
+/// `edit` and `new`, failure means that a file has an error; for `test`, that a test failed; and for
+/// `doctor`, that something is broken.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if let Some(status) = completions::answer(&words, command) {
@@ -95,11 +96,11 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Runs the task of a valid line, reports its error, and returns the exit status. `words` are those
-/// of the line, beginning with the name of the program.
+/// Runs the task of a valid command line, reports its error if it fails, and returns the exit
+/// status.
 ///
-/// At the end, reads the list of the team's prompts again if it is old, so that the next start need
-/// not wait for it.
+/// Afterwards, refreshes the list of the team's prompts if it is outdated, so that the next start
+/// doesn't have to wait for it.
 fn run_line(line: ParsedLine, words: &[OsString]) -> ExitCode {
     let mut source = line.source;
     let reporter = if line.is_json {
@@ -120,8 +121,8 @@ fn run_line(line: ParsedLine, words: &[OsString]) -> ExitCode {
     status
 }
 
-/// Runs a line without a command: serves on standard input and output, as an agent expects. A
-/// person who types only the name of the program at a terminal gets the picker instead.
+/// Runs a line without a command: serves on standard input and output, as agents expect. If a person
+/// types only the name of the program at a terminal, runs the picker instead.
 fn serve_or_pick(
     serve: Serve,
     source: &mut PromptSource,
@@ -138,13 +139,13 @@ fn serve_or_pick(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the help that a line asks for, or says why the line is invalid. Returns the exit status.
+/// Reports why a line is invalid, or prints the help that it asks for. Returns the exit status.
 ///
-/// A hook that an agent has started says nothing, and succeeds.
+/// If an agent has run its hook with an invalid line, prints nothing and succeeds.
 fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let is_help = output::is_help(error);
     if !is_help && !io::stdin().is_terminal() && parse::is_hook(words) {
-        return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
+        return ExitCode::SUCCESS; // any other status could make the agent block the message
     }
     let has_json_option = words.iter().any(|word| word == "--json");
     let reporter = if has_json_option {
@@ -157,12 +158,12 @@ fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// Returns the exit status for the result of a command. Reports an error, and prints the messages
-/// that a script gets at the end.
+/// Reports the error of a command, if it failed, and prints the collected messages for a script.
+/// Returns the exit status.
 fn finish(result: anyhow::Result<ExitCode>, reporter: Reporter) -> ExitCode {
     let status = match result {
         Ok(status) => status,
-        // The reader has closed the pipe, as `head` does.
+        // Not a failure: the reader has closed the pipe, as `head` does.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             reporter.error(&format!("{error:#}"));

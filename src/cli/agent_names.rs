@@ -1,4 +1,4 @@
-//! Agents on the command line: the parser of their names, and the system on which they run.
+//! Parses the names of agents on the command line, and describes the system that agents run on.
 
 use super::user_folders;
 use crate::agents::{AGENTS, Agent, System};
@@ -8,29 +8,28 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::path::PathBuf;
 
-/// Returns the parser of an agent's name, which also takes its aliases. Help and completion list
-/// the names with their titles.
+/// Returns a parser for the name or an alias of an agent. The help and the shell completion show the
+/// titles of agents.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
     PossibleValuesParser::new(AGENTS.map(possible_value))
         .try_map(|name| Agent::by_name(&name).ok_or("unknown agent"))
 }
 
-/// Returns the name of an agent as a value of an option, with its title as help.
 fn possible_value(agent: &Agent) -> PossibleValue {
     PossibleValue::new(agent.name)
         .help(agent.title)
         .aliases(agent.aliases)
 }
 
-/// Returns the system on which agents run here, with the working directory as their project.
+/// Returns the system that agents run on. Their project is the working directory.
 pub(super) fn system() -> anyhow::Result<System> {
     let mut system = system_without_project();
     system.project = env::current_dir().context("the working directory cannot be found")?;
     Ok(system)
 }
 
-/// Returns the user's folders and the environment, as agents see them, with an empty project. A
-/// variable that names a folder in a repository that the user does not trust is left out.
+/// Returns the system that agents run on, with an empty project. Excludes environment variables that
+/// point into an untrusted repository.
 fn system_without_project() -> System {
     let environment = env::vars_os().filter(|(name, _)| match name.to_str() {
         Some(name) => !user_folders::is_ignored(name),
@@ -44,7 +43,7 @@ fn system_without_project() -> System {
     }
 }
 
-/// Returns the user's folders with prompt files of other programs, which may be missing.
+/// Returns the user's folders from which agents read prompts. They may not exist.
 pub(super) fn prompt_folders() -> Vec<(&'static Format, PathBuf)> {
     Agent::user_prompt_folders(&system_without_project())
 }

@@ -1,6 +1,4 @@
-//! Files that the server appends to: its log, and the record of a conversation. A file that fails
-//! causes a warning; the server goes on. If `doctor` has started the server, files are only tested:
-//! none is created, and nothing is appended.
+//! Opens the files that the server appends to: its log, and the record of all messages.
 
 use super::source_options::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
@@ -9,18 +7,20 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for appending; a new one can be read by its owner only. Returns `None` if `doctor`
-/// has started the server: then, the file is only tested.
+/// Opens a file for appending. A new file is readable by its owner only.
+///
+/// If `doctor` has started the server, only checks that the file could be opened, and returns
+/// `None`. Doesn't create the file in this case.
 ///
 /// # Errors
-/// Why the file cannot be opened, and what to do.
+/// Fails with a message for the user if the file can't be opened.
 pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
-    let absolute_path = absolute(path); // a settings file may have `~/`
+    let absolute_path = absolute(path); // expands `~`, which may be in a settings file
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     let result = if is_examined {
-        test(&absolute_path).map(|()| None)
+        check_appendable(&absolute_path).map(|()| None)
     } else {
-        create(&absolute_path).map(Some)
+        open_or_create(&absolute_path).map(Some)
     };
     result.map_err(|error| {
         format!(
@@ -30,16 +30,13 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
     })
 }
 
-/// Tests whether a file could be opened for appending, and changes nothing. If the file does not
-/// exist, tries whether a temporary file can be created in its folder.
-///
-/// # Errors
-/// Returns why the file could not be opened.
-fn test(path: &Path) -> io::Result<()> {
+/// Checks whether a file could be opened for appending, without changing anything. If the file
+/// doesn't exist, checks whether a temporary file can be created in its folder.
+fn check_appendable(path: &Path) -> io::Result<()> {
     match append_options(path)?.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(path);
-            // Only the kind: the error itself has the name of the temporary file.
+            // Keep only the kind, because the message contains the name of the temporary file.
             tempfile::tempfile_in(folder).map_err(|error| error.kind())?;
             Ok(())
         }
@@ -47,15 +44,14 @@ fn test(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a file for appending, or creates it so that only its owner can read it.
-fn create(path: &Path) -> io::Result<File> {
+fn open_or_create(path: &Path) -> io::Result<File> {
     append_options(path)?.create(true).open(path)
 }
 
-/// Returns the options to open this file for appending, with the permissions of a new file.
+/// Returns the options for opening this file, including the permissions of a new file.
 ///
 /// # Errors
-/// The file is a pipe, whose opening would wait for a reader.
+/// Fails if the file is a pipe, because opening it would block until there is a reader.
 fn append_options(path: &Path) -> io::Result<OpenOptions> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]

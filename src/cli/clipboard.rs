@@ -1,4 +1,4 @@
-//! The clipboard, by the system's own command.
+//! Copies text to the clipboard, with the system's own command or through the terminal.
 
 use super::output;
 use crate::wording::count;
@@ -7,10 +7,10 @@ use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// A command that copies its standard input, as UTF-8.
+/// A command that copies its standard input, which is UTF-8.
 type CopyCommand = &'static [&'static str];
 
-/// `clip.exe` would read the text in the code page of the console.
+/// Not `clip.exe`, which expects the console's code page.
 const WINDOWS: CopyCommand = &[
     "powershell.exe",
     "-NoProfile",
@@ -19,9 +19,8 @@ const WINDOWS: CopyCommand = &[
     "[Console]::InputEncoding = [Text.UTF8Encoding]::new($false); Set-Clipboard -Value ([Console]::In.ReadToEnd())",
 ];
 
-/// A command that may reach the clipboard.
 struct ClipboardTool {
-    /// The tool is only tried if this variable is set; empty: always.
+    /// The tool is only tried if this environment variable is set. If empty, it is always tried.
     variable: &'static str,
     command: CopyCommand,
 }
@@ -30,7 +29,7 @@ const fn tool(variable: &'static str, command: CopyCommand) -> ClipboardTool {
     ClipboardTool { variable, command }
 }
 
-/// The commands that are tried, the best first.
+/// The tools to try, in this order.
 const TOOLS: &[ClipboardTool] = if cfg!(windows) {
     &[tool("", WINDOWS)]
 } else if cfg!(target_os = "macos") {
@@ -45,29 +44,29 @@ const TOOLS: &[ClipboardTool] = if cfg!(windows) {
     ]
 };
 
-/// Copies a text with the first command that works, else through the terminal. Returns a line that
-/// says what was done.
+/// Copies a text with the first tool that works, or otherwise through the terminal. Returns a
+/// success message.
 ///
 /// # Errors
-/// There is no clipboard, or no way to reach it that works.
+/// Fails if neither a tool nor the terminal can copy the text.
 pub(super) fn copy(text: &str) -> anyhow::Result<String> {
-    let length = count(text.chars().count(), "character");
+    let characters = count(text.chars().count(), "character");
     let mut failures = Vec::new();
     for tool in TOOLS {
         if !tool.variable.is_empty() && !is_set(tool.variable) {
             continue;
         }
         match run(tool.command, text) {
-            Ok(()) => return Ok(format!("copied {length}")),
+            Ok(()) => return Ok(format!("copied {characters}")),
             Err(error) => failures.push(format!("{}: {error:#}", tool.command[0])),
         }
     }
-    // A dumb terminal would show the sequence.
+    // A dumb terminal would print the escape sequence.
     let is_dumb = env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     if io::stderr().is_terminal() && !is_dumb {
         copy_by_terminal(text)?;
         return Ok(format!(
-            "sent {length} to your terminal's clipboard (OSC 52)"
+            "sent {characters} to your terminal's clipboard (OSC 52)"
         ));
     }
     if failures.is_empty() {
@@ -83,10 +82,10 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Runs a command whose standard input is the text.
+/// Runs a command with the text as its standard input.
 fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
-    // xclip, xsel and wl-copy leave a process that would keep standard error open for as long as it
-    // has the clipboard.
+    // Don't let it inherit standard error: xclip, xsel and wl-copy leave a process running for as
+    // long as it owns the clipboard, which would keep a pipe open.
     let spawned = Command::new(command[0])
         .args(&command[1..])
         .stdin(Stdio::piped())
@@ -106,13 +105,12 @@ fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
     written.context("it did not read the whole text")
 }
 
-/// Terminals accept no longer sequence.
-const MAX_SEQUENCE: usize = 100_000;
+/// Terminals ignore longer escape sequences.
+const MAX_SEQUENCE_BYTES: usize = 100_000;
 
-/// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the
-/// escape sequence OSC 52. Terminals that do not support the sequence ignore it.
+/// Asks the terminal to copy the text. There is no way to tell whether the terminal supports it.
 fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
-    if output::clipboard_sequence(text).len() > MAX_SEQUENCE {
+    if output::clipboard_sequence(text).len() > MAX_SEQUENCE_BYTES {
         bail!(
             "the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`"
         );

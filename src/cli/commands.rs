@@ -1,4 +1,4 @@
-//! The commands of the program with their help, and how each one is run.
+//! Defines the commands and their help, and runs them.
 
 use super::line::{ProgramOptions, USAGE};
 use super::output::Reporter;
@@ -52,8 +52,8 @@ pub(super) struct Cli {
     pub(super) command: Option<Command>,
 }
 
-/// Returns the end of the help of a command that has the options for all commands: its examples,
-/// and where these options are listed.
+/// Returns the text after the help of a command that accepts the shared options: its examples, and
+/// a reference to these options.
 fn with_common(examples: &str) -> String {
     format!(
         "{examples}\n\n`prompt-expander --help` lists the options for all commands, such as --prompts and --project."
@@ -302,8 +302,8 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Runs the command, and returns the exit status. `program` is the name under which the program
-    /// was started.
+    /// Runs the command, and returns the exit status. `program` is the first word of the command
+    /// line.
     pub(super) fn run(
         self,
         source: &mut PromptSource,
@@ -358,10 +358,11 @@ impl Command {
     }
 }
 
-/// Adds to the options what the settings file says, and opens the database of --store.
+/// Loads the settings: merges the settings file into the options or, with `--store`, opens the
+/// database instead.
 ///
-/// Does not fail: what is wrong is among the problems of the settings. The server and the hook
-/// report them in their answers.
+/// Doesn't fail. Problems become part of the settings, and the server and the hook report them in
+/// their responses.
 pub(super) fn load(source: &mut PromptSource) -> &PromptSource {
     #[cfg(feature = "store")]
     if source.open_store() {
@@ -371,17 +372,17 @@ pub(super) fn load(source: &mut PromptSource) -> &PromptSource {
     source
 }
 
-/// [Loads](load) the settings for a command that reports by itself what is wrong with them.
+/// [Loads](load) the settings. Doesn't report problems that leave the settings usable.
 ///
 /// # Errors
-/// The settings file or the database cannot be used. A command does not guess which prompts are
-/// meant.
+/// Fails if the settings file or the database can't be used. Otherwise, the command might work with
+/// the wrong prompts.
 fn load_or_fail<'s>(
     source: &'s mut PromptSource,
     reporter: &Reporter,
 ) -> anyhow::Result<&'s PromptSource> {
     let source = load(source);
-    get_list_of_team(source, reporter);
+    wait_for_team_list(source, reporter);
     if source.settings.is_unusable
         && let Some(problem) = source.settings.problems.first()
     {
@@ -396,10 +397,9 @@ fn load_or_fail<'s>(
     Ok(source)
 }
 
-/// Waits for the names of the team's prompts, if they were never read. Warns if they cannot be
-/// read.
+/// Waits for the list of the team's prompts, if it was never fetched. Warns if that fails.
 #[cfg_attr(not(feature = "openapi"), allow(unused_variables))]
-fn get_list_of_team(source: &PromptSource, reporter: &Reporter) {
+fn wait_for_team_list(source: &PromptSource, reporter: &Reporter) {
     #[cfg(feature = "openapi")]
     if let Some(team) = &source.settings.team
         && let Err(problem) = team.fetch_first_list()
@@ -408,8 +408,8 @@ fn get_list_of_team(source: &PromptSource, reporter: &Reporter) {
     }
 }
 
-/// [Loads](load_or_fail) the settings. Tells a person at a terminal, once, which texts of the
-/// trusted repository have changed.
+/// [Loads](load_or_fail) the settings. At a terminal, also prints a note if texts in the trusted
+/// repository have changed.
 pub(super) fn load_and_note<'s>(
     source: &'s mut PromptSource,
     reporter: &Reporter,
@@ -421,7 +421,7 @@ pub(super) fn load_and_note<'s>(
     Ok(source)
 }
 
-/// [Loads](load_and_note) the settings, and warns of what is wrong in the settings file.
+/// [Loads](load_and_note) the settings, and warns about their problems.
 fn load_and_warn<'s>(
     source: &'s mut PromptSource,
     reporter: &Reporter,

@@ -23,7 +23,6 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Copies the expansion to the clipboard, and prints that it has done so.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
         let message = clipboard::copy(&expansion.text)?;

@@ -1,4 +1,4 @@
-//! `prompt-expander diff`: what has changed in a prompt since a version of it.
+//! `prompt-expander diff`: shows what has changed in a prompt since an earlier version.
 
 use super::history::{current_revision, editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
@@ -69,7 +69,7 @@ impl Diff {
     }
 }
 
-/// Prints a diff: in colors on a terminal, else byte for byte.
+/// Prints a diff: colored on a terminal, and otherwise byte for byte.
 pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
     if output::terminal_width().is_none() {
         return output::print_verbatim(diff.as_bytes());
@@ -77,15 +77,15 @@ pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
     output::print(&diff.lines().map(colored).collect())
 }
 
-/// Returns a line of a diff in its color, visible also where it is not printed on a terminal, such
-/// as in the log of a test.
+/// Colors a line of a diff, and makes it printable even where it isn't printed on a terminal, e.g.
+/// in the log of a test run.
 pub(super) fn colored(line: &str) -> Styled {
-    let is_head = line.starts_with("--- ") || line.starts_with("+++ ");
-    let style = if is_head { FAINT } else { style_of(line) };
+    let is_header = line.starts_with("--- ") || line.starts_with("+++ ");
+    let style = if is_header { FAINT } else { style_of(line) };
     styled(style, printable_text(line)).plain("\n")
 }
 
-/// Returns the color of a line below the head of a diff.
+/// Returns the color of a line in a diff, below its header.
 pub(super) fn style_of(line: &str) -> Style {
     match line.as_bytes().first() {
         Some(b'@') => FAINT,

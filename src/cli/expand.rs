@@ -1,4 +1,4 @@
-//! `prompt-expander expand`: the text that an agent gets, byte for byte.
+//! `prompt-expander expand`: prints exactly the text that an agent would get.
 
 use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
@@ -40,21 +40,20 @@ impl Expand {
     }
 }
 
-/// Prints the text of an expansion and, if it does not end with one, a line break for the terminal
-/// or the next command. Nothing else is added.
+/// Prints an expansion, and adds a final line break if it has none.
 pub(super) fn print_expansion(text: &str) -> anyhow::Result<()> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     output::print_verbatim(format!("{text}{end}").as_bytes())
 }
 
-/// What an agent would get.
 pub(super) struct Expansion {
+    /// The text that an agent would get.
     pub(super) text: String,
-    /// What to tell a person afterwards.
+    /// A note to print after the text.
     pub(super) note: Option<String>,
 }
 
-/// Expands a call, and prints its warnings.
+/// Expands a prompt, and prints the warnings about the call.
 pub(super) fn expand(
     call: CallArgs,
     library: &Library,
@@ -75,7 +74,7 @@ pub(super) fn expand(
     })
 }
 
-/// Names the command that shows the warnings of a prompt's file, if it has any.
+/// If the prompt's file has warnings, returns a note with the command that shows them.
 fn check_note(found: &Found, typed: &str) -> Option<String> {
     let problems = found.check();
     let hints = Severity::Hint.count_in(&problems);

@@ -48,7 +48,10 @@ impl Mv {
         let old_problems = found.check();
         let broken_users = editor.broken_by_rename(&found, &name);
         reporter.warn_all(&broken_users);
-        if !broken_users.is_empty() && !self.yes && !is_confirmed(&found.name, &name, reporter)? {
+        if !broken_users.is_empty()
+            && !self.yes
+            && !prompt_user_to_rename(&found.name, &name, reporter)?
+        {
             reporter.note("nothing is renamed");
             return Ok(ExitCode::SUCCESS);
         }
@@ -58,7 +61,7 @@ impl Mv {
         self.print(&from, &renamed.location().path(), tests, reporter)?;
         let problems = renamed.check();
         if broken_users.is_empty() {
-            edit::print_problems(&problems, reporter); // otherwise, they were shown before
+            edit::print_problems(&problems, reporter); // otherwise, they were already shown
         }
         rm::note_what_is_used_now(editor.view(), &found.name, reporter);
         new::warn_of_same_name(&library, &name, &renamed.location().path(), reporter);
@@ -95,8 +98,9 @@ impl Mv {
     }
 }
 
-/// Asks whether to rename a prompt although that breaks attachments or includes.
-fn is_confirmed(from: &Name, to: &Name, reporter: &Reporter) -> anyhow::Result<bool> {
+/// Asks whether to rename a prompt even though that breaks attachments or includes. Returns whether
+/// the user agreed.
+fn prompt_user_to_rename(from: &Name, to: &Name, reporter: &Reporter) -> anyhow::Result<bool> {
     let question = format!(
         "Rename {} to {} anyway?",
         in_backticks(from),

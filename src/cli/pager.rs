@@ -1,4 +1,4 @@
-//! Shows a long text with the user's pager.
+//! Shows long texts in the user's pager.
 
 use super::output::{self, Styled};
 use super::text_editor::words;
@@ -7,11 +7,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text with the program that the environment variable PAGER names, else with `less`. The
-/// text is printed if there is no terminal, or if the pager fails.
-///
-/// # Errors
-/// The text cannot be printed.
+/// Shows a text in the pager in PAGER, which defaults to `less`. Prints the text instead if there is
+/// no terminal, or the pager fails.
 pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
     let words = pager_words();
     let is_at_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
@@ -25,8 +22,7 @@ pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the program of the pager and its arguments: `less -R` → `less`, `-R`. There is always at
-/// least the program.
+/// Returns the pager's program and arguments, e.g. `less` and `-R`. Never returns an empty list.
 fn pager_words() -> Vec<OsString> {
     match env::var_os("PAGER") {
         Some(pager) if !pager.is_empty() => words(&pager),
@@ -34,19 +30,19 @@ fn pager_words() -> Vec<OsString> {
     }
 }
 
-/// Shows a text with a pager, which is a program and its arguments, until the user closes it.
-/// Returns false if the pager cannot be started, or fails.
+/// Runs a pager, given as its program and arguments, until the user closes it. Returns false if it
+/// can't be started, or fails.
 fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::piped());
     if env::var_os("LESS").is_none() {
-        command.env("LESS", "FRX"); // as git does: colors, and no waiting if one screen is enough
+        command.env("LESS", "FRX"); // same as git: show colors, and exit if the text fits the screen
     }
     let Ok(mut pager) = command.spawn() else {
         return Ok(false);
     };
     if let Some(mut input) = pager.stdin.take() {
-        // It fails if the user closes the pager before the end.
+        // This fails if the user closes the pager early.
         let _ = input.write_all(text.for_terminal().as_bytes());
     }
     Ok(pager.wait()?.success())

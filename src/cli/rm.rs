@@ -42,17 +42,17 @@ impl Rm {
         let prompts = self.prompts(&library, source)?;
         let mut removed = Vec::new();
         let mut result = Ok(());
-        if self.yes || is_confirmed(&prompts, reporter)? {
+        if self.yes || prompt_user_to_remove(&prompts, reporter)? {
             result = remove_all(&prompts, &mut removed, reporter);
         } else {
             reporter.note("nothing is removed");
         }
-        // If one prompt could not be removed, those before it are gone all the same.
+        // Even if one prompt couldn't be removed, the ones before it were.
         self.print(&removed)?;
         result.map(|()| ExitCode::SUCCESS)
     }
 
-    /// Returns the prompts that were named, each once.
+    /// Finds the prompts to remove. Ignores duplicates.
     fn prompts<'l>(
         &self,
         library: &'l Library,
@@ -84,14 +84,14 @@ impl Rm {
     }
 }
 
-/// A prompt to remove, and the editor that may do so.
+/// A prompt to remove, and the editor to remove it with.
 struct OwnPrompt<'l> {
     editor: Editor<'l>,
     found: Found,
 }
 
 impl OwnPrompt<'_> {
-    /// Returns the paths of the prompt and of its test file.
+    /// Returns the paths of the prompt and of its test file, if it has one.
     fn paths(&self) -> Vec<PathBuf> {
         let mut paths = vec![self.found.location().path()];
         if let Some(tests) = self.editor.view().test_file(&self.found) {
@@ -100,8 +100,10 @@ impl OwnPrompt<'_> {
         paths
     }
 
-    /// Removes the prompt, whose text stays in the history, and its test file, unless that belongs
-    /// to another prompt of this name now. Adds their paths to `removed`.
+    /// Removes the prompt and its test file, and appends their paths to `removed`. The text of the
+    /// prompt is kept in the history.
+    ///
+    /// Keeps the test file if another prompt in the store takes over the name.
     fn remove(&self, removed: &mut Vec<PathBuf>, reporter: &Reporter) -> anyhow::Result<()> {
         let OwnPrompt { editor, found } = self;
         let name = &found.name;
@@ -137,8 +139,8 @@ fn remove_all(
     Ok(())
 }
 
-/// Shows the files, and asks at the terminal whether to remove them.
-fn is_confirmed(prompts: &[OwnPrompt<'_>], reporter: &Reporter) -> anyhow::Result<bool> {
+/// Lists the files, and asks whether to remove them. Returns whether the user agreed.
+fn prompt_user_to_remove(prompts: &[OwnPrompt<'_>], reporter: &Reporter) -> anyhow::Result<bool> {
     let mut files = Vec::new();
     for prompt in prompts {
         files.extend(prompt.paths().iter().map(|path| full_path(path)));
@@ -156,7 +158,7 @@ pub(super) fn command(found: &Found) -> String {
     format!("prompt-expander rm {}{}", found.name, project_option(found))
 }
 
-/// Returns the option that a command needs to change this prompt.
+/// Returns the option that commands need to modify this prompt.
 fn project_option(found: &Found) -> &'static str {
     if found.layer == Layer::PROJECT {
         " --project"
@@ -165,7 +167,7 @@ fn project_option(found: &Found) -> &'static str {
     }
 }
 
-/// Returns the prompt of exactly this name in the folder that is written to.
+/// Returns the prompt with exactly this name in the editor's store.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     let name = editor.resolve_name(typed)?;
     editor.find_in_store(&name).with_context(|| {
@@ -176,7 +178,7 @@ pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     })
 }
 
-/// Says which prompt has a name after its file was removed or renamed, if there is one.
+/// After a prompt was removed or renamed, prints a note if another prompt has its old name now.
 pub(super) fn note_what_is_used_now(view: &View, name: &Name, reporter: &Reporter) {
     if let Some(found) = view.get(name) {
         reporter.note(&format!("`:{name}` is now {}", path::location(&found)));

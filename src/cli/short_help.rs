@@ -1,10 +1,10 @@
-//! What `-h` prints: the commands, each in one line.
+//! The short help for `-h`: one line per command.
 
 use super::line::USAGE;
 use super::output::{NAME, Styled};
 use clap::Command;
 
-/// The commands by what they are for.
+/// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Use prompts",
@@ -26,8 +26,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Server", &["serve", "token", "store", "completions", "man"]),
 ];
 
-/// Returns the short help of the program. No line is longer than 80 columns, because a summary of a
-/// command has at most 55 characters.
+/// Returns the short help. It fits into 80 columns, because a test limits the summaries of commands
+/// to 55 characters.
 pub(super) fn text(program: &Command) -> Styled {
     let mut text = Styled::default().plain(format!("{}\n\nUsage: {USAGE}\n", summary(program)));
     for (title, names) in GROUPS {
@@ -46,7 +46,7 @@ pub(super) fn text(program: &Command) -> Styled {
     text
 }
 
-/// Returns the first line of the help of a command; an empty text if it has none.
+/// Returns the summary of a command, or an empty string if it has none.
 fn summary(command: &Command) -> String {
     match command.get_about() {
         Some(summary) => summary.to_string(),
