@@ -1,7 +1,7 @@
-//! `prompt-expander completions`: what a shell offers when you press Tab.
+//! `prompt-expander completions`: shell completion.
 //!
-//! The printed script runs the program for each completion, with the words of the line, because
-//! prompts are added and removed. clap's completion engine answers.
+//! The command prints a script, which runs this program with the words of the line whenever the user
+//! presses Tab. So the completions always include the current prompts.
 
 use super::line::{command_first, command_position};
 use super::source_options::PromptSource;
@@ -19,11 +19,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, io};
 
-/// The script sets it to the name of the shell; the words of the line follow `--`.
-const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
+/// The environment variable that the script sets to the name of the shell.
+const SHELL_VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 
-/// Characters that a shell interprets. A name that contains one is not offered, because unquoted it
-/// would mean something else.
+/// Characters with a meaning in a shell. Names that contain one of them aren't offered, because they
+/// would have to be quoted.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 pub(super) const EXAMPLES: &str = "\
@@ -44,27 +44,26 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script that makes the shell ask this program for completions. `program` is the
-    /// name under which this program was started: a path, or a name that was found in PATH.
+    /// Prints the script. `program` is the first word of the command line: the path of this program,
+    /// or its name if it was found in PATH.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<()> {
         let name = env!("CARGO_PKG_NAME");
         let completer = program_for_script(program)?;
         let completer = completer.to_string_lossy();
         let mut script = Vec::new();
         if let Some(shell) = Shells::builtins().completer(&self.shell.to_string()) {
-            shell.write_registration(VARIABLE, name, name, &completer, &mut script)?;
+            shell.write_registration(SHELL_VARIABLE, name, name, &completer, &mut script)?;
         }
         if self.shell == Shell::Bash {
-            // bash completes paths by itself, and quotes them.
+            // Let bash complete paths itself, because it quotes them.
             script.extend(b"complete -o bashdefault -o default -F _clap_complete_prompt_expander prompt-expander\n");
         }
         output::print_verbatim(&script)
     }
 }
 
-/// Returns the program that a completion script starts: `./prompt-expander` becomes an absolute
-/// path, and `prompt-expander` stays a name. The shell looks the name up in PATH again, so that an
-/// update takes effect.
+/// Returns the program for the script to run. Makes a path absolute, and keeps a name, so that the
+/// shell looks it up in PATH again after an update.
 fn program_for_script(program: &OsStr) -> io::Result<OsString> {
     let is_path = Path::new(program).components().count() > 1;
     if is_path {
@@ -74,38 +73,38 @@ fn program_for_script(program: &OsStr) -> io::Result<OsString> {
     }
 }
 
-/// Prints the completions for a script, and returns the exit status; `None` if no script has
-/// started this program. `program` makes the definition of the command line.
+/// If a completion script has started this program, prints the completions, and returns the exit
+/// status. Otherwise, returns `None`. `program` returns the definition of the command line.
 ///
-/// A script sets the environment variable [`VARIABLE`], and passes the words of the unfinished line
-/// after `--`: `prompt-expander -- prompt-expander expand rese`.
+/// The script sets [`SHELL_VARIABLE`], and passes the words of the unfinished line after `--`:
+/// `prompt-expander -- prompt-expander expand rese`.
 pub(super) fn answer(words: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
     let [_, separator, typed_line @ ..] = words else {
         return None;
     };
-    if separator != "--" || env::var_os(VARIABLE).is_none() {
+    if separator != "--" || env::var_os(SHELL_VARIABLE).is_none() {
         return None;
     }
     let line = Arc::new(parse_unfinished(typed_line, &program()));
     let hint = forced_hint();
     let folder = env::current_dir().ok();
     let completion = CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
-        .var(VARIABLE)
+        .var(SHELL_VARIABLE)
         .try_complete(words, folder.as_deref());
     match completion {
         Ok(true) => Some(ExitCode::SUCCESS),
         Ok(false) => None,
-        Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
+        Err(_) => Some(ExitCode::FAILURE), // a message would be printed into the user's input
     }
 }
 
-/// Returns the words with which an unfinished word may continue. The line, as far as it is parsed,
-/// says which options and which prompt come before the word.
+/// Returns the completions of an unfinished word. `line` is the unfinished line, as far as it could
+/// be parsed.
 type Completer = fn(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate>;
 
-/// Returns the function that completes an argument of a command: prompts' names for the `name` of
-/// `edit`. `None` if clap itself knows the values, or there is nothing to offer.
-fn completer_of(command: &str, argument: &str) -> Option<Completer> {
+/// Returns the completer for an argument of a command. Returns `None` if clap itself completes the
+/// argument, or there is nothing to offer.
+fn completer_for(command: &str, argument: &str) -> Option<Completer> {
     match (command, argument) {
         ("expand" | "explain" | "copy", "words") => Some(complete_call),
         ("edit" | "path" | "show" | "history" | "diff" | "restore", "name")
@@ -117,23 +116,21 @@ fn completer_of(command: &str, argument: &str) -> Option<Completer> {
     }
 }
 
-/// Returns a hint to replace the hints of all arguments, so that no paths are offered to bash and
-/// PowerShell; `None` for other shells.
+/// For bash and PowerShell, returns a hint that overrides those of all arguments, so that no paths
+/// are offered. For other shells, returns `None`.
 ///
-/// These two insert an offered word without quotes, but a folder may have any name. They complete
-/// paths by themselves, and quote them.
+/// These two shells don't quote the words that are offered to them. They complete paths themselves.
 fn forced_hint() -> Option<ValueHint> {
-    match env::var(VARIABLE).ok()?.as_str() {
+    match env::var(SHELL_VARIABLE).ok()?.as_str() {
         "bash" | "powershell" => Some(ValueHint::Other),
         _ => None,
     }
 }
 
-/// Returns the program with a completer for each argument that needs one. The completers read the
-/// options that `line` has. A `hint` replaces the hints of all arguments.
+/// Adds completers to the arguments that need one. They respect the options in `line`. `hint`
+/// overrides the hints of all arguments.
 fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
-    // The first word may also be the name of a prompt with a colon, as in
-    // `prompt-expander :research`.
+    // Instead of a command, there may be a prompt's name with a colon.
     let prompt = Arg::new("prompt").num_args(1..);
     let mut program = program.arg(add_completer(prompt, complete_call_without_command, line));
     program.build();
@@ -143,7 +140,7 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
             let name = command.get_name().to_owned();
             command.mut_args(|argument| {
                 let argument = with_hint(argument, hint);
-                match completer_of(&name, argument.get_id().as_str()) {
+                match completer_for(&name, argument.get_id().as_str()) {
                     Some(completer) => add_completer(argument, completer, line),
                     None => argument,
                 }
@@ -151,8 +148,7 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
         })
 }
 
-/// Returns an argument for whose values `completer` is asked. A word that is not UTF-8 is not
-/// completed.
+/// Adds a completer to an argument. Words that aren't UTF-8 aren't completed.
 fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) -> Arg {
     let line = Arc::clone(line);
     argument.add(ArgValueCompleter::new(
@@ -170,11 +166,10 @@ fn with_hint(argument: Arg, hint: Option<ValueHint>) -> Arg {
     }
 }
 
-/// Completes the words of a line that has a prompt in place of a command, such as
-/// `prompt-expander :research top`.
+/// Completes a line with a prompt instead of a command, e.g. `prompt-expander :research top`.
 ///
-/// The colon makes such a line a call of `expand`, and the line is parsed as one. Without a colon,
-/// the first word is a command, which clap completes.
+/// Such a line was parsed as `expand :research top`. If it wasn't, the first word is an unfinished
+/// command, which clap completes.
 fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     if line.subcommand_name() == Some("expand") {
         complete_call(line, unfinished)
@@ -183,8 +178,8 @@ fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<Com
     }
 }
 
-/// Completes a word of a command such as `expand`: the first word is the name of a prompt, and the
-/// words after it are arguments of that prompt.
+/// Completes a word after a command such as `expand`: first the name of a prompt, and then the
+/// arguments of that prompt.
 fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     match words_of_call(line).as_slice() {
         [name, _, ..] => complete_argument(line, name, unfinished),
@@ -192,8 +187,8 @@ fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate
     }
 }
 
-/// Returns the words after a command such as `expand`, including the unfinished one:
-/// `expand research topic=x` → `research`, `topic=x`. No words if the line has another command.
+/// Returns the words after a command such as `expand`, including the unfinished one. Returns none if
+/// the line has a different command.
 fn words_of_call(line: &ArgMatches) -> Vec<&String> {
     let Some((_, command)) = line.subcommand() else {
         return Vec::new();
@@ -204,8 +199,8 @@ fn words_of_call(line: &ArgMatches) -> Vec<&String> {
     }
 }
 
-/// Completes the name of a prompt, in the spelling that the user has begun: `git/c` →
-/// `git/commit`, `:git:c` → `:git:commit`. The colon before the name may be missing.
+/// Completes the name of a prompt, in the spelling that the user has started: `git/c` to
+/// `git/commit`, and `:git:c` to `:git:commit`.
 fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     let beginning = unfinished.strip_prefix(COLONS).unwrap_or(unfinished);
     let colon = unfinished.strip_suffix(beginning).unwrap_or_default();
@@ -225,8 +220,8 @@ fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandida
     candidates
 }
 
-/// Completes an argument of the prompt `prompt_name`: `de` → `depth=`, and `depth=` →
-/// `depth=short`, `depth=long` if these are the choices of the argument.
+/// Completes an argument of the prompt `prompt_name`: `de` to `depth=`, and `depth=` to its choices,
+/// e.g. `depth=short`.
 fn complete_argument(
     line: &ArgMatches,
     prompt_name: &str,
@@ -248,8 +243,7 @@ fn complete_argument(
     candidates
 }
 
-/// Adds the words that set an argument and begin with `unfinished`: `depth=` for `de`, and each
-/// choice, such as `depth=short`, once `depth=` is complete.
+/// Adds the completions of `unfinished` that set this argument.
 fn add_candidates(
     candidates: &mut Vec<CompletionCandidate>,
     argument: &Argument,
@@ -271,13 +265,13 @@ fn add_candidates(
     }
 }
 
-/// Returns a word to offer, with a description that shells such as zsh and fish show next to it.
+/// Returns a word to offer. Shells such as zsh and fish show the description next to it.
 fn candidate(word: String, description: Option<&str>) -> CompletionCandidate {
     let help = description.map(|text| output::one_line(text).into());
     CompletionCandidate::new(word).help(help)
 }
 
-/// Completes a tag: offers each tag of a prompt that begins with `unfinished`, once and sorted.
+/// Completes a tag with all tags of prompts, sorted and without duplicates.
 fn complete_tag(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     let mut tags = BTreeSet::new();
     for found in library_of(line).view().list().found {
@@ -289,7 +283,7 @@ fn complete_tag(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate>
     tags.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns whether a shell reads the text, without quotes, as one word with the same characters.
+/// Returns whether a shell parses the unquoted text as one word with the same characters.
 fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(is_special)
 }
@@ -298,18 +292,18 @@ fn is_special(character: char) -> bool {
     character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
 
-/// Returns the library that the options of a line and the settings file select. An option that is
-/// not valid yet is ignored, because the line is unfinished.
+/// Returns the library for the options in an unfinished line and the settings file. Falls back to
+/// the defaults if the options aren't valid yet.
 fn library_of(line: &ArgMatches) -> Library {
     let mut source = PromptSource::from_line(line).unwrap_or_default();
     config::load(&mut source);
     source.library()
 }
 
-/// Parses the words of an unfinished line, the first of which is the name of the program. Ignores
-/// what is not valid.
+/// Parses an unfinished line, and ignores its errors. `typed_line` begins with the name of the
+/// program.
 fn parse_unfinished(typed_line: &[OsString], program: &Command) -> ArgMatches {
-    // Most shells pass words as they were typed, including quotes.
+    // Most shells pass the words as they were typed, including quotes.
     let mut words = Vec::new();
     for word in typed_line {
         match word.to_str().and_then(shlex::split).as_deref() {

@@ -1,4 +1,4 @@
-//! `prompt-expander edit`: opens a prompt in the user's editor.
+//! `prompt-expander edit`: opens a prompt in the user's editor, and checks it afterwards.
 
 use super::output::{Reporter, full_path};
 use super::path;
@@ -48,7 +48,7 @@ impl Edit {
             EditTarget::File(file) => edit_file(&library, &file, &found, reporter),
             EditTarget::Copy => edit_copy(&library, source, &found, reporter),
             EditTarget::ForeignFile(file) => {
-                found.text()?; // if it cannot be read, that is the error
+                found.text()?; // an unreadable file is the more important error
                 bail!(
                     "{} is in {}, which this program does not change; edit that file yourself",
                     in_backticks(&found.name),
@@ -58,7 +58,7 @@ impl Edit {
         }
     }
 
-    /// Finds the prompt. If there is none, the error has the command that creates it.
+    /// Finds the prompt. If it doesn't exist, the error contains the command that creates it.
     fn find(&self, view: &View, reporter: &Reporter) -> anyhow::Result<Found> {
         view.find(&self.name).map_err(|diagnostic| {
             let is_missing = matches!(diagnostic.kind, Kind::NoSuchPrompt { .. });
@@ -73,19 +73,19 @@ impl Edit {
     }
 }
 
-/// Where an edit of a prompt goes.
+/// What to edit in order to change a prompt.
 enum EditTarget {
-    /// The database, or the team's server.
+    /// The prompt in the database, or on the team's server.
     Store(Layer),
     /// The prompt's own file.
     File(PathBuf),
-    /// A new file of the user's, which then takes the place of the prompt.
+    /// A copy in the user's (or the project's) folder, which overrides the prompt.
     Copy,
-    /// A file that this program does not change.
+    /// Nothing: this program doesn't modify files such as this one.
     ForeignFile(PathBuf),
 }
 
-/// Decides where an edit of a prompt goes.
+/// Decides what to edit in order to change a prompt.
 fn edit_target(source: &PromptSource, found: &Found) -> EditTarget {
     if source.has_store {
         return EditTarget::Store(Layer::USER);
@@ -93,13 +93,13 @@ fn edit_target(source: &PromptSource, found: &Found) -> EditTarget {
     if found.layer == Layer::TEAM && !source.project {
         return EditTarget::Store(Layer::TEAM);
     }
-    let place = found.location();
-    let Some(file) = place.file else {
+    let location = found.location();
+    let Some(file) = location.file else {
         return EditTarget::Copy;
     };
-    // With --project, the prompts of all other layers are only copied.
+    // With --project, only the project's own prompts are edited in place.
     let is_in_scope = !source.project || found.layer == Layer::PROJECT;
-    if is_in_scope && place.is_editable && file.is_file() {
+    if is_in_scope && location.is_editable && file.is_file() {
         return EditTarget::File(file);
     }
     let can_be_copied = found.layer != Layer::SERVICE && found.format == Format::OWN;
@@ -109,7 +109,7 @@ fn edit_target(source: &PromptSource, found: &Found) -> EditTarget {
     EditTarget::ForeignFile(file)
 }
 
-/// Opens the text of a prompt in a store, and writes it there.
+/// Edits a prompt in the database, or on the team's server. Prints its path if it was changed.
 fn edit_in_store(
     library: &Library,
     layer: Layer,
@@ -130,7 +130,7 @@ fn edit_in_store(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the file of a prompt, and checks it afterwards. The old text stays in the history.
+/// Edits the file of a prompt. Keeps its old text in the history.
 fn edit_file(
     library: &Library,
     file: &Path,
@@ -147,7 +147,7 @@ fn edit_file(
     check_edited(library, file, ended, reporter)
 }
 
-/// Keeps the text of a prompt in the history, if its file is in the folder that has one.
+/// Records the current text of a prompt in the history. Does nothing if its folder has no history.
 fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), Diagnostic> {
     let layer = if found.layer == Layer::PROJECT {
         Layer::PROJECT
@@ -166,11 +166,11 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
     Ok(())
 }
 
-/// Checks a file after an editor has ended. While the file is broken and the user wants to, opens
-/// it again. Returns the exit status of `check`.
+/// Checks a file after it was edited. As long as it is broken and the user wants to fix it, opens it
+/// again. Returns the exit status of the last check.
 ///
 /// # Errors
-/// The editor has failed.
+/// Fails if the editor failed.
 pub(super) fn check_edited(
     library: &Library,
     file: &Path,
@@ -185,21 +185,20 @@ pub(super) fn check_edited(
                 full_path(file)
             )
         })?;
-        let is_sound = status == ExitCode::SUCCESS;
-        // Nobody can be asked if standard input is not a terminal.
-        if is_sound
-            || !reporter
-                .confirm("It is broken. Edit it again?", "")
-                .unwrap_or(false)
-        {
+        if status == ExitCode::SUCCESS {
+            return Ok(status);
+        }
+        // Asking fails if standard input isn't a terminal. That counts as no.
+        let answer = reporter.confirm("It is broken. Edit it again?", "");
+        if !answer.unwrap_or(false) {
             return Ok(status);
         }
         ended = text_editor::open(file, reporter)?;
     }
 }
 
-/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it
-/// was not changed; otherwise it would override later versions of the original.
+/// Copies a prompt into the user's (or the project's) folder, and edits the copy. Deletes the copy
+/// if the user hasn't changed it, because it would override later versions of the original.
 fn edit_copy(
     library: &Library,
     source: &PromptSource,
@@ -233,8 +232,7 @@ fn is_deleted(file: &Path) -> bool {
     fs::symlink_metadata(file).is_err()
 }
 
-/// Checks a file, and prints what is wrong, or that the file is gone. Returns the exit status of
-/// `check`.
+/// Checks a file, and prints its problems, or a warning if it was deleted. Returns the exit status.
 pub(super) fn check(library: &Library, file: &Path, reporter: &Reporter) -> ExitCode {
     if is_deleted(file) {
         reporter.warn(&format!("{} was deleted", full_path(file)));
@@ -242,7 +240,7 @@ pub(super) fn check(library: &Library, file: &Path, reporter: &Reporter) -> Exit
     print_problems(&library.view().check(Some(file)).problems, reporter)
 }
 
-/// Prints problems as errors and warnings. Returns the exit status of `check`.
+/// Prints problems as errors and warnings. Returns failure if there are errors.
 pub(super) fn print_problems(problems: &[Diagnostic], reporter: &Reporter) -> ExitCode {
     let mut status = ExitCode::SUCCESS;
     for problem in problems {

@@ -1,5 +1,5 @@
-//! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in
-//! common with it.
+//! `prompt-expander history`: lists the versions of a prompt. Also contains what `diff` and
+//! `restore` share with it.
 
 use super::output::{self, Reporter};
 use super::source_options::PromptSource;
@@ -51,11 +51,11 @@ impl HistoryCommand {
     }
 }
 
-/// Returns the editor of a prompt: with --project, that of the project; else that of the user or,
-/// if only the team has the prompt, that of the team.
+/// Returns the editor for a prompt: the project's with `--project`, the team's if only the team has
+/// this prompt, and otherwise the user's.
 ///
 /// # Errors
-/// There is no folder to write to.
+/// Fails if there is no folder to write to.
 pub(super) fn editor_for<'l>(
     library: &'l Library,
     source: &PromptSource,
@@ -75,22 +75,23 @@ pub(super) fn editor_for<'l>(
     Ok(own)
 }
 
-/// Returns the revision of the current text; `None` if the prompt was deleted.
+/// Returns the revision of the current version, or `None` if the prompt was deleted. `versions` must
+/// begin with the newest one.
 pub(super) fn current_revision(versions: &[Version]) -> Option<Revision> {
     let newest = versions.first()?;
     newest.is_current.then_some(newest.revision)
 }
 
-/// Returns the revision of a prompt that begins with what was typed.
+/// Returns the revision that the user identified by its first characters.
 ///
 /// # Errors
-/// None of the versions has such a revision, or several have.
+/// Fails if no revision, or more than one, begins with these characters.
 pub(super) fn revision(name: &Name, versions: &[Version], typed: &str) -> anyhow::Result<Revision> {
-    let start = typed.to_ascii_lowercase();
-    let mut matching = BTreeSet::new();
+    let prefix = typed.to_ascii_lowercase();
+    let mut matching = BTreeSet::new(); // several versions may have the same revision
     for version in versions {
         let revision = version.revision.to_string();
-        if revision.starts_with(&start) {
+        if revision.starts_with(&prefix) {
             matching.insert(revision);
         }
     }
@@ -109,7 +110,7 @@ pub(super) fn revision(name: &Name, versions: &[Version], typed: &str) -> anyhow
     }
 }
 
-fn change(version: &Version) -> &'static str {
+fn operation_label(version: &Version) -> &'static str {
     match version.operation {
         Operation::Create => "created",
         Operation::Update => "updated",
@@ -123,14 +124,14 @@ fn row_for_scripts(version: &Version) -> [String; 5] {
     [
         version.revision.to_string(),
         version.at.to_string(),
-        change(version).to_owned(),
+        operation_label(version).to_owned(),
         in_one_line(&version.author),
         in_one_line(&version.note),
     ]
 }
 
-/// Returns the same row with a short revision, the time relative to `now`, and a mark of the
-/// current version.
+/// Returns the row for a terminal: with a short revision, a relative time, and a mark if the version
+/// is the current one.
 fn row_for_people(version: &Version, now: Timestamp) -> [String; 5] {
     let mut note = in_one_line(&version.note);
     if version.is_current {
@@ -139,7 +140,7 @@ fn row_for_people(version: &Version, now: Timestamp) -> [String; 5] {
     [
         version.revision.short(),
         relative_time(version.at, now),
-        change(version).to_owned(),
+        operation_label(version).to_owned(),
         in_one_line(&version.author),
         note,
     ]
@@ -149,8 +150,8 @@ fn in_one_line(text: &Option<String>) -> String {
     output::one_line(text.as_deref().unwrap_or_default())
 }
 
-/// Returns a time as people say it: `2 hours ago`. A time that is more than 30 days ago, or in the
-/// future, is a date.
+/// Formats a time relative to now, e.g. `2 hours ago`. Formats it as a date if it is more than 30
+/// days ago, or in the future.
 fn relative_time(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second() - time.as_second();
     let (number, unit) = match seconds {

@@ -1,4 +1,5 @@
-//! How this program was installed, for `--version`. Its path says it, or a file beside its folder.
+//! Detects how this program was installed, for `--version`. Looks at its path, and at files next to
+//! its folder.
 
 use crate::agents::is_same_file;
 use crate::cli::user_folders;
@@ -9,52 +10,52 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a package manager leaves.
+/// How to recognize a package manager.
 struct PackageManager {
-    /// A folder in the path of the program or, after `../`, a file beside its folder.
-    sign: &'static str,
+    /// A folder in the path of the program or, with `../` before it, a file next to its folder.
+    marker: &'static str,
     name: &'static str,
-    /// Its command that runs a package from a cache, without installing it.
+    /// The command of the package manager that runs a package from a cache without installing it.
     runner: &'static str,
 }
 
 const PACKAGE_MANAGERS: [PackageManager; 5] = [
     PackageManager {
-        sign: "node_modules",
+        marker: "node_modules",
         name: "npm",
         runner: "npx",
     },
     PackageManager {
-        sign: "../uv-receipt.toml",
+        marker: "../uv-receipt.toml",
         name: "uv",
         runner: "uvx",
     },
     PackageManager {
-        sign: "../pipx_metadata.json",
+        marker: "../pipx_metadata.json",
         name: "pipx",
         runner: "pipx",
     },
     PackageManager {
-        sign: "../pyvenv.cfg",
+        marker: "../pyvenv.cfg",
         name: "pip",
         runner: "uvx",
     },
     PackageManager {
-        sign: "../.crates.toml",
+        marker: "../.crates.toml",
         name: "cargo",
         runner: "cargo",
     },
 ];
 
-/// What a packager can put beside the folder of the program. Its first line is the name of the
-/// package manager.
+/// A file that a packager can install next to the folder of the program. Its first line is the name
+/// of the package manager.
 const RECEIPT: &str = "share/prompt-expander/installed-by";
 
-/// The names of folders that are caches, or, as `.pnpm`, have folders with versions.
+/// The names of cache folders, and of folders such as `.pnpm` whose subfolders depend on the version.
 const CACHE_NAMES: [&str; 5] = ["_npx", ".pnpm", ".cache", "Caches", "Cache"];
 
-/// Returns how this program was installed, such as `installed with npm`. For the copy that
-/// `install` made, this is how the copied program was installed.
+/// Returns how this program was installed, e.g. `installed with npm`. If this program is the copy
+/// that `install` made, returns how the original was installed.
 pub(super) fn of_this_program() -> anyhow::Result<String> {
     let program = env::current_exe().context("the file of this program cannot be found")?;
     match CopyRecord::read() {
@@ -64,17 +65,15 @@ pub(super) fn of_this_program() -> anyhow::Result<String> {
 }
 
 /// Returns how a program was installed: `installed with npm`, or `installed at
-/// /opt/prompt-expander` if no package manager has left a sign.
-///
-/// The signs are a folder in the path of the program, or a file beside its folder; see
-/// [`PACKAGE_MANAGERS`] and [`RECEIPT`].
+/// /opt/prompt-expander` if no package manager is recognized by its [marker](PACKAGE_MANAGERS) or
+/// its [receipt](RECEIPT).
 pub(super) fn install_method(program: &Path) -> String {
     let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
     for manager in &PACKAGE_MANAGERS {
         if !manager.has_installed(&program) {
             continue;
         }
-        // `npx` has run the program from a cache, `npm` has installed it.
+        // E.g. `npx` runs the program from a cache, whereas `npm` installs it.
         let name = if is_in_cache(&program) {
             manager.runner
         } else {
@@ -91,27 +90,27 @@ pub(super) fn install_method(program: &Path) -> String {
 }
 
 impl PackageManager {
-    /// Returns whether the package manager has left its sign in the path of a program or beside its
+    /// Returns whether the package manager's marker is in the path of a program, or next to its
     /// folder.
     fn has_installed(&self, program: &Path) -> bool {
-        match self.sign.strip_prefix("../") {
+        match self.marker.strip_prefix("../") {
             Some(file) => above_folder_of(program).join(file).is_file(),
             None => program
                 .components()
-                .any(|part| part.as_os_str() == self.sign),
+                .any(|part| part.as_os_str() == self.marker),
         }
     }
 }
 
-/// Returns the folder above that of a program: `/usr` for `/usr/bin/prompt-expander`.
+/// Returns the parent of a program's folder, e.g. `/usr` for `/usr/bin/prompt-expander`.
 fn above_folder_of(program: &Path) -> &Path {
     program.ancestors().nth(2).unwrap_or(program)
 }
 
-/// Returns whether the path of a program will not last: the program is in a cache or a build
-/// folder, which can be emptied at any time, or its version is in the path, as with pnpm.
+/// Returns whether the path of a program is temporary: the program is in a cache or build folder,
+/// which can be emptied at any time, or the path contains the version, as with pnpm.
 ///
-/// A folder is known as a cache by its name, or by the file `CACHEDIR.TAG` in it.
+/// Recognizes a cache by its name, or by the file `CACHEDIR.TAG` in it.
 pub(super) fn is_in_cache(program: &Path) -> bool {
     let has_cache_name = program
         .components()
@@ -119,22 +118,22 @@ pub(super) fn is_in_cache(program: &Path) -> bool {
     has_cache_name || program.ancestors().skip(1).any(is_marked_as_cache)
 }
 
-/// Returns whether a folder is marked as a cache with the file `CACHEDIR.TAG`. uv marks virtual
-/// environments like that, too, which are no caches.
+/// Returns whether a folder is marked as a cache by `CACHEDIR.TAG`. Ignores virtual environments,
+/// which aren't caches, although uv marks them, too.
 fn is_marked_as_cache(folder: &Path) -> bool {
     folder.join("CACHEDIR.TAG").is_file() && !folder.join("pyvenv.cfg").is_file()
 }
 
-/// The record of the copy that `install` made of a program that would not stay where it was.
+/// The record of the copy that `install` makes of a program with a temporary path.
 pub(super) struct CopyRecord {
     pub(super) copy: PathBuf,
-    /// How the copied program was installed, as a phrase.
+    /// How the original was installed, e.g. `installed with npm`.
     pub(super) origin: String,
 }
 
 impl CopyRecord {
-    /// Reads the record from its file, which has the path of the copy in its first line, and the
-    /// origin in its second. `None` if there is no record.
+    /// Reads the record. Its first line is the path of the copy, and its second line the origin.
+    /// Returns `None` if there is no record.
     pub(super) fn read() -> Option<CopyRecord> {
         let text = whole_file::read_text(&CopyRecord::path()?).ok()?;
         let (copy, origin) = text.split_once('\n')?;
@@ -144,19 +143,18 @@ impl CopyRecord {
         })
     }
 
-    /// Writes the record, in place of an earlier one, so that only the user can read it.
+    /// Replaces the record with a file that only the user can read.
     pub(super) fn write(&self) -> io::Result<()> {
         let text = format!("{}\n{}\n", self.copy.display(), self.origin);
         let path = CopyRecord::path().unwrap_or_default();
         PendingFile::write(&path, text.as_bytes(), FileAccess::Private)?.replace()
     }
 
-    /// Removes the record.
     pub(super) fn remove() -> io::Result<()> {
         fs::remove_file(CopyRecord::path().unwrap_or_default())
     }
 
-    /// Returns the file of the record; `None` if the home directory is unknown.
+    /// Returns the path of the record, or `None` if the home directory is unknown.
     fn path() -> Option<PathBuf> {
         Some(user_folders::state()?.join("copied-program"))
     }

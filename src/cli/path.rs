@@ -1,4 +1,4 @@
-//! `prompt-expander path`: where prompts are.
+//! `prompt-expander path`: prints the path of a prompt's file, or of the folder for new prompts.
 
 use super::output::{self, Reporter, display_path, full_path};
 use super::source_options::PromptSource;
@@ -24,7 +24,6 @@ pub(super) struct PathOf {
 }
 
 impl PathOf {
-    /// Prints the path of the prompt's file or, without a name, of the folder for new prompts.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let path = match &self.name {
             Some(name) => file_of_prompt(source, name, reporter)?,
@@ -45,10 +44,10 @@ impl PathOf {
     }
 }
 
-/// Returns the path of the file of the prompt `name`.
+/// Returns the path of a prompt's file.
 ///
 /// # Errors
-/// There is no such prompt, or it has no file, as a built-in prompt. The error says what to do.
+/// Fails if there is no such prompt, or it has no file, e.g. because it is built in.
 fn file_of_prompt(
     source: &PromptSource,
     name: &str,
@@ -75,13 +74,13 @@ pub(super) fn location(found: &Found) -> String {
     }
 }
 
-/// Prints a path: at a terminal as messages show it, else byte for byte, for a script.
+/// Prints a path: shortened on a terminal, and byte for byte for a script.
 pub(super) fn print(path: &Path) -> anyhow::Result<()> {
     print_done("", path)
 }
 
-/// Prints a path after what was done with it, such as `removed `. Only a terminal gets these words;
-/// a script gets the path alone, byte for byte.
+/// Prints a path after the action that was performed on it, e.g. `removed `. A script gets only the
+/// path.
 pub(super) fn print_done(action: &str, path: &Path) -> anyhow::Result<()> {
     let is_at_terminal = output::terminal_width().is_some();
     if is_at_terminal {

@@ -1,4 +1,4 @@
-//! `prompt-expander restore`: writes an earlier version of a prompt again.
+//! `prompt-expander restore`: restores an earlier version of a prompt.
 
 use super::history::{current_revision, editor_for, revision};
 use super::output::{self, Reporter};
@@ -71,7 +71,7 @@ impl Restore {
     }
 }
 
-/// Returns whether a prompt is the one that its name means in a chat.
+/// Returns whether no other prompt overrides this one, so that its name in a chat refers to it.
 fn is_used(library: &Library, prompt: &Found) -> bool {
     let found = library.view().get(&prompt.name);
     found.is_some_and(|found| found.location() == prompt.location())

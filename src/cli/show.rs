@@ -24,7 +24,6 @@ pub(super) struct Show {
 }
 
 impl Show {
-    /// Prints the file of the prompt byte for byte or, with --json, as an object with its text.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let view = source.library_with_warnings(reporter).view();
         if self.json {
@@ -39,12 +38,12 @@ impl Show {
     }
 }
 
-/// Returns what `show` prints of a prompt: the bytes of its file, even if they are not UTF-8, or
-/// the text of a prompt that is in no file of the user.
+/// Returns the contents of an editable prompt's file, even if it isn't UTF-8. For any other prompt,
+/// returns its text.
 fn bytes(found: &Found) -> anyhow::Result<Vec<u8>> {
-    let place = found.location();
-    match place.file {
-        Some(file) if place.is_editable && file.is_file() => whole_file::read(&file)
+    let location = found.location();
+    match location.file {
+        Some(file) if location.is_editable && file.is_file() => whole_file::read(&file)
             .with_context(|| format!("{} cannot be read", output::display_path(&file))),
         _ => Ok(found.text()?.into_bytes()),
     }

@@ -1,4 +1,4 @@
-//! Text that a command reads from standard input.
+//! Reads text from standard input.
 
 use super::output::{self, Reporter};
 use crate::input::without_bom;
@@ -9,22 +9,22 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// If nothing arrives for this long, a note says that the program reads standard input, because the
-/// user may not expect it.
-const SILENCE: Duration = Duration::from_secs(1);
+/// If nothing arrives for this long, a note tells the user that the program is waiting for input.
+const NOTE_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns all of standard input. `limit` is the maximum number of bytes, and `purpose` names in an
-/// error what has this limit: `a prompt`. A person gets a note if nothing arrives for a second.
+/// Reads standard input to its end. `limit` is the maximum number of bytes, and `purpose` says in
+/// errors what the limit applies to, e.g. `a prompt`. For a person, prints a note if nothing arrives
+/// for [`NOTE_DELAY`].
 ///
 /// # Errors
-/// The input cannot be read, is longer than the limit, or is not UTF-8.
+/// Fails if standard input can't be read, exceeds the limit, or isn't UTF-8.
 pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::Result<String> {
-    let silence = if reporter.is_for_people() {
-        Some(note_silence())
+    let pending_note = if reporter.is_for_people() {
+        Some(schedule_note())
     } else {
         None
     };
-    let bytes = read_bytes(limit, silence).context("standard input cannot be read")?;
+    let bytes = read_bytes(limit, pending_note).context("standard input cannot be read")?;
     if bytes.len() > limit {
         let limit = format_size(limit);
         bail!("standard input is longer than {limit}, the limit for {purpose}");
@@ -38,29 +38,27 @@ pub(super) fn text(limit: usize, purpose: &str, reporter: &Reporter) -> anyhow::
     Ok(without_bom(&text).to_owned())
 }
 
-/// Prints a note that the program reads standard input, unless the returned sender is dropped
-/// within a second.
-fn note_silence() -> Sender<()> {
-    let (silence, end_of_silence) = mpsc::channel::<()>();
-    // If the thread cannot be started, there is no note.
+/// Prints a note after [`NOTE_DELAY`], unless the returned sender is dropped before.
+fn schedule_note() -> Sender<()> {
+    let (pending_note, cancellation) = mpsc::channel::<()>();
+    // If the thread can't be started, there is no note.
     let _ = thread::Builder::new().spawn(move || {
-        // Nothing is ever sent: a dropped sender ends the wait with another error.
-        if end_of_silence.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+        // Nothing is ever sent. Dropping the sender causes a different error than the timeout.
+        if cancellation.recv_timeout(NOTE_DELAY) == Err(RecvTimeoutError::Timeout) {
             output::print_note("reading standard input; end it, or add `< /dev/null`");
         }
     });
-    silence
+    pending_note
 }
 
-/// Reads standard input up to its end, but at most one byte more than `limit`, by which the caller
-/// sees that the input is too long. Drops `silence`, which stops the note, when the first bytes or
-/// the end have arrived.
-fn read_bytes(limit: usize, silence: Option<Sender<()>>) -> io::Result<Vec<u8>> {
+/// Reads standard input to its end, or until it exceeds `limit` by one byte. Drops `pending_note`,
+/// which cancels the note, as soon as the first bytes or the end have arrived.
+fn read_bytes(limit: usize, pending_note: Option<Sender<()>>) -> io::Result<Vec<u8>> {
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
     while let Err(error) = stdin.fill_buf() {
         wait_if_non_blocking(stdin.get_ref(), error)?;
     }
-    drop(silence);
+    drop(pending_note);
     let mut bytes = Vec::new();
     while let Err(error) = stdin.read_to_end(&mut bytes) {
         wait_if_non_blocking(stdin.get_ref(), error)?;
@@ -68,11 +66,11 @@ fn read_bytes(limit: usize, silence: Option<Sender<()>>) -> io::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// Waits until something can be read, after a read has failed only because standard input is
-/// non-blocking. The process that started this one may have made it so.
+/// Waits until there is something to read, after a read from standard input has failed with `error`
+/// only because it is non-blocking. The parent process may have made it so.
 ///
 /// # Errors
-/// Returns the error of the read if it has another reason.
+/// Returns `error` if the read has failed for another reason.
 #[cfg(unix)]
 fn wait_if_non_blocking(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};

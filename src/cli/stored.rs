@@ -1,5 +1,4 @@
-//! Prompts in a database or on a team's server, and in no folder of this machine: commands write
-//! them as texts.
+//! Writes prompts that aren't files on this machine, but are in a database or on the team's server.
 
 use super::output::{Reporter, full_path};
 use super::text_editor;
@@ -8,20 +7,20 @@ use crate::prompt::{Diagnostic, Name, Revision};
 use anyhow::bail;
 use std::path::PathBuf;
 
-/// A new text of a prompt.
+/// A new version of a prompt.
 #[derive(Clone, Copy)]
 pub(super) struct NewText<'t> {
     pub(super) name: &'t Name,
-    /// The revision that the text replaces; `None` for a new prompt.
+    /// The revision that this version replaces; `None` for a new prompt.
     pub(super) expected: Option<Revision>,
     pub(super) text: &'t str,
 }
 
-/// Writes the new text of a prompt to its store, prints the warnings about the text, and returns
-/// the path that stands for the prompt there.
+/// Writes a prompt to its store, and prints the store's warnings. Returns the path that identifies
+/// the prompt in the store.
 ///
 /// # Errors
-/// The store does not take the text, or somebody else has changed the prompt since its expected
+/// Fails if the store rejects the text, or somebody has changed the prompt since the expected
 /// revision.
 pub(super) fn write(
     editor: &Editor<'_>,
@@ -40,12 +39,12 @@ pub(super) fn write(
         .unwrap_or_default())
 }
 
-/// Opens the text of a prompt in the user's editor, then writes what the user has made of it.
-/// Returns the path that stands for the prompt in its store; `None` if the user has changed
-/// nothing.
+/// Opens the text of a prompt in the user's editor, and writes the edited text to its store. Returns
+/// the path that identifies the prompt in the store, or `None` if the user hasn't changed anything.
 ///
 /// # Errors
-/// The editor fails, or the text cannot be written. The text stays in a file that the error names.
+/// Fails if the editor fails, or the text can't be written. In the latter case, the edited text is
+/// kept in a file, whose path is in the error.
 pub(super) fn edit(
     editor: &Editor<'_>,
     new: NewText<'_>,

@@ -1,5 +1,4 @@
-//! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
-//! reads them from.
+//! `prompt-expander token`: manages the tokens for clients of `serve --http`.
 
 use super::output::{self, Reporter, display_path};
 use crate::library::{Prefix, Role};
@@ -128,7 +127,7 @@ impl AddToken {
     }
 }
 
-/// A token as a list shows it.
+/// A token in the output of `token list`.
 #[derive(Serialize)]
 struct TokenRow {
     name: String,

@@ -1,11 +1,11 @@
-//! `prompt-expander --version`, with the commit that the program was built from if that is known,
-//! and how it was installed.
+//! `prompt-expander --version`: prints the version, and how the program was installed.
 
 use super::install_method;
 use super::output;
 use serde_json::json;
 
-/// Prints the version, and how the program was installed, in two lines or as one JSON object:
+/// Prints the version, the commit if it is known, and how the program was installed. Prints two
+/// lines, or one JSON object:
 ///
 /// ```text
 /// prompt-expander 1.2.0 (0123abc 2025-01-31)
@@ -13,7 +13,7 @@ use serde_json::json;
 /// ```
 pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
-    // Set by `build.rs` in a checkout.
+    // `build.rs` sets these if the program is built from a git checkout.
     let commit = option_env!("PROMPT_EXPANDER_COMMIT");
     let date = option_env!("PROMPT_EXPANDER_DATE");
     let install_method = install_method::of_this_program()?;
