@@ -129,7 +129,7 @@ impl Server {
     fn handle_batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
         if session.version != Some(VERSION_WITH_BATCHES) {
             let message = format!(
-                "only protocol version {VERSION_WITH_BATCHES}, once negotiated, has batches"
+                "only protocol version {VERSION_WITH_BATCHES}, once negotiated, supports batches"
             );
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
@@ -170,33 +170,45 @@ impl Server {
 
     /// Handles a request, or returns a job that does.
     fn handle_request(&self, session: &mut Session, request: Request) -> Reply {
-        let Request { id, method, params } = request;
-        tracing::trace!(id = %to_log_json(&id), ?method, params = %to_log_json(&params), "request");
-        let request = PendingRequest {
+        let Request {
             id,
-            era: Era::of_request(&method, &params),
-            method,
+            method: method_name,
+            params,
+        } = request;
+        tracing::trace!(
+            id = %to_log_json(&id),
+            method = ?method_name,
+            params = %to_log_json(&params),
+            "request"
+        );
+        let pending = PendingRequest {
+            id,
+            era: Era::of_request(&method_name, &params),
+            method: method_name,
             started: Instant::now(),
         };
-        let method = match resolve_method(&request, &params) {
+        let method = match resolve_method(&pending, &params) {
             Ok(method) => method,
-            Err(failure) => return request.fail(failure),
+            Err(failure) => return pending.fail(failure),
         };
-        let context = self.context(session, request.era, method, &params);
+        if pending.era == Era::Legacy && method.cache_policy.is_some() {
+            session.has_cacheable_results = true;
+        }
+        let context = self.create_context(session, pending.era, method, &params);
         if method.role > Role::Read && !context.may_edit() {
             let text = format!("{}; {}", method.name, context.how_to_edit());
-            return request.fail(Failure::new(FailureKind::MethodNotFound, text));
+            return pending.fail(Failure::new(FailureKind::MethodNotFound, text));
         }
         match method.handler {
             // A panic can't leave the session inconsistent, because these handlers change it only
             // at the end, in a single step.
             MethodHandler::Session(handler) => {
-                request.reply(|| handler(session, &context, &params).map(Outcome::Now))
+                pending.reply(|| handler(session, &context, &params).map(Outcome::Now))
             }
-            MethodHandler::Listen => self.listen(session, request, &params),
+            MethodHandler::Listen => self.listen(session, pending, &params),
             MethodHandler::Library(handler) => self.run_or_defer(Job {
                 longest_wait: method.longest_wait,
-                request,
+                request: pending,
                 handler: Box::new(move || {
                     if context.relies_on_notifications {
                         // Start watching before reading what the client will cache, so that no
@@ -206,7 +218,7 @@ impl Server {
                     handler(&context, &params)
                 }),
             }),
-            MethodHandler::Tool => self.call_tool(request, context, params),
+            MethodHandler::Tool => self.call_tool(pending, context, params),
         }
     }
 
@@ -232,11 +244,10 @@ impl Server {
         })
     }
 
-    /// Creates the context for the handler of a method, and records in the session whether the
-    /// client may cache the result.
-    fn context(
+    /// Creates the context for the handler of a method.
+    fn create_context(
         &self,
-        session: &mut Session,
+        session: &Session,
         era: Era,
         method: &Method,
         params: &Object,
@@ -250,10 +261,9 @@ impl Server {
             relies_on_notifications: false,
         };
         if era == Era::Legacy {
-            let is_cacheable = method.cache_policy.is_some();
-            session.has_cacheable_results |= is_cacheable;
             context.version = session.version;
-            context.relies_on_notifications = is_cacheable && session.subscriptions.is_initialized;
+            context.relies_on_notifications =
+                method.cache_policy.is_some() && session.subscriptions.is_initialized;
         }
         context
     }
@@ -400,23 +410,23 @@ const LEGACY: Option<Era> = Some(Era::Legacy);
 const MODERN: Option<Era> = Some(Era::Modern);
 
 methods! {
-    "completion/complete"      None,   Folders Read  None,         None,        plain(completion::complete);
-    "initialize"               LEGACY, Nothing Read  None,         None,        session(session::initialize);
-    "logging/setLevel"         LEGACY, Nothing Read  None,         None,        plain(session::set_level);
-    "ping"                     LEGACY, Nothing Read  None,         None,        plain(session::ping);
-    "prompts/create"           None,   Write   Write None,         None,        plain(prompt_edits::create);
-    "prompts/delete"           None,   Write   Write None,         None,        plain(prompt_edits::delete);
-    "prompts/get"              None,   Files   Read  Some("name"), None,        slow(prompts::get);
+    "completion/complete"      None,   Folders Read  None,         None,           plain(completion::complete);
+    "initialize"               LEGACY, Nothing Read  None,         None,           session(session::initialize);
+    "logging/setLevel"         LEGACY, Nothing Read  None,         None,           plain(session::set_level);
+    "ping"                     LEGACY, Nothing Read  None,         None,           plain(session::ping);
+    "prompts/create"           None,   Write   Write None,         None,           plain(prompt_edits::create);
+    "prompts/delete"           None,   Write   Write None,         None,           plain(prompt_edits::delete);
+    "prompts/get"              None,   Files   Read  Some("name"), None,           slow(prompts::get);
     "prompts/list"             None,   Folders Read  None,         Some(VOLATILE), plain(prompts::list);
-    "prompts/update"           None,   Write   Write None,         None,        plain(prompt_edits::update);
+    "prompts/update"           None,   Write   Write None,         None,           plain(prompt_edits::update);
     "resources/list"           None,   Folders Read  None,         Some(VOLATILE), plain(resources::list);
     "resources/read"           None,   Files   Read  Some("uri"),  Some(VOLATILE), slow(resources::read);
-    "resources/subscribe"      LEGACY, Nothing Read  None,         None,        session(session::subscribe);
+    "resources/subscribe"      LEGACY, Nothing Read  None,         None,           session(session::subscribe);
     "resources/templates/list" None,   Nothing Read  None,         Some(VOLATILE), plain(resources::templates);
-    "resources/unsubscribe"    LEGACY, Nothing Read  None,         None,        session(session::unsubscribe);
-    "server/discover"          MODERN, Nothing Read  None,         None,        slow(session::discover);
-    "subscriptions/listen"     MODERN, Nothing Read  None,         None,        listen;
-    "tools/call"               None,   Files   Read  Some("name"), None,        tool;
+    "resources/unsubscribe"    LEGACY, Nothing Read  None,         None,           session(session::unsubscribe);
+    "server/discover"          MODERN, Nothing Read  None,         None,           slow(session::discover);
+    "subscriptions/listen"     MODERN, Nothing Read  None,         None,           listen;
+    "tools/call"               None,   Files   Read  Some("name"), None,           tool;
     "tools/list"               None,   Folders Read  None,         Some(VOLATILE), plain(tools::list);
 }
 

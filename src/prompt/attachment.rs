@@ -76,7 +76,7 @@ impl AttachmentPath {
             return Ok(true);
         }
         Err(self.error(
-            "is not an address that begins with `https://`",
+            "is not an `https://` URL",
             "correct it, or write the path of a file",
         ))
     }

@@ -98,6 +98,7 @@ impl Prompt {
         binding
     }
 
+    /// Binds a call without looking for misspelled names.
     fn bind_values<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         match call {
             Call::Text(text) => Binding::new(self, divide_chat_text(self, text)),
@@ -194,7 +195,7 @@ impl<'v> Binding<'v> {
         warnings.extend(unused_required_warnings(prompt, &arguments));
         if let Some(word) = values.first_dropped_word {
             warnings.push(format!(
-                "the prompt has no place for the text from {} on, which is left out",
+                "the text from {} on is dropped, because no argument is left to take it",
                 quoted(&word)
             ));
         }
@@ -253,7 +254,7 @@ impl<'v> Binding<'v> {
             }
             if let Some(closest) = similar::closest(name, candidates.iter().copied()) {
                 self.warnings.push(format!(
-                    "{} stays text; did you mean {}?",
+                    "{} is treated as text; did you mean {}?",
                     quoted(word),
                     in_backticks(&format!("{closest}="))
                 ));
@@ -300,6 +301,7 @@ fn bind_argument<'v>(
     }
 }
 
+/// Formats the usage line for an error message.
 fn usage_in_backticks(prompt: &Prompt) -> String {
     in_backticks(&prompt.usage().unwrap_or_default())
 }
@@ -308,7 +310,7 @@ fn usage_in_backticks(prompt: &Prompt) -> String {
 fn unassigned_text_error(prompt: &Prompt, text: &str) -> Diagnostic {
     Diagnostic::new(
         Kind::UnusedText,
-        format!("{} belongs to none of its arguments", quoted(text)),
+        format!("no argument can take {}", quoted(text)),
         format!(
             "write {}, with quotes around a value of several words",
             usage_in_backticks(prompt)
@@ -381,7 +383,7 @@ fn check_choices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMess
         } else {
             let usage = usage_in_backticks(prompt);
             warnings.push(format!(
-                "{message}; the value is used as it is (usage: {usage})"
+                "{message}; the value is used anyway (usage: {usage})"
             ));
         }
     }
@@ -442,7 +444,7 @@ fn unused_input_error(
             return Some(Diagnostic::new(
                 Kind::UnusedText,
                 format!(
-                    "it was given values by name, and has no placeholder for the text {}",
+                    "it was called with values by name, but has no placeholder for the text {}",
                     quoted(input)
                 ),
                 "give all values by name, or none",
@@ -525,17 +527,17 @@ pub(super) mod tests {
             (
                 "branch! {{input}}",
                 "brnach=x go",
-                Some("`brnach=x` stays text; did you mean `branch=`?"),
+                Some("`brnach=x` is treated as text; did you mean `branch=`?"),
             ),
             (
                 "branch",
                 "main brnach=\"a b\"",
-                Some("`brnach=\"a b\"` stays text; did you mean `branch=`?"),
+                Some("`brnach=\"a b\"` is treated as text; did you mean `branch=`?"),
             ),
             (
                 "branch lang",
                 "branch=x lnag=go",
-                Some("`lnag=go` stays text; did you mean `lang=`?"),
+                Some("`lnag=go` is treated as text; did you mean `lang=`?"),
             ),
             ("branch", "branch=x brnach=y", None),
             ("branch", "size=x x=brnach https://brnach=x", None),
@@ -680,7 +682,7 @@ pub(super) mod tests {
         assert_eq!(
             warnings("level=paranoid tone=low x"),
             [
-                "`paranoid` is not a choice for `level`, which takes `low` or `high é`; the value is used as it is (usage: \
+                "`paranoid` is not a choice for `level`, which takes `low` or `high é`; the value is used anyway (usage: \
               `:p [level=…] [tone=…] [file=…]`)"
             ]
         );

@@ -169,6 +169,8 @@ impl ForeignConstruct {
         self.open == WORD.open
     }
 
+    /// Returns the byte ranges of all such constructs in a body, including delimiters: `4..17` for
+    /// `` Use !`git status` ``.
     pub(super) fn find_all(&self, body: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         for (start, _) in body.match_indices(self.open) {

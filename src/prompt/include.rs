@@ -264,7 +264,7 @@ impl Assembly<'_> {
             let chain = self.format_chain(0);
             return Err(Diagnostic::error(
                 None,
-                format!("more than {MAX_INCLUDE_DEPTH} files include each other: {chain}"),
+                format!("more than {MAX_INCLUDE_DEPTH} levels of nested includes: {chain}"),
                 "include the last file directly",
             ));
         }
@@ -318,7 +318,7 @@ impl Assembly<'_> {
             let limit = format_size(MAX_FILE);
             return Err(Diagnostic::error(
                 None,
-                format!("the text is longer than {limit} with all that it includes"),
+                format!("the text is longer than {limit} including all included files"),
                 "include less, and give the path of the material for the agent to read",
             ));
         }
@@ -584,7 +584,7 @@ mod tests {
             chain(MAX_INCLUDE_DEPTH + 1)
                 .unwrap_err()
                 .message
-                .starts_with("more than 8 files include each other: a.md:4 → _0:1")
+                .starts_with("more than 8 levels of nested includes: a.md:4 → _0:1")
         );
         let many = |count: usize| format!("{INCLUDE}{}", "{{> b}}\n".repeat(count));
         assert!(parse(&[("a.md", &many(MAX_INCLUDES)), ("b", "B")]).is_ok());
@@ -595,7 +595,7 @@ mod tests {
         let large = "x".repeat(MAX_FILE / 2);
         refused(
             &[("a.md", &many(2)), ("b", &large)],
-            "b:1:1: the text is longer than 4 MiB with all that it includes",
+            "b:1:1: the text is longer than 4 MiB including all included files",
         );
     }
 

@@ -144,7 +144,7 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
         offset: 0,
         diagnostic: Diagnostic::error(
             None,
-            format!("a line is longer than {limit}, which no template may have"),
+            format!("a line is longer than {limit}, the limit in a template"),
             "write it in several lines",
         ),
     })
@@ -301,11 +301,11 @@ impl TagScan {
     fn check_limits(&self, token_start: usize) -> Result<(), Mistake> {
         let depth: usize = self.open_block_depths.iter().sum();
         let message = if self.tag_token_count > MAX_TAG_TOKENS {
-            format!("more than {MAX_TAG_TOKENS} words and signs in a tag")
+            format!("more than {MAX_TAG_TOKENS} tokens in a tag")
         } else if self.token_count > MAX_TEMPLATE_TOKENS {
-            format!("more than {MAX_TEMPLATE_TOKENS} words and signs in all tags")
+            format!("more than {MAX_TEMPLATE_TOKENS} tokens in all tags")
         } else if depth > MAX_TEMPLATE_NESTING {
-            format!("more than {MAX_TEMPLATE_NESTING} blocks inside each other")
+            format!("more than {MAX_TEMPLATE_NESTING} nested blocks")
         } else {
             return Ok(());
         };
@@ -968,17 +968,17 @@ mod tests {
         ] {
             fails(
                 format!("{{{{ {}lang }}}}", long.repeat(5_000)),
-                "more than 100 words",
+                "more than 100 tokens in a tag",
             );
         }
-        fails("{{ lang }}\n".repeat(10_000), "more than 20000 words");
+        fails("{{ lang }}\n".repeat(10_000), "more than 20000 tokens");
         fails(
             "{% if lang %}".repeat(MAX_TEMPLATE_NESTING + 1),
-            "more than 32 blocks",
+            "more than 32 nested blocks",
         );
         fails(
             format!("{{% if lang %}}{}", "{% elif lang %}\n".repeat(100_000)),
-            "more than 32 blocks",
+            "more than 32 nested blocks",
         );
         fails(
             format!("{{{{ {}", "(".repeat(98)),
@@ -1013,7 +1013,7 @@ mod tests {
         let doubling = "{{ input|replace('', input)|replace('', input) }}";
         let joined = format!("{{{{ input|join('{long}')|upper }}}}");
         for body in [doubling, &joined] {
-            let want = "its template fails: its filters make texts of more than 16 MiB in all";
+            let want = "its template fails: its filters produce more than 16 MiB of text";
             assert_eq!(failure(body, &lines).message, want);
         }
     }

@@ -85,7 +85,7 @@ fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
         return None;
     }
     let message = format!(
-        "`:{}` also stands in code and in chats, where it would mention this prompt",
+        "`:{}` also occurs in code and ordinary text, where it would mention this prompt",
         prompt.name
     );
     let fix = "write `mention: false` into its frontmatter if only a line may begin with it";

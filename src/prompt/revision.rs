@@ -46,7 +46,7 @@ impl FromStr for Revision {
         match u128::from_str_radix(text, 16) {
             Ok(number) if is_hex(text, 32) => Ok(Revision(number.to_be_bytes())),
             _ => Err(
-                "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it",
+                "must be a revision: 32 lowercase hexadecimal digits, as shown in lists and results",
             ),
         }
     }

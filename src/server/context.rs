@@ -128,7 +128,7 @@ impl Context {
     pub(super) fn how_to_edit(&self) -> String {
         match self.caller.token {
             None if self.caller.role < Role::Write => {
-                "send the token that the server made; its standard error says where it is"
+                "send the token that the server generated; its standard error says where it is"
                     .to_owned()
             }
             None => HOW_TO_ALLOW_EDITS.to_owned(),

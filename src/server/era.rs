@@ -76,6 +76,7 @@ pub fn check_modern_version(version: &str) -> Result<(), jsonrpc::Error> {
     check_supported(version).map_err(|failure| Era::Modern.error(failure))
 }
 
+/// Fails if a modern version is not supported.
 fn check_supported(version: &str) -> Result<(), Failure> {
     if MODERN_VERSIONS.contains(&version) {
         return Ok(());

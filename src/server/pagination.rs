@@ -24,17 +24,17 @@ pub(super) struct Page {
 
 impl Page {
     /// Creates the page for the cursor of a request. Without a cursor, or with an empty one, this is
-    /// the first page. `list` identifies the list and its filter.
+    /// the first page. `list_id` identifies the list and its filter.
     ///
     /// # Errors
     /// Fails if the cursor is invalid or belongs to another list or filter.
     pub(super) fn from_cursor(
-        list: impl Hash,
+        list_id: impl Hash,
         size: NonZeroUsize,
         cursor: Option<&str>,
     ) -> Result<Page, Failure> {
         let mut hasher = DefaultHasher::new();
-        list.hash(&mut hasher);
+        list_id.hash(&mut hasher);
         let list_hash = hasher.finish();
         let after = match cursor {
             None | Some("") => None,
@@ -86,9 +86,7 @@ pub(super) fn reject_cursor(params: PaginatedParams<'_>) -> Result<(), Failure> 
 }
 
 fn invalid_cursor() -> Failure {
-    Failure::invalid_params(
-        "`cursor` is not one that this list returned; leave it out to get the first page",
-    )
+    Failure::invalid_params("`cursor` was not returned by this list; omit it to get the first page")
 }
 
 /// Returns the cursor of the page that starts after `key`.

@@ -79,8 +79,10 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
     let written = editor.update(name, expected, &file.text, &author)?;
     let mut warnings = warnings(&written);
     if file.loses_comments {
-        warnings
-            .push("comments of the keys that were replaced are only in the history now".to_owned());
+        warnings.push(
+            "comments next to the replaced keys were removed, but are kept in the history"
+                .to_owned(),
+        );
     }
     Ok(edit_result("Updated", &written, warnings))
 }
@@ -149,7 +151,7 @@ impl EditParams<'_> {
         }
         if texts.is_empty() || texts.iter().any(|(_, text)| text.trim().is_empty()) {
             return Err(Failure::invalid_params(
-                "`messages` must have at least one message, and each of them a text",
+                "`messages` must contain at least one message, and each must have text",
             ));
         }
         fields.messages = Some(texts);

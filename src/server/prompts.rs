@@ -81,6 +81,7 @@ fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
     filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
 }
 
+/// Normalizes a category for comparison.
 fn fold_category(category: &str) -> String {
     category.trim().to_lowercase()
 }
@@ -222,6 +223,7 @@ fn for_menu(messages: Messages, menu: MenuMessages, join: JoinFunction) -> Messa
     }
 }
 
+/// Formats an attachment as text, and lets `join` alter it like the text of a message.
 fn attachment_text(attachment: &Attachment, join: JoinFunction) -> String {
     join(&mut [Piece::Text(&attachment.to_text())].into_iter())
 }

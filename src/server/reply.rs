@@ -144,7 +144,7 @@ impl PendingRequest {
     fn panic_failure(&self) -> Failure {
         tracing::error!(method = self.method, "the request failed because of a bug");
         let method = quoted(&self.method);
-        let text = format!("{method} failed; the reason is on the server's standard error");
+        let text = format!("{method} failed; see the server's standard error");
         Failure::new(FailureKind::Internal, text)
     }
 

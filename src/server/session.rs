@@ -204,6 +204,7 @@ pub(super) fn unsubscribe(
     Ok(Empty {})
 }
 
+/// Fails if the session ends with the current request. `method` is the one to report as missing.
 fn check_can_subscribe(session: &Session, method: &str) -> Result<(), Failure> {
     if session.is_one_request {
         return Err(Failure::new(FailureKind::MethodNotFound, method));

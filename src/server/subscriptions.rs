@@ -117,7 +117,8 @@ impl Subscriptions {
             uris.retain(|uri| !resources::names_from_uri(uri).is_empty());
         }
         if self.listens.iter().any(|listen| listen.id == *id) {
-            let text = "a subscriptions/listen with this id is open; cancel it, or use another id";
+            let text =
+                "a subscriptions/listen with this id is already open; cancel it, or use another id";
             return Err(Failure::new(FailureKind::InvalidRequest, text));
         }
         if self.listens.len() == MAX_LISTENS {

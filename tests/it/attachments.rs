@@ -288,14 +288,8 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
         ),
         ("binary.bin", "is neither an image"),
         ("latin1.txt", "is neither an image"),
-        (
-            "http://example.com",
-            "is not an address that begins with `https://`",
-        ),
-        (
-            "file:///etc/passwd",
-            "is not an address that begins with `https://`",
-        ),
+        ("http://example.com", "is not an `https://` URL"),
+        ("file:///etc/passwd", "is not an `https://` URL"),
     ]
     .map(|(path, why)| (path.to_owned(), why))
     .to_vec()

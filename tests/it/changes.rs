@@ -459,7 +459,7 @@ fn listens_and_subscriptions_have_limits_that_say_so() {
             .clone();
     assert_eq!(
         error,
-        json!({"code": -32600, "message": "invalid request: a subscriptions/listen with this id is open; cancel it, or use \
+        json!({"code": -32600, "message": "invalid request: a subscriptions/listen with this id is already open; cancel it, or use \
                another id"})
     );
     let params = modern(json!({"notifications": {}}));

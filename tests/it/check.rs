@@ -460,7 +460,7 @@ fn a_name_that_also_stands_in_code_is_better_no_mention() {
         "---\narguments: [{name: x, required: true}]\n---\n{{x}}",
     );
     let said = client.words("check").stdout;
-    let warning = "status.md: warning: `:status` also stands in code and in chats, where it would mention this prompt\n    fix: \
+    let warning = "status.md: warning: `:status` also occurs in code and ordinary text, where it would mention this prompt\n    fix: \
                    write `mention: false` into its frontmatter if only a line may begin with it";
     assert!(
         said.contains(warning)

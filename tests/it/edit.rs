@@ -369,7 +369,7 @@ fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
     assert_eq!(updated["revision"], file(&tagged));
     assert_eq!(
         updated["warnings"],
-        json!(["comments of the keys that were replaced are only in the history now"])
+        json!(["comments next to the replaced keys were removed, but are kept in the history"])
     );
     client.ignore_notifications();
 }

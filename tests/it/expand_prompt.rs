@@ -433,7 +433,7 @@ fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
     let call = json!({"command": "compare", "input": "and by safety", "arguments": {"options": "Rust or Go"}});
     assert_eq!(
         client.call("expand_prompt", call).error(),
-        "`compare` cannot be expanded: it was given values by name, and has no placeholder for the text `and by safety`; \
+        "`compare` cannot be expanded: it was called with values by name, but has no placeholder for the text `and by safety`; \
          give all values by name, or none. Call expand_prompt again: with an empty `input`, or without `arguments`."
     );
 }

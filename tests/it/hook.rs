@@ -440,7 +440,9 @@ fn the_user_is_told_of_a_misspelled_name_of_an_argument() {
     let told = context(&client(), ":compare options=a critera=b").unwrap();
     assert_contains(&told, "\n\na critera=b by cost\n\n");
     assert!(
-        told.ends_with("Tell the user first: `critera=b` stays text; did you mean `criteria=`?"),
+        told.ends_with(
+            "Tell the user first: `critera=b` is treated as text; did you mean `criteria=`?"
+        ),
         "{told}"
     );
 }

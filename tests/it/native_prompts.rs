@@ -337,7 +337,8 @@ fn a_limit_is_the_size_of_a_page_and_a_cursor_belongs_to_its_filter() {
         ),
         ("git".to_owned(), None)
     );
-    let invalid = "invalid params: `cursor` is not one that this list returned; leave it out to get the first page";
+    let invalid =
+        "invalid params: `cursor` was not returned by this list; omit it to get the first page";
     for params in [
         json!({"cursor": filtered}),
         json!({"cursor": filtered, "filter": {"query": "other"}}),

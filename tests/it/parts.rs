@@ -210,7 +210,7 @@ fn a_part_of_a_text_that_has_changed_is_an_error_that_says_to_begin_again() {
         .structured()["next"]
         .clone();
     let other_input = json!({"command": "long", "input": "other", "part": next});
-    let changed = "The text has changed since you were given the part before. Ignore the parts that you have, and \
+    let changed = "The text has changed since the previous part. Ignore the parts that you have, and \
                    begin again: call expand_prompt without `part`.";
     let error = |called: Called| called.error();
     assert_eq!(error(client.call("expand_prompt", other_input)), changed);
@@ -221,7 +221,7 @@ fn a_part_of_a_text_that_has_changed_is_an_error_that_says_to_begin_again() {
     );
     assert_eq!(
         error(client.call("expand_prompt", arguments("long", Some(&json!("2"))))),
-        "`part` must be the `next` of the part before. Ignore the parts that you have, and begin again: call \
+        "`part` must be the `next` value of the previous part. Ignore the parts that you have, and begin again: call \
          expand_prompt without `part`."
     );
 }

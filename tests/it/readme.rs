@@ -416,7 +416,7 @@ fn the_limits_are_those_of_the_program() {
         (
             "a template",
             format!(
-                "{} steps, {} of texts made by its filters, {} GiB of values that it uses, each counted whenever it is used, {} words and signs in its tags and 100 in each, {MAX_TEMPLATE_NESTING} blocks inside each other (each `elif` counts)",
+                "{} steps, {} of texts made by its filters, {} GiB of values that it uses, each counted whenever it is used, {} words and signs in its tags and 100 in each, {MAX_TEMPLATE_NESTING} nested blocks (each `elif` counts)",
                 thousands(MAX_STEPS as usize),
                 mib(MAX_FILTER_OUTPUT),
                 MAX_VALUES_READ >> 30,

@@ -286,7 +286,7 @@ mod tests {
             "12 now please",
             "Fix 12.",
         );
-        let want = "the prompt has no place for the text from `now` on, which is left out";
+        let want = "the text from `now` on is dropped, because no argument is left to take it";
         assert_eq!(prompt.bind(Call::Text("12 now please")).warnings, [want]);
         assert!(prompt.bind(Call::Text("12")).warnings.is_empty());
         let words = ["12".to_owned(), "now".to_owned()];
@@ -336,7 +336,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "`p` belongs to none of its arguments; write `:p [a=…] [b=…]`, with quotes around a value of several words"
+            "no argument can take `p`; write `:p [a=…] [b=…]`, with quotes around a value of several words"
         );
         let text = "piped, in several words";
         assert_eq!(

@@ -168,7 +168,7 @@ mod tests {
         check(CODEX, "{{input}} $1", "x", "{{input}} x");
         check(CODEX, "No mark.", "a \"b\"", "No mark.\n\na \"b\"");
         let prompt = parsed(CODEX, "Only $2.");
-        let want = "the prompt has no place for the text from `c` on, which is left out";
+        let want = "the text from `c` on is dropped, because no argument is left to take it";
         assert_eq!(prompt.bind(Call::Text("a b c d")).warnings, [want]);
         warned(CODEX, "Only $2. !`git status`", &[]);
     }

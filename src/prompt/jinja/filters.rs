@@ -41,11 +41,13 @@ impl FilterBudget {
     /// Fails if the total output of all filters would exceed [`MAX_FILTER_OUTPUT`].
     fn count_output(&mut self, length: usize) -> Result<(), Error> {
         self.output_bytes = self.output_bytes.saturating_add(length);
-        check_total(
-            self.output_bytes,
-            MAX_FILTER_OUTPUT,
-            "its filters make texts",
-        )
+        if self.output_bytes <= MAX_FILTER_OUTPUT {
+            return Ok(());
+        }
+        let max = format_size(MAX_FILTER_OUTPUT);
+        Err(limit_error(format!(
+            "its filters produce more than {max} of text"
+        )))
     }
 
     /// Counts a value that a template reads.
@@ -54,18 +56,16 @@ impl FilterBudget {
     /// Fails if the total size of the values read exceeds [`MAX_VALUES_READ`].
     fn count_value(&mut self, length: usize) -> Result<(), Error> {
         self.value_bytes = self.value_bytes.saturating_add(length);
-        check_total(self.value_bytes, MAX_VALUES_READ, "it uses values")
+        if self.value_bytes <= MAX_VALUES_READ {
+            return Ok(());
+        }
+        let max = format_size(MAX_VALUES_READ);
+        Err(limit_error(format!("it reads more than {max} of values")))
     }
 }
 
-/// Fails if a total exceeds its limit. The message is, e.g., `its filters make texts of more than 4
-/// MiB in all`, where `clause` is `its filters make texts`.
-fn check_total(total: usize, max: usize, clause: &str) -> Result<(), Error> {
-    if total <= max {
-        return Ok(());
-    }
-    let message = format!("{clause} of more than {} in all", format_size(max));
-    Err(Error::new(ErrorKind::InvalidOperation, message))
+fn limit_error(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
 }
 
 /// Converts a value to a string.
@@ -148,7 +148,7 @@ fn replace(budget: &mut FilterBudget, value: &Value, arguments: &[Value]) -> Res
     let [from, to] = arguments else {
         return Err(Error::new(
             ErrorKind::InvalidOperation,
-            "`replace` takes two texts",
+            "`replace` takes two strings",
         ));
     };
     let text = value_to_string(value);

@@ -33,23 +33,26 @@ struct EditArguments<'l> {
     note: Option<String>,
 }
 
+/// Runs `create_prompt`.
 pub(super) fn create(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read_object(arguments)?;
-    let file = arguments.file()?;
+    let file = arguments.required_file()?;
     write(context, &arguments, |editor, author| {
         editor.create(arguments.command, file, author)
     })
 }
 
+/// Runs `update_prompt`.
 pub(super) fn update(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read_object(arguments)?;
-    let file = arguments.file()?;
+    let file = arguments.required_file()?;
     write(context, &arguments, |editor, author| {
         let expected = arguments.required_expected(editor)?;
         editor.update(arguments.command, expected, file, author)
     })
 }
 
+/// Runs `delete_prompt`.
 pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
@@ -58,6 +61,7 @@ pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Outcome, F
     })
 }
 
+/// Runs `restore_prompt`: writes an earlier version of a prompt, which may have been deleted.
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let arguments: EditArguments<'_> = read_object(arguments)?;
     write(context, &arguments, |editor, author| {
@@ -137,7 +141,11 @@ fn prompt_history(
 }
 
 impl EditArguments<'_> {
-    fn file(&self) -> Result<&str, Failure> {
+    /// Returns the `file` argument.
+    ///
+    /// # Errors
+    /// Fails if it is missing.
+    fn required_file(&self) -> Result<&str, Failure> {
         self.file
             .ok_or_else(|| Failure::invalid_params("`file` is missing"))
     }

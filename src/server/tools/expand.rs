@@ -37,6 +37,11 @@ struct ExpandArguments<'l> {
     part: Option<String>,
 }
 
+/// Runs `expand_prompt`: returns the expansion of a prompt, or the requested part of it if the
+/// client shows its model only short results.
+///
+/// # Errors
+/// Fails if the arguments are invalid, or if the prompt doesn't exist or can't be expanded.
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Failure> {
     let ExpandArguments {
         command,

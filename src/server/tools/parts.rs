@@ -22,10 +22,10 @@ const LIST_PART_OVERHEAD: usize = 3 * PART_OVERHEAD / 2;
 pub const MIN_PART_LIMIT: usize = 3 * PART_OVERHEAD;
 
 /// The error for an invalid part name.
-const INVALID_NAME: &str = "`part` must be the `next` of the part before";
+const INVALID_NAME: &str = "`part` must be the `next` value of the previous part";
 
 /// The error for the name of a part of another text.
-const TEXT_CHANGED: &str = "The text has changed since you were given the part before";
+const TEXT_CHANGED: &str = "The text has changed since the previous part";
 
 /// The result of `expand_prompt`: a part of an expansion, or all of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ impl<'t> Part<'t> {
         }
     }
 
+    /// Serializes the part as a result of the tool.
     pub(super) fn to_json(&self) -> Json {
         // Leave some space for escapes, most of which are line breaks.
         let capacity = self.prompt.len() + self.prompt.len() / 8 + 64;
