@@ -21,41 +21,39 @@ mod prose;
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::{Agent, Unit};
+use crate::input;
 use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The event that a user submitted a message.
 #[derive(Debug)]
-pub struct Event<'e> {
+pub struct Event {
     agent: &'static Agent,
-    message: Cow<'e, str>,
+    message: String,
     working_directory: Option<String>,
 }
 
 /// The fields of an event's JSON that are used.
 #[derive(Deserialize)]
-struct HookEvent<'e> {
-    #[serde(borrow)]
-    hook_event_name: Cow<'e, str>,
-    #[serde(borrow)]
-    prompt: Cow<'e, str>,
+struct HookEvent {
+    hook_event_name: String,
+    prompt: String,
     cwd: Option<String>,
 }
 
-impl<'e> Event<'e> {
+impl Event {
     /// Parses the JSON that an agent passes to its hook. Returns `None` if it is invalid or another
     /// kind of event, or if the agent has no hook.
-    pub fn parse(agent: &'static Agent, json: &'e str) -> Option<Event<'e>> {
+    pub fn parse(agent: &'static Agent, json: &str) -> Option<Event> {
         let hook = agent.hook.as_ref()?;
-        let input: HookEvent<'e> = serde_json::from_str(json).ok()?;
+        let input: HookEvent = input::parse_json(json).ok()?;
         if input.hook_event_name != hook.event {
             return None;
         }

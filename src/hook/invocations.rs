@@ -2,7 +2,8 @@
 //!
 //! A *command* is at the start of a line: a colon (`:` or the full-width `：`) and the name of a
 //! prompt, up to the next space. The message's first line may be indented by up to three spaces;
-//! any other indented line is code, a list or a quotation. A command's input is everything after
+//! any other indented line is code, a list or a quotation. Invisible characters before the colon,
+//! which come with text that was pasted, are ignored. A command's input is everything after
 //! it, up to the next line that starts with a command. Consecutive commands at the start of a line
 //! are a *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which
 //! has no input.
@@ -12,6 +13,7 @@
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
+use crate::wording::is_invisible;
 use memchr::memchr2_iter;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -37,6 +39,16 @@ const MAX_MENTION_LENGTH: usize = 1024;
 
 /// The maximum number of names that are tried for one mention.
 const MAX_MENTION_NAMES: usize = 8;
+
+/// The maximum width of a command's indentation, in characters.
+const MAX_INDENTATION: usize = 3;
+
+/// The maximum length of what may precede a command on its line, in bytes: its indentation and
+/// invisible characters.
+const MAX_INDENTATION_BYTES: usize = 64;
+
+/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the message.
+const PASTE_START: &str = "\u{1b}[200~";
 
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -214,14 +226,25 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     /// stacked or a mention and the message takes neither.
     fn candidate_at(&self, colon: usize) -> Option<Candidate> {
         let line_start = self.lines.start;
+<<<<<<< HEAD
         let indentation = &self.text[line_start..colon];
         let is_indented =
             self.lines.is_at_start_of_message && matches!(indentation, " " | "  " | "   ");
         if indentation.is_empty() || is_indented {
+=======
+        let max_indentation = if self.lines.is_first {
+            MAX_INDENTATION
+        } else {
+            0
+        };
+        if let Some(indentation) = indentation_width(&self.text[line_start..colon])
+            && indentation <= max_indentation
+        {
+>>>>>>> b2927734 (Read a command after invisible characters, pasted text and a lone carriage return)
             return Some(Candidate {
                 form: InvocationForm::Command,
                 range_start: line_start,
-                is_indented,
+                is_indented: indentation > 0,
             });
         }
         if !self.expands_mentions {
@@ -271,7 +294,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
             found: found_name.found,
         });
         self.stack_end = skip_while(self.text, range_end, |character| {
-            character.is_whitespace() && character != '\n'
+            character.is_whitespace() && !matches!(character, '\n' | '\r')
         });
     }
 }
@@ -383,9 +406,9 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
 
 /// Returns the length of the colon at a byte offset, in bytes. Returns `None` if there is another
 /// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
-/// opening bracket.
+/// opening bracket. Invisible characters before the colon are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
-    if let Some(before) = text[..offset].chars().next_back()
+    if let Some(before) = trim_invisible_end(&text[..offset]).chars().next_back()
         && !before.is_whitespace()
         && !OPENING.contains(&before)
     {
@@ -395,6 +418,49 @@ fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
         .iter()
         .find(|colon| text[offset..].starts_with(**colon))?;
     Some(colon.len_utf8())
+}
+
+/// Returns the text without the invisible characters at its end.
+fn trim_invisible_end(text: &str) -> &str {
+    let mut visible = text;
+    loop {
+        let trimmed = visible.strip_suffix(PASTE_START).unwrap_or(visible);
+        let trimmed = trimmed.trim_end_matches(is_ignored);
+        if trimmed.len() == visible.len() {
+            return visible;
+        }
+        visible = trimmed;
+    }
+}
+
+/// Returns the width of a command's indentation: the number of spaces in the text between the start
+/// of its line and its colon. Returns `None` if that text contains anything else, except invisible
+/// characters.
+fn indentation_width(before_colon: &str) -> Option<usize> {
+    if before_colon.len() > MAX_INDENTATION_BYTES {
+        return None;
+    }
+    let mut width = 0;
+    let mut rest = before_colon;
+    while let Some(character) = rest.chars().next() {
+        if let Some(pasted) = rest.strip_prefix(PASTE_START) {
+            rest = pasted;
+            continue;
+        }
+        if matches!(character, ' ' | '\u{a0}' | '\u{3000}') {
+            width += 1;
+        } else if !is_ignored(character) {
+            return None;
+        }
+        rest = &rest[character.len_utf8()..];
+    }
+    Some(width)
+}
+
+/// Returns whether a character before a command is ignored: it is invisible, and no whitespace.
+fn is_ignored(character: char) -> bool {
+    let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
+    (is_joiner || is_invisible(character)) && !character.is_whitespace()
 }
 
 /// Returns the byte offset of the first character from `start` on that doesn't match the predicate.
@@ -470,8 +536,8 @@ pub(super) fn is_smiley(word: &str) -> bool {
 /// becomes `"text"`.
 fn trim_start_keep_indentation(text: &str) -> &str {
     let whitespace = &text[..text.len() - text.trim_start().len()];
-    let start = match whitespace.rfind('\n') {
-        Some(newline) => newline + 1,
+    let start = match whitespace.rfind(['\n', '\r']) {
+        Some(line_end) => line_end + 1,
         None => whitespace.len(),
     };
     &text[start..]
@@ -583,6 +649,16 @@ mod tests {
             ("My draft.\n:research", vec![("research", "")]),
             ("Look:\n:research a\nand b", vec![("research", "a\nand b")]),
             (
+                "Look:\r:research a\r:vec b",
+                vec![("research", "a"), ("vec", "b")],
+            ),
+            ("\u{200b}:research a", vec![("research", "a")]),
+            ("a\n\u{2060}\u{200e}:research b", vec![("research", "b")]),
+            ("\u{feff} :research a", vec![("research", "a")]),
+            ("\u{a0}:research a", vec![("research", "a")]),
+            ("\u{3000}:research a", vec![("research", "a")]),
+            ("\u{1b}[200~:research a", vec![("research", "a")]),
+            (
                 ":research a\n:git/commit b\nc",
                 vec![("research", "a"), ("git/commit", "b\nc")],
             ),
@@ -647,6 +723,8 @@ mod tests {
             "    :research a",
             "\t:research a",
             "a\n :research a",
+            "a\n\u{a0}:research a",
+            "a\u{200b}:research a",
             "a\n\t:research a",
             "`:research a`",
             "```\n:research a\n```",
@@ -875,7 +953,8 @@ mod tests {
             ),
         ) {
             let text = pieces.concat();
-            let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
+            let is_ignored_before = |character| is_ignored(character) || matches!(character, ' ' | '\u{a0}' | '\u{3000}');
+            let lines = || text.split(['\n', '\r']).map(|line| line.trim_start_matches(is_ignored_before));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in find_invocations(&text, false, |_, _| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");

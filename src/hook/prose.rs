@@ -4,7 +4,7 @@
 //! Markdown parser ignores code fences in an HTML block. It would also take most of the time for a
 //! long message.
 
-use memchr::{memchr, memchr_iter, memchr2_iter};
+use memchr::{memchr_iter, memchr2, memchr2_iter};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -66,8 +66,7 @@ impl<'t> Lines<'t> {
                 self.paragraph_start = self.end;
             }
             self.start = self.end;
-            let newline = memchr(b'\n', &self.text.as_bytes()[self.start..]);
-            self.end = newline.map_or(self.text.len(), |length| self.start + length + 1);
+            self.end = self.start + line_length(&self.text[self.start..]);
             self.update_fence();
         }
     }
@@ -128,13 +127,26 @@ impl<'t> Lines<'t> {
     /// Returns the byte offset where the current paragraph ends: before the next blank line.
     fn paragraph_end(&self) -> usize {
         let mut end = self.end;
-        for line in self.text[self.end..].split_inclusive('\n') {
-            if line.trim_start().is_empty() {
+        while end < self.text.len() {
+            let next = end + line_length(&self.text[end..]);
+            if self.text[end..next].trim_start().is_empty() {
                 break;
             }
-            end += line.len();
+            end = next;
         }
         end
+    }
+}
+
+/// Returns the length of the first line, with its line ending: `\n`, `\r\n`, or `\r` alone.
+fn line_length(text: &str) -> usize {
+    let Some(end) = memchr2(b'\n', b'\r', text.as_bytes()) else {
+        return text.len();
+    };
+    if text[end..].starts_with("\r\n") {
+        end + 2
+    } else {
+        end + 1
     }
 }
 

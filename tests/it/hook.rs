@@ -159,7 +159,6 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
         ":../prompts/research x",
         ":git x",
         ":research\\x",
-        "\u{feff}:research x",
     ] {
         assert_eq!(context(&client, prompt), None, "{prompt:?}");
     }
@@ -552,7 +551,12 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
         hook(&client, "codex", stdin).printed("");
     }
     hook(&client, "codex", [submitted.as_bytes(), b"\xff"].concat()).printed("");
-    hook(&client, "codex", submitted.replace("research", "\\ud800")).printed("");
+    let damaged = format!(
+        "\u{feff}{}",
+        event("UserPromptSubmit", ":research a").replace(" a", " \\ud83d")
+    );
+    let answer = hook(&client, "codex", damaged).stdout;
+    assert!(answer.contains("\u{fffd}"), "{answer}");
     for name in ["", "codx", "Codex", "vscode", "-"] {
         hook(&client, name, &submitted).printed("");
     }
