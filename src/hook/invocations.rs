@@ -226,13 +226,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     /// stacked or a mention and the message takes neither.
     fn candidate_at(&self, colon: usize) -> Option<Candidate> {
         let line_start = self.lines.start;
-<<<<<<< HEAD
-        let indentation = &self.text[line_start..colon];
-        let is_indented =
-            self.lines.is_at_start_of_message && matches!(indentation, " " | "  " | "   ");
-        if indentation.is_empty() || is_indented {
-=======
-        let max_indentation = if self.lines.is_first {
+        let max_indentation = if self.lines.is_at_start_of_message {
             MAX_INDENTATION
         } else {
             0
@@ -240,7 +234,6 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
         if let Some(indentation) = indentation_width(&self.text[line_start..colon])
             && indentation <= max_indentation
         {
->>>>>>> b2927734 (Read a command after invisible characters, pasted text and a lone carriage return)
             return Some(Candidate {
                 form: InvocationForm::Command,
                 range_start: line_start,
