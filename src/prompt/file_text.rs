@@ -52,8 +52,8 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     Diagnostic::error(Some(position), message, "save it with the encoding UTF-8")
 }
 
-/// Truncates a text to at most `max_bytes`, rounded down to a character boundary: `aé` to 2 bytes is
-/// `a`.
+/// Truncates a text to at most `max_bytes`, rounded down to a character boundary: `aé` to 2 bytes
+/// is `a`.
 pub(super) fn truncate_at_boundary(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -12,9 +12,9 @@
 //! it needs a value for `options`
 //! ```
 //!
-//! A case begins with a header `=== TITLE`. The lines below it are its setup, e.g. the input. Blocks
-//! follow, each with a header `--- KIND`. A line of a block that would be read as a header is escaped
-//! with a backslash. Line endings and trailing blank lines are ignored in comparisons.
+//! A case begins with a header `=== TITLE`. The lines below it are its setup, e.g. the input.
+//! Blocks follow, each with a header `--- KIND`. A line of a block that would be read as a header
+//! is escaped with a backslash. Line endings and trailing blank lines are ignored in comparisons.
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
@@ -98,8 +98,8 @@ pub struct CaseFailure {
     pub mismatch: Option<TextMismatch>,
 }
 
-/// An expected text, and the expansion that differs from it. Both are normalized: they have `\n` line
-/// endings and no trailing blank lines.
+/// An expected text, and the expansion that differs from it. Both are normalized: they have `\n`
+/// line endings and no trailing blank lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextMismatch {
     /// The text of the block.
@@ -144,8 +144,8 @@ impl Tests {
         })
     }
 
-    /// Returns the contents of the file with new expected texts. The keys of `texts` are indices into
-    /// [`cases`](Tests::cases).
+    /// Returns the contents of the file with new expected texts. The keys of `texts` are indices
+    /// into [`cases`](Tests::cases).
     ///
     /// The text replaces the contents of the block `--- text`; if there is none, the block is added
     /// below the setup. A text that already matches is not rewritten. The rest of the file is kept
@@ -240,8 +240,8 @@ impl Case {
         }
     }
 
-    /// Returns the byte range of the expected text in the file. If there is none, the range is empty
-    /// and lies where it should be inserted.
+    /// Returns the byte range of the expected text in the file. If there is none, the range is
+    /// empty and lies where it should be inserted.
     fn text_range(&self) -> Range<usize> {
         match &self.expected_text {
             Some(expected) => expected.range.clone(),
@@ -290,8 +290,8 @@ impl Case {
         failures
     }
 
-    /// Returns a failure for each line of `--- lacks` that the expansion contains. The failure quotes
-    /// the first line that contains it.
+    /// Returns a failure for each line of `--- lacks` that the expansion contains. The failure
+    /// quotes the first line that contains it.
     fn check_lacks(&self, expansion: &str) -> Vec<CaseFailure> {
         let mut failures = Vec::new();
         for text in &self.lacks {
@@ -321,8 +321,8 @@ impl Case {
         Some(CaseFailure::new("characters", message))
     }
 
-    /// Returns a failure for each line of `--- error` that the error doesn't contain. If no error was
-    /// expected, the error itself is the failure.
+    /// Returns a failure for each line of `--- error` that the error doesn't contain. If no error
+    /// was expected, the error itself is the failure.
     fn check_error(&self, error: &str) -> Vec<CaseFailure> {
         let Some(expected) = &self.expected_error else {
             return vec![CaseFailure::new("expansion", error.to_owned())];
@@ -348,8 +348,8 @@ impl CaseFailure {
     }
 }
 
-/// Returns the text of a header that begins with `prefix`: `two options` for `=== two options`. It is
-/// empty for `===` alone. Returns `None` if the line isn't a header, e.g. `====`.
+/// Returns the text of a header that begins with `prefix`: `two options` for `=== two options`. It
+/// is empty for `===` alone. Returns `None` if the line isn't a header, e.g. `====`.
 fn parse_header<'l>(line: &'l str, prefix: &str) -> Option<&'l str> {
     let text = line.strip_prefix(prefix)?;
     if !text.is_empty() && !text.starts_with([' ', '\t']) {
@@ -377,7 +377,8 @@ fn unescape_line(line: &str) -> &str {
     }
 }
 
-/// Returns whether a line has one or more backslashes before `===` or `---`, e.g. `\===`, `\\--- x`.
+/// Returns whether a line has one or more backslashes before `===` or `---`, e.g. `\===` or
+/// `\\--- x`.
 fn is_escaped_line(line: &str) -> bool {
     let after_backslashes = line.trim_start_matches('\\');
     let has_prefix = after_backslashes.starts_with("===") || after_backslashes.starts_with("---");
@@ -432,8 +433,8 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    /// Parses the text of a block header, e.g. `text` or `characters: 18,000`. Digits may be grouped
-    /// with commas or `_`. Returns `None` if the kind is unknown or the number is invalid.
+    /// Parses the text of a block header, e.g. `text` or `characters: 18,000`. Digits may be
+    /// grouped with commas or `_`. Returns `None` if the kind is unknown or the number is invalid.
     fn parse(kind: &str) -> Option<BlockKind> {
         match kind {
             "text" => Some(BlockKind::Text),
@@ -653,7 +654,8 @@ fn parse_argument_line(line: &str) -> Option<(&str, &str)> {
     Some((name, value))
 }
 
-/// Appends a line to a text: `a` and `b` become `a\nb`. If there is no text yet, the line is the text.
+/// Appends a line to a text: `a` and `b` become `a\nb`. If there is no text yet, the line is the
+/// text.
 fn append_line(text: Option<String>, line: &str) -> String {
     match text {
         Some(text) => text + "\n" + line,

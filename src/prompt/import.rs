@@ -71,8 +71,8 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
     }
 }
 
-/// Returns a copy without a title or description that was derived from the body. Parsing the imported
-/// file derives them again.
+/// Returns a copy without a title or description that was derived from the body. Parsing the
+/// imported file derives them again.
 fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
     if let [message] = prompt.messages.as_slice() {
@@ -87,8 +87,8 @@ fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
     prompt
 }
 
-/// Writes the prompt as a Markdown file, and parses the file to verify that it is equivalent. Returns
-/// `None` if it isn't.
+/// Writes the prompt as a Markdown file, and parses the file to verify that it is equivalent.
+/// Returns `None` if it isn't.
 fn write_verified(prompt: &Prompt) -> Option<String> {
     if prompt.is_jinja() {
         return None;
@@ -152,8 +152,8 @@ fn import_notes(prompt: &Prompt) -> Vec<Diagnostic> {
     notes
 }
 
-/// Returns whether the imported file is equivalent to the prompt. It may have an additional title or
-/// description that is derived from its body.
+/// Returns whether the imported file is equivalent to the prompt. It may have an additional title
+/// or description that is derived from its body.
 fn is_equivalent(prompt: &Prompt, imported: &Prompt) -> bool {
     (prompt.title.is_none() || prompt.title == imported.title)
         && (prompt.description.is_none() || prompt.description == imported.description)
@@ -173,9 +173,9 @@ struct Behavior<'p> {
 }
 
 impl Behavior<'_> {
-    /// In the messages, `{{name}}`, `$name` and `<<name>>` all become `\0name\0`, which differs from
-    /// any text that merely looks like a placeholder. Input that is appended on a new line becomes a
-    /// placeholder at the end.
+    /// In the messages, `{{name}}`, `$name` and `<<name>>` all become `\0name\0`, which differs
+    /// from any text that merely looks like a placeholder. Input that is appended on a new line
+    /// becomes a placeholder at the end.
     fn from_prompt(prompt: &Prompt) -> Behavior<'_> {
         let mut messages: Vec<(Role, String)> = Vec::new();
         for message in &prompt.messages {

@@ -21,8 +21,8 @@ impl Name {
     /// Creates a name. The text is not normalized.
     ///
     /// # Errors
-    /// Fails if the text doesn't meet the rules of [`Name`]. The error is the reason, as a clause of a
-    /// message.
+    /// Fails if the text doesn't meet the rules of [`Name`]. The error is the reason, as a clause
+    /// of a message.
     pub fn new(text: &str) -> Result<Name, String> {
         if text.len() > MAX_NAME {
             return Err(format!(
@@ -92,9 +92,9 @@ pub(crate) fn strip_colon(command: &str) -> &str {
     command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
 
-/// Returns the names that a command may refer to, most likely first and without duplicates: as typed,
-/// without its colon, and with `/` for colons. Then follow their NFC and NFD forms, since file
-/// systems store accents in different ways.
+/// Returns the names that a command may refer to, most likely first and without duplicates: as
+/// typed, without its colon, and with `/` for colons. Then follow their NFC and NFD forms, since
+/// file systems store accents in different ways.
 pub(crate) fn possible_names(command: &str) -> Vec<String> {
     let stripped = strip_colon(command);
     let mut names = vec![
@@ -118,8 +118,8 @@ pub(crate) fn possible_names(command: &str) -> Vec<String> {
 /// because composing accents can shrink a text to a quarter.
 const MAX_TYPED_BYTES: usize = 4 * MAX_NAME;
 
-/// Normalizes a command or a name for comparison: strips the leading colon, replaces colons with `/`,
-/// and folds letter case and Unicode form (macOS decomposes accents in file names).
+/// Normalizes a command or a name for comparison: strips the leading colon, replaces colons with
+/// `/`, and folds letter case and Unicode form (macOS decomposes accents in file names).
 ///
 /// Returns an empty string if the text is too long for a name. No name folds to that.
 pub(crate) fn fold_name(command: &str) -> String {
@@ -148,8 +148,8 @@ pub(crate) fn spelling_starting_with(name: &str, typed: &str) -> Option<String> 
         .find(|spelling| spelling.starts_with(typed))
 }
 
-/// Words that often follow a space and a colon in code and chats, e.g. Vim commands, labels, tags and
-/// types. Found in 500,000 messages.
+/// Words that often follow a space and a colon in code and chats, e.g. Vim commands, labels, tags
+/// and types. Found in 500,000 messages.
 const COMMON_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_work foo latest cli free cheapest noreply messages \
     browser index user reply process get text status type name body id uuid var Self this";
 
@@ -176,8 +176,8 @@ fn to_half_width_character(character: char) -> char {
     }
 }
 
-/// If a text with a colon can't be a command, returns what it is instead, e.g. `an emoticon` for `:)`
-/// or `an address` for `https://x`. Full-width characters are treated like ASCII.
+/// If a text with a colon can't be a command, returns what it is instead, e.g. `an emoticon` for
+/// `:)` or `an address` for `https://x`. Full-width characters are treated like ASCII.
 pub(crate) fn non_command_kind(command: &str) -> Option<&'static str> {
     let text = to_half_width(command.trim());
     let bare = text.trim_matches(':');

@@ -5,8 +5,8 @@ use super::name::{COLONS, Name, hyphenated, non_command_kind, strip_colon};
 use crate::wording::{in_backticks, is_invisible, quoted};
 
 impl Name {
-    /// Parses the name that a person typed for a new prompt. Strips surrounding spaces and a leading
-    /// [colon](COLONS), and replaces the other colons with `/`.
+    /// Parses the name that a person typed for a new prompt. Strips surrounding spaces and a
+    /// leading [colon](COLONS), and replaces the other colons with `/`.
     ///
     /// # Errors
     /// Fails if the name can't be typed in a chat, or isn't a valid file name on every operating
@@ -17,8 +17,8 @@ impl Name {
     }
 }
 
-/// Parses a name without the leading colon: `git:commit` is `git/commit`. The error is the reason, as
-/// a clause of a message.
+/// Parses a name without the leading colon: `git:commit` is `git/commit`. The error is the reason,
+/// as a clause of a message.
 fn parse_new_name(stripped: &str) -> Result<Name, String> {
     check_typable(stripped)?;
     let name = stripped.replace(COLONS, "/");
@@ -89,8 +89,8 @@ fn is_windows_device(part: &str) -> bool {
     digit.is_some_and(|digit| matches!(digit.as_bytes(), [b'0'..=b'9']))
 }
 
-/// Checks that the file `<name>.md` would be loaded as a prompt called `name`, and that `name` doesn't
-/// include a file suffix already.
+/// Checks that the file `<name>.md` would be loaded as a prompt called `name`, and that `name`
+/// doesn't include a file suffix already.
 fn check_file_round_trip(name: &str) -> Result<(), String> {
     if let Some((stem, _)) = Format::OWN.split_path(name) {
         return Err(format!(

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The languages of code fences that contain shell commands. In this list and those below, each word
-/// is between spaces, so that `contains(" word ")` matches whole words.
+/// The languages of code fences that contain shell commands. In this list and those below, each
+/// word is between spaces, so that `contains(" word ")` matches whole words.
 const SHELL_LANGUAGES: &str =
     " sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat ";
 
@@ -81,8 +81,8 @@ impl Notes {
         self.first_lines.entry(note).or_insert(self.line);
     }
 
-    /// Adds a line in a code fence of a shell as a command. Tracks where such fences open and close,
-    /// so it must be called for every line.
+    /// Adds a line in a code fence of a shell as a command. Tracks where such fences open and
+    /// close, so it must be called for every line.
     fn add_fenced_command(&mut self, line: &str) {
         let line = line.trim_start_matches([' ', '\t', '>', '-', '*']);
         if let Some(language) = fence_language(line) {
@@ -101,8 +101,8 @@ impl Notes {
         }
     }
 
-    /// Adds the commands that download and run something, even outside of code. A command may extend
-    /// over several lines.
+    /// Adds the commands that download and run something, even outside of code. A command may
+    /// extend over several lines.
     fn add_downloads(&mut self, text: &str) {
         let mut command = String::new();
         for (index, line) in text.lines().map(str::trim).enumerate() {
@@ -141,8 +141,8 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{2800}'
 }
 
-/// Returns the language of a code fence in lowercase: `sh` for ```` ```sh ````. For a closing fence,
-/// it is empty. Returns `None` if the line isn't a fence.
+/// Returns the language of a code fence in lowercase: `sh` for ```` ```sh ````. For a closing
+/// fence, it is empty. Returns `None` if the line isn't a fence.
 fn fence_language(line: &str) -> Option<String> {
     if !line.starts_with("```") && !line.starts_with("~~~") {
         return None;

@@ -17,8 +17,8 @@ const MAX_DESCRIPTION_CHARS: usize = 160;
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph, truncated at a word to 160 characters. If there is none, the first other
-    /// text that isn't a heading, e.g. a list item.
+    /// The first paragraph, truncated at a word to 160 characters. If there is none, the first
+    /// other text that isn't a heading, e.g. a list item.
     pub(super) paragraph: Option<String>,
 }
 
@@ -124,8 +124,8 @@ impl Code {
     }
 }
 
-/// Ends a block: stores its text as the first of its kind, unless there already is one or the text is
-/// blank. Clears `text` in any case.
+/// Ends a block: stores its text as the first of its kind, unless there already is one or the text
+/// is blank. Clears `text` in any case.
 fn finish_block(first: &mut Option<String>, text: &mut String) {
     if first.is_none() {
         let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! Writes Markdown files in this program's own format: an existing prompt, such that parsing the file
-//! returns the same prompt, or the draft of a new one.
+//! Writes Markdown files in this program's own format: an existing prompt, such that parsing the
+//! file returns the same prompt, or the draft of a new one.
 
 use super::format::fences::split;
 use super::format::frontmatter::Dialect;
@@ -285,7 +285,8 @@ impl BodyWriter {
         self.text += &placeholder;
     }
 
-    /// Returns the byte offsets of text that would be parsed as a marker but was not written as one.
+    /// Returns the byte offsets of text that would be parsed as a marker but was not written as
+    /// one.
     fn false_marker_offsets(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         if self.writes_markers {

@@ -1,15 +1,15 @@
 //! Suggests a known word for a misspelled one ("did you mean …").
 
-/// The length of the longest known word that is compared, in characters. It bounds the cost, which is
-/// proportional to the product of the lengths.
+/// The length of the longest known word that is compared, in characters. It bounds the cost, which
+/// is proportional to the product of the lengths.
 const MAX_COMPARED_CHARS: usize = 64;
 
-/// Returns the number of edits between `word` and `known`, or `None` if `word` is too different to be
-/// a misspelling: 1 for `reveiw` and `review`, `None` for `deploy` and `review`.
+/// Returns the number of edits between `word` and `known`, or `None` if `word` is too different to
+/// be a misspelling: 1 for `reveiw` and `review`, `None` for `deploy` and `review`.
 ///
 /// This is the optimal string alignment distance: an edit inserts, deletes or replaces a character,
-/// or swaps two adjacent ones. Case is ignored. As in Cargo and rustc, at most a third of the longer
-/// word may differ, but at least one character.
+/// or swaps two adjacent ones. Case is ignored. As in Cargo and rustc, at most a third of the
+/// longer word may differ, but at least one character.
 pub(crate) fn edit_distance(word: &str, known: &str) -> Option<usize> {
     let known_chars = known.chars().count();
     // Reject huge words by their byte length, before their characters are counted or copied. A word

@@ -14,8 +14,8 @@ impl Prompt {
     /// Returns the command that passes these values, e.g. `:compare Rust or Go criteria=speed`.
     ///
     /// Defaults and trailing spaces of values are omitted, and a missing value is written as
-    /// `name=…`. Returns `None` if no command binds exactly these values, or if the name of the prompt
-    /// contains a space.
+    /// `name=…`. Returns `None` if no command binds exactly these values, or if the name of the
+    /// prompt contains a space.
     pub fn command_for(&self, binding: &Binding<'_>) -> Option<String> {
         if self.name.contains(char::is_whitespace) {
             return None; // a command ends at the first space
@@ -29,8 +29,8 @@ impl Prompt {
         None
     }
 
-    /// Returns three texts that may bind these values, best first. The caller must check whether they
-    /// do.
+    /// Returns three texts that may bind these values, best first. The caller must check whether
+    /// they do.
     ///
     /// For a required argument `lang`, an optional one `tone`, and an input:
     /// - words first: `de tone=kind Hello`
@@ -83,8 +83,8 @@ impl Prompt {
         values
     }
 
-    /// Returns whether typing this text binds the same values and input as `wanted`. Trailing spaces
-    /// are ignored.
+    /// Returns whether typing this text binds the same values and input as `wanted`. Trailing
+    /// spaces are ignored.
     fn binds_same_values(&self, text: &str, wanted: &Binding<'_>) -> bool {
         let typed = self.bind(Call::Text(text));
         // A value that is not among the choices can be typed nevertheless. `…` never is.

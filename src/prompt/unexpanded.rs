@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// The maximum length of a text between delimiters, in bytes. Closing braces that come later probably
-/// don't belong to the opening ones.
+/// The maximum length of a text between delimiters, in bytes. Closing braces that come later
+/// probably don't belong to the opening ones.
 const MAX_DELIMITED_BYTES: usize = 200;
 
 /// A text that looks like a placeholder but isn't expanded, e.g. `{{topc}}`.
@@ -38,8 +38,8 @@ pub struct Unexpanded {
 pub enum Reason {
     /// It is escaped with a backslash, as in `\{{topic}}`.
     Escaped,
-    /// It can't be the name of an argument, as in `{{ .Values.x }}`. Probably it is meant for another
-    /// program.
+    /// It can't be the name of an argument, as in `{{ .Values.x }}`. Probably it is meant for
+    /// another program.
     Foreign,
     /// No argument has this name, as in `{{topc}}`. Probably it is a mistake.
     Unknown,
@@ -61,8 +61,8 @@ impl Prompt {
 
 /// Adds the unexpanded texts of one message to `all`, in order.
 ///
-/// Candidates are all texts in braces or angle brackets, plus the lookalikes that `check` warns about.
-/// These include texts without braces, e.g. `$ARGUMENTS`, but only the first of equal texts.
+/// Candidates are all texts in braces or angle brackets, plus the lookalikes that `check` warns
+/// about. These include texts without braces, e.g. `$ARGUMENTS`, but only the first of equal texts.
 fn add_unexpanded_in(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
     let mut lookalike_sources = HashSet::new();

@@ -58,9 +58,9 @@ struct QuotedValue {
 }
 
 impl QuoteFinder {
-    /// Returns the byte offset of the quote that closes the one at `open`. Returns `None` if there is
-    /// no opening quote at `open`, or if it is never closed. A quote after a letter, as in `it's`,
-    /// is not an opening quote.
+    /// Returns the byte offset of the quote that closes the one at `open`. Returns `None` if there
+    /// is no opening quote at `open`, or if it is never closed. A quote after a letter, as in
+    /// `it's`, is not an opening quote.
     ///
     /// Calls for the same text must have ascending `open`.
     fn find_closing(&mut self, text: &str, open: usize) -> Option<usize> {
@@ -236,8 +236,8 @@ pub(super) struct PairStart {
 
 /// Finds the `name=value` pairs in a text, in order. The rest of the text is free text.
 ///
-/// A second pair for the same argument is free text: in `a=1 b=2 a=3`, the pairs are `a=1` and `b=2`.
-/// Pairs on lines below the first free text are free text, too.
+/// A second pair for the same argument is free text: in `a=1 b=2 a=3`, the pairs are `a=1` and
+/// `b=2`. Pairs on lines below the first free text are free text, too.
 pub(super) fn find_pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut quotes = QuoteFinder::default();

@@ -75,19 +75,20 @@ fn parse_claude(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Returns whether a message has a placeholder such as `$ARGUMENTS` or `$name`, not just `{{name}}`.
+/// Returns whether a message has a placeholder such as `$ARGUMENTS` or `$name`, not just
+/// `{{name}}`.
 fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
     message
         .placeholders()
         .any(|placeholder| message.source_text(placeholder).starts_with('$'))
 }
 
-/// Parses a skill. Unlike [`parse_command`], it keeps the warnings about lines that Claude Code would
-/// repair, because skills are shared with programs that don't.
+/// Parses a skill. Unlike [`parse_command`], it keeps the warnings about lines that Claude Code
+/// would repair, because skills are shared with programs that don't.
 ///
 /// # Errors
-/// Fails if the skill has no text, or if the frontmatter exceeds a [limit](crate::prompt::limits) or
-/// has `engine: jinja`.
+/// Fails if the skill has no text, or if the frontmatter exceeds a [limit](crate::prompt::limits)
+/// or has `engine: jinja`.
 pub(crate) fn parse_skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = parse_claude(name, text)?;
     let has_text = prompt
@@ -126,8 +127,8 @@ pub(crate) fn parse_cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic
     Ok(prompt)
 }
 
-/// Parses a workflow of Antigravity or Windsurf. These programs have no placeholders of their own, so
-/// this program's are used.
+/// Parses a workflow of Antigravity or Windsurf. These programs have no placeholders of their own,
+/// so this program's are used.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.

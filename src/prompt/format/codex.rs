@@ -1,10 +1,10 @@
 //! Parses Markdown prompts of Codex and prompt templates of pi.
 //!
-//! In Codex, `$1` to `$9` are words of the text that follows the command, and `$ARGUMENTS` is all of
-//! it; or `$NAME` is the value that is passed as `NAME=…`. In pi, `$@` is the whole text, too.
+//! In Codex, `$1` to `$9` are words of the text that follows the command, and `$ARGUMENTS` is all
+//! of it; or `$NAME` is the value that is passed as `NAME=…`. In pi, `$@` is the whole text, too.
 //!
-//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then rejects calls that
-//! don't set it. Here, only names that appear in the `argument-hint` are arguments.
+//! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then rejects calls
+//! that don't set it. Here, only names that appear in the `argument-hint` are arguments.
 
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;

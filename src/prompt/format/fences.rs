@@ -143,8 +143,8 @@ pub(super) fn misplaced_frontmatter_warning(text: &str) -> Option<Diagnostic> {
 /// Prefixes of a first line that was probably meant as `---`.
 const FENCE_TYPOS: [&str; 4] = ["--", "+++", "—", "–"];
 
-/// Returns whether only the opening `---` seems to be missing: the text begins with a known key, and
-/// a `---` follows the keys.
+/// Returns whether only the opening `---` seems to be missing: the text begins with a known key,
+/// and a `---` follows the keys.
 fn lacks_opening_fence(text: &str) -> bool {
     let first_line = text.lines().next().unwrap_or_default();
     let Some((first_key, _)) = lenient::split_unindented_key(first_line) else {

@@ -181,8 +181,8 @@ fn is_known(field: &Field) -> bool {
 
 /// Reads the values of the frontmatter map, or of the map of one argument.
 ///
-/// Each key is removed when it is read, so that the unknown keys remain in the end. If a key appears
-/// twice, the last one is used.
+/// Each key is removed when it is read, so that the unknown keys remain in the end. If a key
+/// appears twice, the last one is used.
 struct MapReader<'w> {
     fields: Vec<Field>,
     dialect: Dialect,
@@ -300,8 +300,8 @@ impl MapReader<'_> {
         without_duplicates(strings)
     }
 
-    /// Returns the strings of a list. A single string is a list of one. Items that are lists or maps
-    /// are skipped with a warning.
+    /// Returns the strings of a list. A single string is a list of one. Items that are lists or
+    /// maps are skipped with a warning.
     fn strings_in(&mut self, field: Field) -> Vec<StringItem> {
         let nodes = match field.node.value {
             Value::Null(_) => return Vec::new(),

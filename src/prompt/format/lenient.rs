@@ -13,8 +13,8 @@ const MAX_LENGTH_IN_FIX: usize = 200;
 /// Splits frontmatter at the lines that begin with a key, and parses the value of each key on its
 /// own. An invalid value is read as a string, e.g. `a: b` in the line `title: a: b`.
 ///
-/// Adds a warning for each mistake. `first_line` is the line of the file in which `yaml` begins, and
-/// the size of the values is subtracted from `budget` (see [`yaml::parse`]).
+/// Adds a warning for each mistake. `first_line` is the line of the file in which `yaml` begins,
+/// and the size of the values is subtracted from `budget` (see [`yaml::parse`]).
 ///
 /// # Errors
 /// Fails if the values, with their aliases expanded, are larger than `budget`.
@@ -118,8 +118,8 @@ impl KeyBlock<'_> {
         Ok(self.to_string_node())
     }
 
-    /// Parses `text` as YAML and returns the value of the key. Returns `None` if it isn't valid YAML,
-    /// or isn't a map with only this key.
+    /// Parses `text` as YAML and returns the value of the key. Returns `None` if it isn't valid
+    /// YAML, or isn't a map with only this key.
     ///
     /// # Errors
     /// Fails if the value is larger than `budget`.

@@ -1,9 +1,9 @@
 //! Parses Markdown files: optional YAML frontmatter and a body.
 //!
-//! The body is one message. In this program's own format, `messages: true` in the frontmatter splits
-//! it into several, at marker lines such as `<!-- user -->` and `<!-- assistant -->`. Markers are
-//! comments, so Markdown viewers hide them. They are searched for in the file only, not in values
-//! that are filled in later.
+//! The body is one message. In this program's own format, `messages: true` in the frontmatter
+//! splits it into several, at marker lines such as `<!-- user -->` and `<!-- assistant -->`.
+//! Markers are comments, so Markdown viewers hide them. They are searched for in the file only, not
+//! in values that are filled in later.
 
 use super::fences::{self, Split};
 use super::frontmatter::{self, Dialect, Frontmatter};
@@ -70,8 +70,8 @@ fn parse_jinja_messages(
     Diagnostic::combine(errors)
 }
 
-/// Drops everything from the frontmatter of a file that has no effect when the file is included in a
-/// prompt. Only the key `include` is left, and it is added if it was missing.
+/// Drops everything from the frontmatter of a file that has no effect when the file is included in
+/// a prompt. Only the key `include` is left, and it is added if it was missing.
 ///
 /// Returns an empty string if the file can't be included.
 pub fn with_only_include_key(text: &str) -> String {
@@ -143,7 +143,8 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
 }
 
 /// Returns the source of a file whose lines between the first two `---` have no keys, e.g. because
-/// the `---` were meant as rules. This program and Cursor keep these lines as text; others drop them.
+/// the `---` were meant as rules. This program and Cursor keep these lines as text; others drop
+/// them.
 fn source_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> MarkdownSource {
     let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
     let mut source = if is_text {
@@ -195,8 +196,8 @@ impl MarkdownSource {
         }
     }
 
-    /// Declares those `arguments` that have a placeholder in the body, unless the frontmatter already
-    /// declares an argument with the same name.
+    /// Declares those `arguments` that have a placeholder in the body, unless the frontmatter
+    /// already declares an argument with the same name.
     ///
     /// # Errors
     /// Fails if the prompt would have more than [`MAX_ARGUMENTS`].
@@ -275,8 +276,8 @@ impl MarkdownSource {
         )])
     }
 
-    /// Builds the prompt of a file in this program's own format. `origins` maps the lines of the body
-    /// to the files that they were included from.
+    /// Builds the prompt of a file in this program's own format. `origins` maps the lines of the
+    /// body to the files that they were included from.
     fn into_own_prompt(mut self, name: &Name, origins: LineOrigins) -> Result<Prompt, Diagnostic> {
         let mut messages = self
             .split_messages(&origins)
@@ -304,8 +305,8 @@ impl MarkdownSource {
         self.into_prompt_with(messages.into(), name, syntax)
     }
 
-    /// Builds a prompt with these messages. A missing title or description is derived from the first
-    /// one.
+    /// Builds a prompt with these messages. A missing title or description is derived from the
+    /// first one.
     fn into_prompt_with(
         self,
         messages: Vec<MessageTemplate>,
@@ -364,8 +365,8 @@ fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
 /// Splits a body into messages. `Hi\n<!-- assistant -->\nHello` is a user message `Hi` and an
 /// assistant message `Hello`.
 ///
-/// Text before the first marker is a user message. An escaped marker, `\<!-- user -->`, becomes text
-/// without its backslash. Empty messages are dropped, but the result has at least one message.
+/// Text before the first marker is a user message. An escaped marker, `\<!-- user -->`, becomes
+/// text without its backslash. Empty messages are dropped, but the result has at least one message.
 ///
 /// # Errors
 /// Fails if there are more than [`MAX_MESSAGES`].

@@ -1,8 +1,8 @@
 //! Detects frontmatter that contains the beginning of the prompt's body, because the closing `---`
 //! was forgotten and a later `---` closes it.
 //!
-//! The YAML parser often doesn't notice: a Markdown heading is a YAML comment, and `First: read it.`
-//! is a valid key.
+//! The YAML parser often doesn't notice: a Markdown heading is a YAML comment, and
+//! `First: read it.` is a valid key.
 
 use super::lenient::{has_key, split_unindented_key};
 use crate::prompt::diagnostic::{Diagnostic, Position};
@@ -165,7 +165,8 @@ fn has_value_below(line: &str) -> bool {
         .is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
 }
 
-/// Returns whether a line looks like a Markdown heading, i.e. begins with one to six `#` and a space.
+/// Returns whether a line looks like a Markdown heading, i.e. begins with one to six `#` and a
+/// space.
 fn is_heading(line: &str) -> bool {
     let after_signs = line.trim_start_matches('#');
     let level = line.len() - after_signs.len();

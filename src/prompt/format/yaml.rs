@@ -1,9 +1,9 @@
 //! A YAML parser that returns a tree of [`Node`]s with their positions.
 //!
-//! It builds the tree from the events of yaml-rust2's parser, because yaml-rust2's own loader is not
-//! safe for untrusted files: it recurses for each level of nesting (20,000 levels of `- ` overflow
-//! the stack) and expands aliases without a limit (eight levels of nine aliases exhaust the memory).
-//! Nor does it record positions and quotes.
+//! It builds the tree from the events of yaml-rust2's parser, because yaml-rust2's own loader is
+//! not safe for untrusted files: it recurses for each level of nesting (20,000 levels of `- `
+//! overflow the stack) and expands aliases without a limit (eight levels of nine aliases exhaust
+//! the memory). Nor does it record positions and quotes.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_NESTING;
@@ -20,8 +20,8 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// Null, with its source: nothing, `~` or `null`. Where only a string is allowed, e.g. as a key,
-    /// the source is used as that string.
+    /// Null, with its source: nothing, `~` or `null`. Where only a string is allowed, e.g. as a
+    /// key, the source is used as that string.
     Null(String),
     /// Any other scalar. Numbers and booleans are not converted: `text` is their source.
     Scalar {

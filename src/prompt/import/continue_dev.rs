@@ -1,8 +1,9 @@
-//! Imports prompts of Continue: frontmatter that has no opening `---`, a line `---`, and the text, in
-//! which `{{{ input }}}` is the input.
+//! Imports prompts of Continue: frontmatter that has no opening `---`, a line `---`, and the text,
+//! in which `{{{ input }}}` is the input.
 //!
 //! Files with ordinary frontmatter, or without any, are supported, too. Other names in braces, e.g.
-//! `{{{ diff }}}`, are left as they are. Files that use blocks or partials of Handlebars are rejected.
+//! `{{{ diff }}}`, are left as they are. Files that use blocks or partials of Handlebars are
+//! rejected.
 
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::foreign_syntax::CONTINUE;
@@ -52,8 +53,8 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
     Ok(prompt)
 }
 
-/// Parses a file whose frontmatter has no opening `---`, e.g. `name: x`, a line `---`, and the text.
-/// Returns `None` if the file has no such frontmatter.
+/// Parses a file whose frontmatter has no opening `---`, e.g. `name: x`, a line `---`, and the
+/// text. Returns `None` if the file has no such frontmatter.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits).
@@ -70,8 +71,8 @@ fn parse_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     Ok(frontmatter.map(|frontmatter| MarkdownSource::new(frontmatter, body, body_line)))
 }
 
-/// Returns whether the text before the first `---` is frontmatter: every line that isn't indented has
-/// a key, and at least one key is known.
+/// Returns whether the text before the first `---` is frontmatter: every line that isn't indented
+/// has a key, and at least one key is known.
 ///
 /// This is stricter than Continue, which treats any text there as frontmatter, and drops it.
 fn looks_like_frontmatter(text: &str) -> bool {

@@ -85,7 +85,8 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Parses one line. `number` is its line number, for error messages.
 ///
 /// # Errors
-/// Fails if the line isn't a JSON object of the expected shape, or if its name isn't a valid [`Name`].
+/// Fails if the line isn't a JSON object of the expected shape, or if its name isn't a valid
+/// [`Name`].
 fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
     let line: HexaiPrompt =
         serde_json::from_str(text).map_err(|error| invalid_line(number, error.to_string()))?;

@@ -1,7 +1,7 @@
 //! Imports templates of llm: YAML files with a `prompt`, a `system` prompt, or both.
 //!
-//! `$input` is the input. Every other `$name` is an argument, whose default may be set in `defaults`.
-//! If the file is just a string, that is the `prompt`.
+//! `$input` is the input. Every other `$name` is an argument, whose default may be set in
+//! `defaults`. If the file is just a string, that is the `prompt`.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
@@ -55,8 +55,8 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut body = keys.body()?;
     let names = dollar_names(&body);
     let arguments = keys.arguments(&names);
-    // With only a `system` prompt, llm sends the input as the user's prompt. Without arguments, that
-    // need not be written: the input is appended anyway.
+    // With only a `system` prompt, llm sends the input as the user's prompt. Without arguments,
+    // that need not be written: the input is appended anyway.
     if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
         body += "\n\n$input";
     }
@@ -195,8 +195,8 @@ impl TemplateKeys {
     }
 }
 
-/// Returns the name after each `$` or `${`, in order and including repeated ones: `lang` and `input`
-/// for `$lang: ${input}, $5`. A name can't begin with a digit.
+/// Returns the name after each `$` or `${`, in order and including repeated ones: `lang` and
+/// `input` for `$lang: ${input}, $5`. A name can't begin with a digit.
 fn dollar_names(body: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for after_dollar in body.split('$').skip(1) {
