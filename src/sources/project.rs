@@ -337,7 +337,7 @@ impl ProjectPrompts for Project {
     }
 
     fn missing_hint(&self) -> Option<String> {
-        let is_asked_for = self.trust.is_none(); // with `--project`
+        let is_asked_for = self.trust.is_none(); // the user named the project
         if !is_asked_for || self.served_prompts().is_some() {
             return None;
         }

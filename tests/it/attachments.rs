@@ -455,7 +455,7 @@ fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     let ran = client.words("check");
     assert!(
         ran.stdout
-            .contains("odd.md:3:5: warning: a part of `attachments` is not text"),
+            .contains("odd.md:3:5: warning: an item of `attachments` is not a string"),
         "{}",
         ran.stdout
     );

@@ -282,7 +282,7 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (with(message("user", "text", json!(1))), "must be a string"),
         (
             with(message("user", "text", json!(" "))),
-            "each of them a text",
+            "each must have text",
         ),
         (
             json!({"name": "standup", "title": "A", "messages": [ok]}),

@@ -126,8 +126,9 @@ fn a_failure_says_what_differs_and_where_and_the_status_is_1() {
                 FAIL  compare: by name, and what it must hold (prompts/compare.test.txt:6)\n  \
                   contains: `Rust or Go` is in no line of the expansion\n  \
                   lacks: `{{` is in line 2: `{{optoins}} by speed.`\n\
-                ok    compare: nothing given\n\
-                1 passed, 2 failed\n";
+                FAIL  compare: nothing given (prompts/compare.test.txt:14)\n  \
+                  error: the prompt is expanded; the text begins with `Weigh`\n\
+                0 passed, 3 failed\n";
     assert_eq!(printed, want);
     let note = "note: if the expansions are right, `prompt-expander test --update` writes them into the test files\n";
     assert_eq!(client.words("test").stderr, note);

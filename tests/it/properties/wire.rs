@@ -120,9 +120,13 @@ impl Expected {
         let Ok(line) = str::from_utf8(line) else {
             return refused(Value::Null);
         };
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         match serde_json::from_str(line) {
-            // It may be well formed all the same, and hold half of a character or a number that is
-            // too large.
+            // It may hold half of a character, which is repaired.
+            Err(_) if is_well_formed(line) && line.to_ascii_lowercase().contains("\\ud") => {
+                Expected::Unknown
+            }
+            // It may be well formed all the same, and hold a number that is too large.
             Err(_)
                 if is_well_formed(line) && line.starts_with('{') && Members::of(line).is_none() =>
             {
