@@ -187,8 +187,8 @@ impl Import {
         Ok(originals)
     }
 
-    /// Writes an imported prompt (unless this is a dry run), and adds it to the report, with notes
-    /// on what differs from the original.
+    /// Converts a prompt, writes it (unless this is a dry run), and adds it to the report, with
+    /// notes on what differs from the original.
     ///
     /// # Errors
     /// Fails if the prompt can't be converted or written, or if there is another prompt of that
@@ -202,31 +202,65 @@ impl Import {
         let name = &original.prompt.name;
         check_file_name(name)?;
         let Imported { text, notes } = convert(original)?;
-        let created = if self.dry_run {
-            path_of_new_prompt(target, name)
-        } else {
-            create_prompt_file(target, name, &text)
-        };
-        match created {
-            Ok(path) => report.imported.push(original.imported_to(path)),
-            Err(error) if error.kind == Kind::AlreadyExists => {
-                let Some(path) = find_identical_file(target, name, &text) else {
-                    let message = format!("{}: its contents differ", error.message);
-                    let fix = "choose another folder with --to, or remove that file";
-                    return Err(Diagnostic::error(None, message, fix));
-                };
-                report.unchanged.push(original.imported_to(path));
-            }
-            Err(mut error) => {
-                error.file = None; // `run` sets the file of the original instead
-                return Err(error);
-            }
+        let written = self
+            .write_prompt(target, name, &text)
+            .map_err(|mut error| {
+                // The error is about the file in the target folder. Report it for the original, which
+                // the user named.
+                error.file = None;
+                error.in_file(original.file.as_path())
+            })?;
+        match written {
+            WrittenFile::New(path) => report.imported.push(original.imported_to(path)),
+            WrittenFile::Identical(path) => report.unchanged.push(original.imported_to(path)),
         }
-        for note in notes.into_iter().chain(space_in_name(name)) {
+        let name_warning = space_in_name(name);
+        for note in notes.into_iter().chain(name_warning) {
             report.problems.push(note.in_file(original.file.as_path()));
         }
         Ok(())
     }
+
+    /// Creates the file of an imported prompt. With --dry-run, only finds out whether that would
+    /// succeed.
+    ///
+    /// # Errors
+    /// Fails if the file can't be created, or if there is another prompt of that name whose
+    /// contents differ.
+    fn write_prompt(
+        &self,
+        target: &Path,
+        name: &Name,
+        text: &str,
+    ) -> Result<WrittenFile, Diagnostic> {
+        // Both fail with `AlreadyExists` if there is a prompt of that name.
+        let created = if self.dry_run {
+            path_of_new_prompt(target, name)
+        } else {
+            create_prompt_file(target, name, text)
+        };
+        let error = match created {
+            Ok(path) => return Ok(WrittenFile::New(path)),
+            Err(error) => error,
+        };
+        if error.kind != Kind::AlreadyExists {
+            return Err(error);
+        }
+        if let Some(path) = find_identical_file(target, name, text) {
+            return Ok(WrittenFile::Identical(path));
+        }
+        let message = format!("{}: its contents differ", error.message);
+        let fix = "choose another folder with --to, or remove that file";
+        Err(Diagnostic::error(None, message, fix))
+    }
+}
+
+/// The file of an imported prompt, by its path.
+enum WrittenFile {
+    /// The file was created or, with --dry-run, would be.
+    New(PathBuf),
+    /// The file already existed, with the same contents.
+    Identical(PathBuf),
 }
 
 /// Splits `fabric:team/patterns` into the format `fabric` and the path `team/patterns`. If the

@@ -13,7 +13,7 @@ use super::config;
 use super::output::Reporter;
 use super::source_options::ConfigOptions;
 use crate::agents::{
-    AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, plan_removal,
+    AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, System, plan_removal,
 };
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
@@ -80,14 +80,21 @@ struct RegisteredSettings {
 }
 
 impl Install {
+    /// Registers this program with the selected agents, or lists the agents if none is selected.
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
-        if self.selection.is_empty() {
+        if self.selection.lists_agents() {
             let statuses = AGENTS.map(|agent| RegistrationStatus::read(agent, &system));
             agent_list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let agents = self.selection.select(|agent| agent.is_found(&system));
+        self.register(&system, reporter)
+    }
+
+    /// Plans the changes for all selected agents, shows them, and writes them once the user has
+    /// confirmed.
+    fn register(&self, system: &System, reporter: &Reporter) -> anyhow::Result<ExitCode> {
+        let agents = self.selection.select(|agent| agent.is_found(system));
         if agents.is_empty() {
             let names = or_list(&AGENTS.map(|agent| agent.name));
             bail!(
@@ -96,6 +103,7 @@ impl Install {
         }
         let program = program::stable_path()?;
         let copy_change = CopyChange::if_temporary(&program);
+        // If the program is copied, register the copy, which outlives the original.
         let registered_program = match &copy_change {
             Some(change) => path_to_string(change.copy_path())?,
             None => path_to_string(&program)?,
@@ -104,7 +112,7 @@ impl Install {
         let mut changes = ConfigChanges::new(copy_change);
         for agent in &agents {
             let installation = self.installation(agent, &registered_program, &settings);
-            changes.add(agent, installation.plan(&system), reporter);
+            changes.add(agent, installation.plan(system), reporter);
         }
         let is_written = self.selection.preview_and_write(
             &mut changes,
@@ -188,33 +196,42 @@ fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
 }
 
 impl Uninstall {
+    /// Removes the registrations of the selected agents, or lists all registrations if no agent is
+    /// selected.
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
-        let mut registered = Vec::new();
-        for agent in AGENTS {
-            let status = RegistrationStatus::read(agent, &system);
-            if agent_list::has_registration(&status) {
-                registered.push(status);
-            }
-        }
-        if registered.is_empty() && self.selection.agents.is_empty() {
+        let registered = registered_agents(&system);
+        let names_agents = !self.selection.agents.is_empty();
+        // With --all, continue: an earlier `install` may have left a copy of the program.
+        if registered.is_empty() && !names_agents {
             reporter.note("nothing is registered");
         }
-        if self.selection.is_empty() {
+        if self.selection.lists_agents() {
             agent_list::print(&registered, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
+        self.unregister(&registered, &system, reporter)
+    }
+
+    /// Plans the changes for all selected agents, shows them, and writes them once the user has
+    /// confirmed. --all selects the `registered` agents.
+    fn unregister(
+        &self,
+        registered: &[RegistrationStatus],
+        system: &System,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
         let agents = self
             .selection
             .select(|agent| registered.iter().any(|status| status.agent == agent));
         let copy_change = if self.selection.all {
             CopyChange::remove_existing()
         } else {
-            None
+            None // the other agents may run the copy of the program
         };
         let mut changes = ConfigChanges::new(copy_change);
         for agent in &agents {
-            let plan = plan_removal(agent, scope_for(self.project), &system);
+            let plan = plan_removal(agent, scope_for(self.project), system);
             changes.add(agent, plan, reporter);
         }
         self.selection.preview_and_write(
@@ -224,6 +241,18 @@ impl Uninstall {
         )?;
         Ok(changes.exit_code(agents.len(), reporter))
     }
+}
+
+/// Returns the agents with which something is registered, or may be because a file can't be read.
+fn registered_agents(system: &System) -> Vec<RegistrationStatus> {
+    let mut registered = Vec::new();
+    for agent in AGENTS {
+        let status = RegistrationStatus::read(agent, system);
+        if agent_list::has_registration(&status) {
+            registered.push(status);
+        }
+    }
+    registered
 }
 
 fn scope_for(is_project: bool) -> Scope {

@@ -191,8 +191,9 @@ fn file_to_json(file: &ConfigFile) -> Value {
 }
 
 impl AgentSelection {
-    /// Returns whether the user selected no agents, which lists their status instead.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether to list the agents and change nothing, because the user passed neither names
+    /// nor --all.
+    pub(super) fn lists_agents(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
 

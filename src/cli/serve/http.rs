@@ -107,10 +107,12 @@ enum Editing {
 }
 
 impl Editing {
-    /// Returns the end of the lines that say where the server listens.
+    /// Returns the end of the startup message, which follows the URL of the page: the fragment with
+    /// the token for edits, if any, and whether editing is on.
     fn description(&self) -> String {
         match self {
-            // A log must not get the token. A browser does not send the fragment.
+            // Print the token only on a terminal, not into a log. A browser doesn't send the
+            // fragment of a URL.
             Editing::WithOwnToken(StoredSecret { text, .. }) if io::stderr().is_terminal() => {
                 format!("#token={text}; editing is on")
             }
@@ -127,7 +129,7 @@ impl Editing {
 }
 
 impl Http {
-    /// Serves at this address until the process is told to stop.
+    /// Serves at this address until the process is stopped.
     pub(super) fn serve(
         self,
         address: &str,
@@ -137,7 +139,7 @@ impl Http {
     ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         self.require_tokens(address)?;
-        // The warnings follow the line that says where the server listens.
+        // Printed only when the server is listening, below the line with its address.
         let mut warnings = Vec::new();
         let tap = serve.open_tap().unwrap_or_else(|problem| {
             warnings.push(problem);
@@ -152,14 +154,14 @@ impl Http {
         } else {
             "http"
         };
+        // The closure runs once the server is listening. `address` then has the actual port.
         let served = http::serve(Arc::new(server), options, |address| {
             let editing = editing.description();
-            // If standard error is closed, the server still works.
             output::print_unlabelled(&format!(
                 "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/{editing}"
             ));
             serve.start_log(reporter);
-            reporter.warn_all(library.view().problems()); // of folders that are missing
+            reporter.warn_all(library.view().problems()); // e.g. a missing folder
             reporter.warn_all(warnings);
         });
         served.map_err(|error| {
@@ -167,7 +169,7 @@ impl Http {
         })
     }
 
-    /// Returns an error for an address that other machines can reach, unless requests need tokens.
+    /// Fails if other machines can reach the address, but no tokens are required.
     fn require_tokens(&self, address: SocketAddr) -> anyhow::Result<()> {
         if address.ip().is_loopback() || self.token_file.is_some() {
             return Ok(());
@@ -179,6 +181,8 @@ impl Http {
         );
     }
 
+    /// Decides who may edit prompts. With --token-file, the roles of the tokens decide, even without
+    /// --edit.
     fn editing(&self, serve: &Serve) -> anyhow::Result<Editing> {
         if self.token_file.is_some() {
             Ok(Editing::ByRole)
@@ -189,7 +193,7 @@ impl Http {
         }
     }
 
-    /// Returns the options of the transport. Adds to the warnings for the user.
+    /// Builds the options of the transport, and adds `warnings` for the user.
     fn options(
         self,
         address: SocketAddr,
@@ -229,8 +233,8 @@ impl Http {
         })
     }
 
-    /// Returns the keys that sign session ids: those of --key, else of the environment variable,
-    /// else the stored ones.
+    /// Returns the keys that sign session ids: from --key, otherwise from [`KEY_VARIABLE`],
+    /// otherwise from the state folder.
     fn keys(&self, warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
         if let Some(path) = &self.key {
             let key_file = GuardedFile {
@@ -248,11 +252,12 @@ impl Http {
     }
 }
 
-/// Returns who may use the server: everybody may read, unless there is a file with tokens.
+/// Returns which requests are accepted, and with which role. Without --token-file, requests need no
+/// token, except to edit.
 fn access(editing: &Editing, token_file: Option<PathBuf>) -> Result<Access, String> {
     let (token_file, role_without_token) = match editing {
         Editing::ByRole => (token_file, None),
-        // Other users of this machine may be among those without the token.
+        // Without the token, the client may be another user of this machine.
         Editing::WithOwnToken(secret) => (Some(secret.path.clone()), Some(Role::Read)),
         Editing::Nobody => (None, Some(Caller::local().role)),
     };
@@ -264,15 +269,16 @@ fn access(editing: &Editing, token_file: Option<PathBuf>) -> Result<Access, Stri
     Access::new(token_file, anonymous, output::print_warning)
 }
 
-/// Parses keys. `origin` says in an error where they come from.
-fn parse_keys(key: Vec<u8>, origin: &str) -> anyhow::Result<Keys> {
-    let text = String::from_utf8(key).with_context(|| format!("{origin} is not UTF-8"))?;
+/// Parses one or two keys. `origin` is where they come from, for errors.
+fn parse_keys(keys: Vec<u8>, origin: &str) -> anyhow::Result<Keys> {
+    let text = String::from_utf8(keys).with_context(|| format!("{origin} is not UTF-8"))?;
     Keys::parse(&text).map_err(|problem| anyhow!("{origin} is not a valid key: {problem}"))
 }
 
-/// Returns the stored key, or a random one and a warning if none can be stored.
+/// Returns the key in the state folder, which is generated on the first start. If it can't be stored,
+/// adds a warning, and returns a random key that is lost when the server stops.
 fn stored_keys(warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
-    let key = match stored("session-key", Keys::generate) {
+    let key = match read_or_create_secret("session-key", Keys::generate) {
         Ok(secret) => secret.text,
         Err(reason) => {
             warnings.push(format!(
@@ -285,60 +291,77 @@ fn stored_keys(warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
     parse_keys(key.into_bytes(), "the stored key of session ids")
 }
 
-/// A secret that the program itself stores.
+/// A secret that the program generated and stores in a file.
 struct StoredSecret {
     path: PathBuf,
     text: String,
 }
 
-/// Returns the stored token that every edit needs if no other tokens are given.
+/// Returns the token in the state folder that edits require if there is no --token-file. It is
+/// generated on the first start.
 fn edit_token() -> anyhow::Result<StoredSecret> {
-    let mut secret = stored("edit-token", new_edit_token).map_err(|reason| {
-        anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
-    })?;
-    let token = secret.text.split_whitespace().next();
-    secret.text = token.unwrap_or_default().to_owned();
-    Ok(secret)
+    let StoredSecret { path, text } =
+        read_or_create_secret("edit-token", new_edit_token).map_err(|reason| {
+            anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
+        })?;
+    // The file is a token file: the token is followed by its name and role.
+    let token = text.split_whitespace().next().unwrap_or_default();
+    Ok(StoredSecret {
+        path,
+        text: token.to_owned(),
+    })
 }
 
-/// Returns a line of a file of tokens, with a new token.
+/// Generates a token for edits, and returns its line in a token file.
 fn new_edit_token() -> Result<String, String> {
     let (token, _) = TokenLine::generate("edit", Role::Admin, None, None)?;
     Ok(token + " name=edit role=admin\n")
 }
 
-/// Returns the secret in a file of the program's folder for its state. Makes the secret if there is
-/// no such file.
+/// Reads the secret in a file of the program's state folder. If there is no such file, creates it
+/// with a secret from `generate`.
 ///
 /// # Errors
-/// Returns why the secret cannot be stored or read.
-fn stored(
-    file: &str,
-    make: impl FnOnce() -> Result<String, String>,
+/// Fails with a message that names the folder if the secret can't be stored or read, e.g. because
+/// other users can read the file.
+fn read_or_create_secret(
+    file_name: &str,
+    generate: impl FnOnce() -> Result<String, String>,
 ) -> Result<StoredSecret, String> {
     let folder = user_folders::state().ok_or("the home directory is unknown")?;
-    stored_in(&folder, file, make).map_err(|error| format!("{}: {error}", folder.display()))
+    read_or_create_secret_in(&folder, file_name, generate)
+        .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-fn stored_in(
+/// See [`read_or_create_secret`]. Tests pass a temporary `folder`.
+fn read_or_create_secret_in(
     folder: &Path,
-    file: &str,
-    make: impl FnOnce() -> Result<String, String>,
+    file_name: &str,
+    generate: impl FnOnce() -> Result<String, String>,
 ) -> io::Result<StoredSecret> {
-    let path = folder.join(file);
-    if path.exists() {
-        return read_stored(path);
+    let path = folder.join(file_name);
+    if !path.exists() {
+        let secret = generate().map_err(io::Error::other)?;
+        create_secret_file(&path, &secret)?;
     }
-    let secret = make().map_err(io::Error::other)?;
-    let new = PendingFile::write(&path, secret.as_bytes(), FileAccess::Private)?;
-    // Another server may start at the same time. The first one wins.
-    match new.create() {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => read_stored(path),
+    // Read it even if it was just created: another server may have stored its own secret first.
+    read_secret_file(path)
+}
+
+/// Creates a file with a secret that only its owner can read. If the file exists by now, keeps it.
+fn create_secret_file(path: &Path, secret: &str) -> io::Result<()> {
+    let new_file = PendingFile::write(path, secret.as_bytes(), FileAccess::Private)?;
+    match new_file.create() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
     }
 }
 
-fn read_stored(path: PathBuf) -> io::Result<StoredSecret> {
+/// Reads a file with a secret.
+///
+/// # Errors
+/// Fails if the file can't be read, or if other users can read or change it.
+fn read_secret_file(path: PathBuf) -> io::Result<StoredSecret> {
     let file = GuardedFile {
         path: &path,
         title: "file",
@@ -349,7 +372,7 @@ fn read_stored(path: PathBuf) -> io::Result<StoredSecret> {
     Ok(StoredSecret { path, text })
 }
 
-/// Parses the address of --http. A port alone, as in `3333` or `:3333`, is one of this machine.
+/// Parses the address of --http. A port alone, as in `3333` or `:3333`, is on the loopback address.
 fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {
@@ -404,8 +427,9 @@ mod tests {
     fn a_stored_secret_is_made_once_and_only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state/prompt-expander");
-        let StoredSecret { path, text } = stored_in(&folder, "key", Keys::generate).unwrap();
-        let again = stored_in(&folder, "key", Keys::generate).unwrap();
+        let StoredSecret { path, text } =
+            read_or_create_secret_in(&folder, "key", Keys::generate).unwrap();
+        let again = read_or_create_secret_in(&folder, "key", Keys::generate).unwrap();
         assert_eq!(again.text, text);
         #[cfg(unix)]
         {
@@ -416,7 +440,7 @@ mod tests {
             );
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
             assert!(
-                stored_in(&folder, "key", Keys::generate).is_err(),
+                read_or_create_secret_in(&folder, "key", Keys::generate).is_err(),
                 "others could have read it"
             );
         }
