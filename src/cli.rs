@@ -83,7 +83,7 @@ pub fn command() -> clap::Command {
 /// `doctor`, that something is broken.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    if let Some(status) = completions::answer(&words, command) {
+    if let Some(status) = completions::complete_if_requested(&words, command) {
         return status;
     }
     if words.get(1).is_some_and(|first| first == "-h") {

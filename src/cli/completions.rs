@@ -74,26 +74,33 @@ fn program_for_script(program: &OsStr) -> io::Result<OsString> {
 }
 
 /// If a completion script has started this program, prints the completions, and returns the exit
-/// status. Otherwise, returns `None`. `program` returns the definition of the command line.
+/// status. Otherwise, returns `None`. `define_program` returns the definition of the command line.
 ///
-/// The script sets [`SHELL_VARIABLE`], and passes the words of the unfinished line after `--`:
+/// The script sets [`SHELL_VARIABLE`], and passes the words of the unfinished line after `--`. For
+/// the line `prompt-expander expand rese`, it runs
 /// `prompt-expander -- prompt-expander expand rese`.
-pub(super) fn answer(words: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
-    let [_, separator, typed_line @ ..] = words else {
+pub(super) fn complete_if_requested(
+    words: &[OsString],
+    define_program: fn() -> Command,
+) -> Option<ExitCode> {
+    let [_, separator, unfinished_line @ ..] = words else {
         return None;
     };
-    if separator != "--" || env::var_os(SHELL_VARIABLE).is_none() {
+    if separator != "--" {
         return None;
     }
-    let line = Arc::new(parse_unfinished(typed_line, &program()));
-    let hint = forced_hint();
+    let shell = env::var_os(SHELL_VARIABLE)?;
+    let line = Arc::new(parse_unfinished(unfinished_line, &define_program()));
+    let hint = hint_for_all_arguments(&shell);
     let folder = env::current_dir().ok();
-    let completion = CompleteEnv::with_factory(|| with_completers(program(), &line, hint))
+    // clap itself skips the words up to `--`. It removes the variable from the environment, and
+    // then calls the closure.
+    let completion = CompleteEnv::with_factory(|| with_completers(define_program(), &line, hint))
         .var(SHELL_VARIABLE)
         .try_complete(words, folder.as_deref());
     match completion {
         Ok(true) => Some(ExitCode::SUCCESS),
-        Ok(false) => None,
+        Ok(false) => None, // the variable is empty or `0`, which disables completion
         Err(_) => Some(ExitCode::FAILURE), // a message would be printed into the user's input
     }
 }
@@ -116,30 +123,30 @@ fn completer_for(command: &str, argument: &str) -> Option<Completer> {
     }
 }
 
-/// For bash and PowerShell, returns a hint that overrides those of all arguments, so that no paths
-/// are offered. For other shells, returns `None`.
+/// For bash and PowerShell, returns a hint to set for all arguments, so that clap offers no paths.
+/// For other shells, returns `None`: each argument keeps its own hint.
 ///
 /// These two shells don't quote the words that are offered to them. They complete paths themselves.
-fn forced_hint() -> Option<ValueHint> {
-    match env::var(SHELL_VARIABLE).ok()?.as_str() {
+fn hint_for_all_arguments(shell: &OsStr) -> Option<ValueHint> {
+    match shell.to_str()? {
         "bash" | "powershell" => Some(ValueHint::Other),
         _ => None,
     }
 }
 
-/// Adds completers to the arguments that need one. They respect the options in `line`. `hint`
-/// overrides the hints of all arguments.
+/// Adds completers to the arguments that need one. They respect the options in `line`. `hint`, if
+/// any, replaces the hints of all arguments.
 fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
     // Instead of a command, there may be a prompt's name with a colon.
     let prompt = Arg::new("prompt").num_args(1..);
     let mut program = program.arg(add_completer(prompt, complete_call_without_command, line));
     program.build();
     program
-        .mut_args(|argument| with_hint(argument, hint))
+        .mut_args(|argument| set_hint_if_any(argument, hint))
         .mut_subcommands(|command| {
             let name = command.get_name().to_owned();
             command.mut_args(|argument| {
-                let argument = with_hint(argument, hint);
+                let argument = set_hint_if_any(argument, hint);
                 match completer_for(&name, argument.get_id().as_str()) {
                     Some(completer) => add_completer(argument, completer, line),
                     None => argument,
@@ -159,7 +166,7 @@ fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) ->
     ))
 }
 
-fn with_hint(argument: Arg, hint: Option<ValueHint>) -> Arg {
+fn set_hint_if_any(argument: Arg, hint: Option<ValueHint>) -> Arg {
     match hint {
         Some(hint) => argument.value_hint(hint),
         None => argument,
@@ -250,8 +257,8 @@ fn add_candidates(
     unfinished: &str,
 ) {
     let assignment = format!("{}=", argument.name);
-    let has_assignment = unfinished.starts_with(&assignment);
-    if !has_assignment {
+    if !unfinished.starts_with(&assignment) {
+        // The name itself is unfinished, unless another argument is being typed.
         if assignment.starts_with(unfinished) {
             candidates.push(candidate(assignment, argument.description.as_deref()));
         }
@@ -300,12 +307,11 @@ fn library_of(line: &ArgMatches) -> Library {
     source.library()
 }
 
-/// Parses an unfinished line, and ignores its errors. `typed_line` begins with the name of the
-/// program.
-fn parse_unfinished(typed_line: &[OsString], program: &Command) -> ArgMatches {
+/// Parses an unfinished line, and ignores its errors. `line` begins with the name of the program.
+fn parse_unfinished(line: &[OsString], program: &Command) -> ArgMatches {
     // Most shells pass the words as they were typed, including quotes.
     let mut words = Vec::new();
-    for word in typed_line {
+    for word in line {
         match word.to_str().and_then(shlex::split).as_deref() {
             Some([unquoted]) => words.push(unquoted.into()),
             _ => words.push(word.clone()),

@@ -148,10 +148,9 @@ impl Compose {
 
     /// Opens the file in the editor, and returns the editor's exit status.
     fn open_editor(&self) -> anyhow::Result<ExitCode> {
-        let ended =
-            text_editor::open_with(&self.editor(), &self.file, "name another one with --then")?;
-        let code = ended.status.code().unwrap_or(1);
-        Ok(ExitCode::from(code as u8))
+        let fix = "name another one with --then"; // ends the error if there is no such editor
+        let exit = text_editor::open_with(&self.editor(), &self.file, fix)?;
+        Ok(exit.code())
     }
 
     /// Returns the command of the editor: `--then`, EDITOR or the system's default.

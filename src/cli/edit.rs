@@ -142,9 +142,9 @@ fn edit_file(
             "the old text is not kept in the history: {diagnostic}"
         ));
     }
-    let ended = text_editor::open(file, reporter)
+    let exit = text_editor::open(file, reporter)
         .with_context(|| format!("{} cannot be opened", full_path(file)))?;
-    check_edited(library, file, ended, reporter)
+    check_edited(library, file, exit, reporter)
 }
 
 /// Records the current text of a prompt in the history. Does nothing if its folder has no history.
@@ -174,12 +174,12 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
 pub(super) fn check_edited(
     library: &Library,
     file: &Path,
-    mut ended: EditorExit,
+    mut exit: EditorExit,
     reporter: &Reporter,
 ) -> anyhow::Result<ExitCode> {
     loop {
         let status = check(library, file, reporter);
-        ended.check().map_err(|error| {
+        exit.check().map_err(|error| {
             anyhow!(
                 "{error}; {} may have been changed by the editor",
                 full_path(file)
@@ -188,13 +188,18 @@ pub(super) fn check_edited(
         if status == ExitCode::SUCCESS {
             return Ok(status);
         }
-        // Asking fails if standard input isn't a terminal. That counts as no.
-        let answer = reporter.confirm("It is broken. Edit it again?", "");
-        if !answer.unwrap_or(false) {
+        if !prompt_user_to_edit_again(reporter) {
             return Ok(status);
         }
-        ended = text_editor::open(file, reporter)?;
+        exit = text_editor::open(file, reporter)?;
     }
+}
+
+/// Asks whether to edit a broken file again. If standard input isn't a terminal, the answer is no.
+fn prompt_user_to_edit_again(reporter: &Reporter) -> bool {
+    let action = "edit it again"; // only occurs in the error, which counts as no
+    let answer = reporter.confirm("It is broken. Edit it again?", action);
+    answer.unwrap_or(false)
 }
 
 /// Copies a prompt into the user's (or the project's) folder, and edits the copy. Deletes the copy
@@ -209,7 +214,7 @@ fn edit_copy(
     let text = found.text()?;
     let file = create_prompt_file(&source.new_prompts_folder(library)?, &found.name, &text)?;
     let status = text_editor::open(&file, reporter)
-        .and_then(|ended| check_edited(library, &file, ended, reporter));
+        .and_then(|exit| check_edited(library, &file, exit, reporter));
     let is_unchanged = delete_if_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {

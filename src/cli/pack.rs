@@ -30,6 +30,12 @@ Examples:
 /// The options that accept a version without asking, for users who have reviewed it elsewhere.
 const YES_WITH_COMMIT: &str = "--ref COMMIT --yes";
 
+/// The reference to the main branch of a remote repository.
+const MAIN_BRANCH: &str = "HEAD";
+
+/// How many digits of a commit are enough for people.
+const SHORT_COMMIT_LEN: usize = 12;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum PackCommand {
     /// Show all texts of a repository, and add it if you agree
@@ -163,13 +169,13 @@ impl AddPack {
                 .map_err(|error| anyhow!("{error}; choose a name with `--as`"))?,
         };
         check_new_name(&name, packs, source)?;
-        let version = self.reference.as_deref().unwrap_or("HEAD");
+        let version = self.reference.as_deref().unwrap_or(MAIN_BRANCH);
         let mut pack = Pack {
             name,
             address,
             // `fetch` replaces this if `version` is a branch or tag. If it's a commit, updates
             // follow the main branch.
-            reference: "HEAD".to_owned(),
+            reference: MAIN_BRANCH.to_owned(),
             path: self.path.unwrap_or_default(),
             only: self.only,
             ..Pack::default()
@@ -179,7 +185,7 @@ impl AddPack {
             pack,
             texts,
             locked: None,
-            accepted_lines: String::new(),
+            accepted_lines: String::new(), // shows all texts
         };
         offer.install_if_accepted(packs, self.yes, YES_WITH_COMMIT)
     }
@@ -289,7 +295,7 @@ impl UpdatePack {
             pack: newest,
             texts,
             locked: Some(locked),
-            accepted_lines: String::new(),
+            accepted_lines: String::new(), // shows all texts that have changed
         };
         offer.install_if_accepted(packs, self.yes, YES_WITH_COMMIT)
     }
@@ -303,6 +309,8 @@ fn sync(packs: &mut LockFile<'_>, assume_yes: bool) -> bool {
     })
 }
 
+/// Restores the local copies of a pack, if any are missing or were modified. Returns whether they
+/// match the lock file now, i.e. whether the user has accepted all texts.
 fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, assume_yes: bool) -> anyhow::Result<bool> {
     if changed_file_errors(&pack, &packs.copies.folder_of(&pack)).is_empty() {
         return Ok(true);
@@ -369,7 +377,7 @@ fn list(packs: &LockFile<'_>) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for pack in &packs.packs {
         let commit = if is_terminal {
-            &pack.commit[..12] // enough for people; scripts get the full hash
+            &pack.commit[..SHORT_COMMIT_LEN]
         } else {
             &pack.commit
         };

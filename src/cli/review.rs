@@ -14,8 +14,8 @@ use anyhow::bail;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
-/// With more notes than this, most of them are shown before the texts instead of after them.
-const MAX_NOTES_AFTER_TEXTS: usize = 40;
+/// With more notes than this, most of them are shown before the diffs instead of after them.
+const MAX_NOTES_AFTER_DIFFS: usize = 40;
 
 /// Descriptions and quoted lines are truncated to this many characters.
 const MAX_EXCERPT_CHARS: usize = 200;
@@ -108,6 +108,7 @@ impl Review {
             if old_findings.contains_key(&finding) {
                 continue;
             }
+            // As `find_notable` words its findings.
             let needs_context = finding.starts_with("path ") || finding.starts_with("address ");
             self.notes.insert(ReviewNote {
                 finding: format!("{}  (:{name})", with_invisible_escaped(&finding)),
@@ -142,49 +143,51 @@ impl Review {
             bail!("not on a terminal: read the texts elsewhere, then use {yes_options}");
         }
         self.show()?;
-        Ok(assume_yes || reporter.confirm(question, "take them unseen")?)
+        let action_of_yes_option = "take them unseen";
+        Ok(assume_yes || reporter.confirm(question, action_of_yes_option)?)
     }
 
-    /// Shows the summary and the diffs in the pager, and the most important notes after it.
+    /// Shows the summary, the diffs and possibly notes in the pager. After the pager has closed,
+    /// prints the other notes, so that they stay on the screen above the question.
     fn show(&self) -> anyhow::Result<()> {
         let NotePages {
-            before_texts,
-            after_texts,
+            notes_before_diffs,
+            notes_after_diffs,
         } = self.note_pages();
         let mut page = self.summary.clone();
         if self.unchanged > 0 {
             page.push(format!("{} unchanged\n", count(self.unchanged, "text")));
         }
-        page.append(before_texts);
+        page.append(notes_before_diffs);
         page.append(self.diffs.clone());
         pager::show(&page)?;
-        if !after_texts.is_empty() {
-            output::print(&after_texts.plain("\n"))?;
+        if !notes_after_diffs.is_empty() {
+            output::print(&notes_after_diffs.plain("\n"))?;
         }
         Ok(())
     }
 
-    /// Decides which notes to show before the texts, and which after them.
+    /// Decides which notes to show before the diffs, and which after them.
     ///
-    /// Notes go after the texts, because people remember best what they read last. A long list
-    /// would scroll off the screen, so it goes before the texts. Hidden characters are the
-    /// exception: their notes always come last, because the texts don't reveal them.
+    /// Notes go after the diffs, because people remember best what they read last. A long list
+    /// would scroll off the screen, so it goes before the diffs. Hidden characters are the
+    /// exception: their notes always come last, because the diffs don't reveal them.
     fn note_pages(&self) -> NotePages {
-        let has_many_notes = self.notes.len() > MAX_NOTES_AFTER_TEXTS;
+        let has_many_notes = self.notes.len() > MAX_NOTES_AFTER_DIFFS;
         let mut pages = NotePages::default();
-        let mut count_before_texts = 0;
+        let mut count_before_diffs = 0;
         for note in &self.notes {
             if has_many_notes && !note.is_about_hidden_characters() {
-                note.add_to(&mut pages.before_texts);
-                count_before_texts += 1;
+                note.add_to(&mut pages.notes_before_diffs);
+                count_before_diffs += 1;
             } else {
-                note.add_to(&mut pages.after_texts);
+                note.add_to(&mut pages.notes_after_diffs);
             }
         }
-        if count_before_texts > 0 {
-            add_heading_if_empty(&mut pages.after_texts);
-            let lines = count(count_before_texts, "line");
-            pages.after_texts.push(format!(
+        if count_before_diffs > 0 {
+            add_heading_if_empty(&mut pages.notes_after_diffs);
+            let lines = count(count_before_diffs, "line");
+            pages.notes_after_diffs.push(format!(
                 "  addresses, commands and paths: {lines} before the texts\n"
             ));
         }
@@ -192,12 +195,12 @@ impl Review {
     }
 }
 
-/// The notes to show before and after the texts. A page without notes is empty; others begin with
-/// a heading.
+/// The notes to show before and after the diffs. Without notes, a page is empty; otherwise, it begins
+/// with a heading.
 #[derive(Default)]
 struct NotePages {
-    before_texts: Styled,
-    after_texts: Styled,
+    notes_before_diffs: Styled,
+    notes_after_diffs: Styled,
 }
 
 impl ReviewNote {

@@ -437,12 +437,16 @@ impl PromptSource {
     }
 }
 
+/// The fix of a diagnostic whose message already says how to fix the problem.
+#[cfg(feature = "store")]
+const NO_SEPARATE_FIX: &str = "";
+
 impl LoadedSettings {
     /// Returns unusable settings with an error about the database. `message` includes the fix.
     #[cfg(feature = "store")]
     fn with_store_error(message: String) -> LoadedSettings {
         LoadedSettings {
-            problems: vec![Diagnostic::error(None, message, "")],
+            problems: vec![Diagnostic::error(None, message, NO_SEPARATE_FIX)],
             is_unusable: true,
             ..LoadedSettings::default()
         }

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use tempfile::TempPath;
 
 /// The environment variables that name the editor, in order of precedence.
@@ -31,7 +31,7 @@ pub(super) const WAIT_HINT: &str =
 pub(super) struct EditorExit {
     /// The name of the editor, in backticks.
     editor: String,
-    pub(super) status: ExitStatus,
+    status: ExitStatus,
 }
 
 impl EditorExit {
@@ -40,6 +40,15 @@ impl EditorExit {
         let EditorExit { editor, status } = self;
         ensure!(status.success(), "the editor {editor} failed ({status})");
         Ok(())
+    }
+
+    /// Returns the editor's exit code, or failure if a signal killed the editor. Codes above 255,
+    /// which only exist on Windows, also become failure.
+    pub(super) fn code(&self) -> ExitCode {
+        match self.status.code().map(u8::try_from) {
+            Some(Ok(code)) => ExitCode::from(code),
+            _ => ExitCode::FAILURE,
+        }
     }
 }
 

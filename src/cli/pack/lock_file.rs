@@ -58,18 +58,18 @@ impl<'r> LockFile<'r> {
             user_lock
         };
         let no_home = "there is no folder for packs; set HOME";
-        let data = folder_of_packs().context(no_home)?;
-        let state = user_folders::state().context(no_home)?;
+        let packs_folder = folder_of_packs().context(no_home)?;
+        let state_folder = user_folders::state().context(no_home)?;
         let process_lock = match access {
             LockAccess::Read => None,
-            LockAccess::Write => Some(exclude_other_processes(&data, &state)?),
+            LockAccess::Write => Some(exclude_other_processes(&packs_folder, &state_folder)?),
         };
         // Read the file only after other processes are excluded: they could still change it.
         let PackLock {
             packs,
             text: contents,
         } = PackLock::read(&path)?;
-        let copies = Copies::of_lock(&data, &path);
+        let copies = Copies::of_lock(&packs_folder, &path);
         if access == LockAccess::Write {
             copies.remove_leftovers();
         }
@@ -79,7 +79,7 @@ impl<'r> LockFile<'r> {
             packs,
             copies,
             contents,
-            accepted_file: state.join("accepted-texts"),
+            accepted_file: state_folder.join("accepted-texts"),
             _process_lock: process_lock,
         })
     }
@@ -114,11 +114,14 @@ impl<'r> LockFile<'r> {
     /// Installs a pack whose texts the user has accepted. Replaces the pack of the same name, if
     /// there is one.
     pub(super) fn install(&mut self, pack: &Pack, new_copies: TempDir) -> anyhow::Result<()> {
-        // The copies come first, so that the lock file never lists files that don't exist.
+        // The copies come first, so that the lock file never lists files that don't exist. If a later
+        // step fails, unused copies are left, which the next `save` deletes.
         self.copies.install(pack, new_copies)?;
         self.record_accepted(pack)?;
-        if self.packs.contains(pack) {
-            self.copies.remove_unused(&self.packs); // the lock file itself stays the same
+        // Equal in every field, including the hashes of its files: only the copies were missing.
+        let is_already_listed = self.packs.contains(pack);
+        if is_already_listed {
+            self.copies.remove_unused(&self.packs);
             return Ok(());
         }
         self.packs.retain(|other| other.name != pack.name);
@@ -126,6 +129,8 @@ impl<'r> LockFile<'r> {
         self.save()
     }
 
+    /// Records that the user has accepted the texts of a pack, so that a later `pack sync` doesn't ask
+    /// about them again.
     fn record_accepted(&self, pack: &Pack) -> anyhow::Result<()> {
         let mut lines = self.accepted_lines();
         for file in pack.files.keys() {
@@ -151,15 +156,15 @@ pub(super) fn accepted_line(pack: &Pack, file: &str) -> String {
     format!("{} {}/{file}\n", pack.files[file], pack.name)
 }
 
-/// Creates the folders for data and state, and locks out other `pack` commands that write until the
-/// returned file is dropped.
+/// Creates the two folders, and locks out other `pack` commands that write until the returned file is
+/// dropped.
 ///
 /// # Errors
 /// Fails if another process holds the lock, or a folder can't be created.
-fn exclude_other_processes(data: &Path, state: &Path) -> io::Result<File> {
-    fs::create_dir_all(data)?;
-    fs::create_dir_all(state)?;
-    let file = File::create(data.join(".lock"))?;
+fn exclude_other_processes(packs_folder: &Path, state_folder: &Path) -> io::Result<File> {
+    fs::create_dir_all(packs_folder)?;
+    fs::create_dir_all(state_folder)?;
+    let file = File::create(packs_folder.join(".lock"))?;
     if file.try_lock().is_err() {
         return Err(io::Error::other(
             "another `prompt-expander pack` is running; try again later",

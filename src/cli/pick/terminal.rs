@@ -78,12 +78,39 @@ pub(super) struct Terminal {
     tty: File,
     /// Bytes that the terminal has sent, and that aren't a complete key yet.
     received: Vec<u8>,
-    /// The size of the terminal when it was last drawn.
-    drawn_size: Size,
-    /// The current contents of each row, to write only those that change.
-    drawn_rows: Vec<String>,
-    drawn_cursor: Option<Cursor>,
+    drawn: DrawnScreen,
     has_colors: bool,
+}
+
+/// What the terminal shows, so that only changes have to be written.
+#[derive(Default)]
+struct DrawnScreen {
+    /// The size of the terminal when it was last drawn; `None` before the first time.
+    size: Option<Size>,
+    rows: Vec<String>,
+    cursor: Option<Cursor>,
+}
+
+impl DrawnScreen {
+    /// Returns the output that changes the rows to `lines`; empty if they are the same already.
+    /// After a change of the size, this is the whole screen.
+    fn update_rows(&mut self, lines: Vec<FrameLine>, size: Size, has_colors: bool) -> String {
+        let mut output = String::new();
+        if self.size != Some(size) {
+            self.size = Some(size);
+            self.rows = vec![String::new(); size.rows];
+            output += CLEAR;
+        }
+        let mut lines = lines.into_iter();
+        for (index, drawn_row) in self.rows.iter_mut().enumerate() {
+            let row = render(lines.next().unwrap_or_default(), has_colors);
+            if *drawn_row != row {
+                output += &format!("{}{CLEAR_ROW}{row}", cursor_sequence(index, 0));
+                *drawn_row = row;
+            }
+        }
+        output
+    }
 }
 
 impl Terminal {
@@ -96,13 +123,7 @@ impl Terminal {
         Ok(Terminal {
             tty,
             received: Vec::new(),
-            // Differs from any actual size, so that everything is drawn the first time.
-            drawn_size: Size {
-                columns: 0,
-                rows: 0,
-            },
-            drawn_rows: Vec::new(),
-            drawn_cursor: None,
+            drawn: DrawnScreen::default(),
             has_colors,
         })
     }
@@ -119,36 +140,27 @@ impl Terminal {
 
     /// Draws the frame that `make_frame` returns for the given numbers of columns and rows. Writes
     /// only the rows that have changed, unless the terminal was resized.
+    ///
+    /// # Errors
+    /// Fails if the terminal was closed. Then it must not be drawn again: what it shows is unknown.
     pub(super) fn draw(
         &mut self,
         make_frame: impl FnOnce(usize, usize) -> Frame,
     ) -> io::Result<()> {
         let size = self.current_size();
         let frame = make_frame(size.columns, size.rows);
-        let mut output = String::new();
-        if size != self.drawn_size {
-            self.drawn_size = size;
-            self.drawn_rows = vec![String::new(); size.rows];
-            output += CLEAR;
-        }
-        let mut lines = frame.lines.into_iter();
-        for (row, drawn_row) in self.drawn_rows.iter_mut().enumerate() {
-            let line = render(lines.next().unwrap_or_default(), self.has_colors);
-            if *drawn_row != line {
-                output += &format!("{}{CLEAR_ROW}{line}", cursor_sequence(row, 0));
-                *drawn_row = line;
-            }
-        }
-        if output.is_empty() && self.drawn_cursor == frame.cursor {
+        let row_output = self.drawn.update_rows(frame.lines, size, self.has_colors);
+        let cursor_moves = self.drawn.cursor != frame.cursor;
+        if row_output.is_empty() && !cursor_moves {
             return Ok(());
         }
-        self.drawn_cursor = frame.cursor;
+        self.drawn.cursor = frame.cursor;
+        // The cursor is hidden first, so that it doesn't flicker across the rows.
+        let mut output = HIDE_CURSOR.to_owned() + &row_output;
         if let Some(Cursor { row, column }) = frame.cursor {
             output += &cursor_sequence(row, column);
             output += SHOW_CURSOR;
         }
-        // Hide the cursor first, so that it doesn't flicker across the rows.
-        let output = HIDE_CURSOR.to_owned() + &output;
         self.tty.write_all(output.as_bytes())
     }
 

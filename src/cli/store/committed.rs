@@ -93,27 +93,31 @@ fn find_committed(
 }
 
 /// Returns the id of the git blob for the text of each path. To get the ids from git, writes the
-/// texts to the watchdog's temporary folder.
+/// texts to temporary files in the watchdog's folder, whose size is limited.
 fn blob_ids<'t>(
     folder: &Path,
     texts: &[PathText<'t>],
     watchdog: &GitWatchdog<'_>,
 ) -> Result<BTreeMap<&'t str, String>, Diagnostic> {
     let mut temporary_files = String::new();
-    for (index, text) in texts.iter().enumerate() {
+    for (index, PathText { text, .. }) in texts.iter().enumerate() {
+        // The files are numbered, because a path could contain a newline, which would end its line.
         let file = watchdog.folder.join(index.to_string());
-        fs::write(&file, text.text).map_err(git_io_error)?;
+        fs::write(&file, text).map_err(git_io_error)?;
         temporary_files += &format!("{}\n", file.display());
     }
     let arguments = ["hash-object", "--no-filters", "--stdin-paths"];
     let ids = run_in_untrusted_folder(folder, &arguments, &temporary_files, watchdog)?;
     let mut id_of_path = BTreeMap::new();
-    // git prints one id per line, in the order of the files.
-    for (text, id) in texts.iter().zip(ids.lines()) {
-        id_of_path.insert(text.path, id.map_err(git_io_error)?);
+    // git prints one id per line, in the order of the files. If one can't be read, git fails.
+    for (PathText { path, .. }, id) in texts.iter().zip(ids.lines()) {
+        id_of_path.insert(*path, id.map_err(git_io_error)?);
     }
     Ok(id_of_path)
 }
+
+/// The index of `NEW-ID` in an entry of the log: `MODE MODE OLD-ID NEW-ID STATUS`.
+const NEW_ID_FIELD: usize = 3;
 
 /// Returns the paths whose blob id occurs in the log as a version of that path.
 ///
@@ -132,8 +136,10 @@ fn paths_in_log(log: impl BufRead, ids: &BTreeMap<&str, String>) -> io::Result<B
         };
         let path = path?;
         let path = String::from_utf8_lossy(&path);
-        let id = ids.get(&*path);
-        if id.is_some() && id.map(String::as_str) == change.split(' ').nth(3) {
+        let mut fields = change.split(' ');
+        if let Some(id) = ids.get(&*path)
+            && fields.nth(NEW_ID_FIELD) == Some(id)
+        {
             committed.insert(path.into_owned());
         }
     }
