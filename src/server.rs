@@ -112,12 +112,13 @@ impl Server {
         }
     }
 
-    /// Finishes the handshake of a legacy client. From now on, it is notified of changes.
+    /// Finishes the handshake of a legacy client. From now on, it is notified of changes. If it may
+    /// already have cached results, it is told that they may be outdated.
     fn finish_handshake(&self, session: &mut Session) {
         if session.version.is_none() {
             return; // there was no `initialize`
         }
-        session.subscriptions.is_initialized = true;
+        session.subscriptions.is_initialized = true; // before `notify_changed`, which skips others
         if session.has_cacheable_results {
             self.shared.watch();
             // Those results may have changed since, and the client wasn't notified yet.
@@ -134,21 +135,23 @@ impl Server {
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
         let started = Instant::now();
-        let mut length = 0;
+        let mut response_bytes = 0;
         let mut responses = Vec::new();
         for message in messages {
             let response = match Message::from_value(message) {
-                Ok(Message::Request(request)) => match exceeded_batch_limit(length, started) {
-                    Some(reason) => batch_limit_response(&request.id, &reason),
-                    None => self.handle_batched_request(session, request),
-                },
+                Ok(Message::Request(request)) => {
+                    match exceeded_batch_limit(response_bytes, started) {
+                        Some(reason) => batch_limit_response(&request.id, &reason),
+                        None => self.handle_batched_request(session, request),
+                    }
+                }
                 Ok(other) => {
                     self.handle(session, other);
                     continue; // notifications and responses get no response
                 }
                 Err(error_response) => error_response,
             };
-            length += response.as_json().len();
+            response_bytes += response.as_json().len();
             responses.push(response);
         }
         if responses.is_empty() {
@@ -168,7 +171,8 @@ impl Server {
         self.handle_request(session, request).into_response()
     }
 
-    /// Handles a request, or returns a job that does.
+    /// Handles a request, or returns a job that does. Finds the method, checks that the caller may
+    /// use it, and runs its handler.
     fn handle_request(&self, session: &mut Session, request: Request) -> Reply {
         let Request {
             id,
@@ -191,11 +195,13 @@ impl Server {
             Ok(method) => method,
             Err(failure) => return pending.fail(failure),
         };
-        if pending.era == Era::Legacy && method.cache_policy.is_some() {
+        // Recorded for `finish_handshake`, which tells the client if these results are outdated.
+        if pending.era == Era::Legacy && method.has_cacheable_result() {
             session.has_cacheable_results = true;
         }
         let context = self.create_context(session, pending.era, method, &params);
-        if method.role > Role::Read && !context.may_edit() {
+        let is_edit = method.role > Role::Read;
+        if is_edit && !context.may_edit() {
             let text = format!("{}; {}", method.name, context.how_to_edit());
             return pending.fail(Failure::new(FailureKind::MethodNotFound, text));
         }
@@ -244,7 +250,8 @@ impl Server {
         })
     }
 
-    /// Creates the context for the handler of a method.
+    /// Creates the context for the handler of a method, from what the client has said about itself:
+    /// in the request if it is modern, in `initialize` if it is legacy.
     fn create_context(
         &self,
         session: &Session,
@@ -252,20 +259,19 @@ impl Server {
         method: &Method,
         params: &Object,
     ) -> Context {
-        let mut context = Context {
+        let is_legacy = era == Era::Legacy;
+        Context {
             shared: Arc::clone(&self.shared),
             caller: Arc::clone(&session.caller),
             agent: era.agent(params).or(session.agent),
             era,
-            version: None,
-            relies_on_notifications: false,
-        };
-        if era == Era::Legacy {
-            context.version = session.version;
-            context.relies_on_notifications =
-                method.cache_policy.is_some() && session.subscriptions.is_initialized;
+            version: if is_legacy { session.version } else { None },
+            // A modern result says how long it may be cached. A legacy client may cache any list
+            // until it is notified, and it is notified once the handshake is finished.
+            relies_on_notifications: is_legacy
+                && method.has_cacheable_result()
+                && session.subscriptions.is_initialized,
         }
-        context
     }
 
     /// Runs a job now, or returns it to the transport if it may block for too long.
@@ -345,6 +351,13 @@ pub struct Method {
     /// How long clients may cache the result, or `None` if they must not cache it.
     cache_policy: Option<CachePolicy>,
     handler: MethodHandler,
+}
+
+impl Method {
+    /// Returns whether clients may cache the results of this method.
+    fn has_cacheable_result(&self) -> bool {
+        self.cache_policy.is_some()
+    }
 }
 
 /// The handler of a method.

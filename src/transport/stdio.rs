@@ -80,12 +80,17 @@ pub fn serve(
     let mut reader = StdioReader::new(input);
     let mut job_threads = Vec::new();
     while let Some(raw) = reader.read_message()? {
-        let message = parse(&raw); // without the lock: a long message takes a while
+        // Parse without the lock, because a long message takes a while.
+        let parsed = if raw.is_blank() {
+            None
+        } else {
+            Some(parse(&raw))
+        };
         let mut conversation = lock(&shared);
         conversation.record_received(&raw);
-        if let Some(message) = message {
-            conversation.framing = raw.framing;
-            if let Some(job) = conversation.handle(server, message)? {
+        if let Some(parsed) = parsed {
+            conversation.framing = raw.framing; // before the answer, which uses it, too
+            if let Some(job) = conversation.handle(server, parsed)? {
                 conversation.start_job(job, &shared, &mut job_threads)?;
             }
         }
@@ -111,21 +116,21 @@ fn keep_freed_memory() {
     drop(std::hint::black_box(block));
 }
 
-/// Parses a message. Returns `None` for a blank line, and the error response to send if the message
-/// is invalid or was skipped.
-fn parse(raw: &RawMessage<'_>) -> Option<Result<Message, Response>> {
+/// Parses a message.
+///
+/// # Errors
+/// Fails if the message is invalid, or if [`StdioReader`] has skipped it. Returns the error response
+/// to send.
+fn parse(raw: &RawMessage<'_>) -> Result<Message, Response> {
     let json = match &raw.bytes {
         Ok(bytes) => bytes.trim_ascii(),
-        Err(error) => return Some(Err(Response::error(None, error.clone()))),
+        Err(error) => return Err(Response::error(None, error.clone())),
     };
-    if json.is_empty() {
-        return None;
-    }
     let message = Message::parse(json);
     if message.is_err() {
         tracing::warn!(bytes = json.len(), "received an invalid message");
     }
-    Some(message)
+    message
 }
 
 fn message_too_long() -> Error {
@@ -328,6 +333,16 @@ struct RawMessage<'r> {
     framing: Framing,
     /// The message without its line ending or headers, or why it was skipped.
     bytes: Result<&'r [u8], Error>,
+}
+
+impl RawMessage<'_> {
+    /// Returns `true` for a line without a message. Some clients send such lines between messages.
+    fn is_blank(&self) -> bool {
+        match self.bytes {
+            Ok(bytes) => bytes.trim_ascii().is_empty(),
+            Err(_) => false,
+        }
+    }
 }
 
 /// Reads lines and frames.

@@ -283,7 +283,9 @@ impl RequestContext {
         let has_unread_database = self.app.server.library().has_unread_store();
         if has_unread_database {
             let message = "the store of the prompts has not answered yet; try again";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
+            return Err(
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after_seconds(1)
+            );
         }
         let rate_limits = &self.app.options.rate_limits;
         rate_limits.try_consume(self.caller_key(), methods)

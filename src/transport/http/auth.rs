@@ -4,7 +4,7 @@
 //! response may point to one: a client that finds such a pointer tries to log in there, and doesn't
 //! tell its user to configure a token.
 
-use super::client_limits::{Limiter, RateLimit};
+use super::client_limits::{Limiter, RateLimit, RetryAfter};
 use super::proxy::network_key;
 use super::refusal::Refusal;
 use super::secret_file::ReloadedValue;
@@ -82,6 +82,8 @@ impl Access {
         headers: &HeaderMap,
         address: IpAddr,
     ) -> Result<Arc<Caller>, Refusal> {
+        // A wrong token is refused even if anonymous requests are allowed, so that its user learns of
+        // the mistake.
         if let Some(token_file) = &self.tokens
             && let Some(token) = bearer_token(headers)
         {
@@ -107,6 +109,7 @@ impl Access {
     ) -> Result<Arc<Caller>, Refusal> {
         let network_key = network_key(address);
         if token.len() < MIN_UNGUESSABLE_BYTES {
+            // Before the token is compared, so that a right guess is refused like a wrong one.
             let allowed = self.wrong_tokens.check(network_key);
             allowed.map_err(too_many_wrong_tokens)?;
         }
@@ -118,7 +121,7 @@ impl Access {
         allowed.map_err(too_many_wrong_tokens)?;
         tracing::warn!(%address, problem, "refused a bearer token");
         let message = format!("{problem}; set another one {TOKEN_SETTING}");
-        Err(unauthorized(", error=\"invalid_token\"", message))
+        Err(unauthorized(INVALID_TOKEN, message))
     }
 
     /// Checks again whether an authenticated caller has access. Streams and WebSockets call this
@@ -175,7 +178,7 @@ pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
     let message = format!(
         "this needs a token with the role `{needed}`, and yours has `{own}`; ask for another one"
     );
-    let challenge = challenge(", error=\"insufficient_scope\"");
+    let challenge = challenge(INSUFFICIENT_SCOPE);
     Err(Refusal::new(StatusCode::FORBIDDEN, message).with_header(WWW_AUTHENTICATE, challenge))
 }
 
@@ -197,10 +200,13 @@ fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     None
 }
 
-/// RFC 6750 forbids an error in the challenge if the request had no token.
+/// The error parameters of a challenge (RFC 6750, section 3.1). There must be none if the request
+/// had no token.
 const NO_ERROR_PARAMETER: &str = "";
+const INVALID_TOKEN: &str = ", error=\"invalid_token\"";
+const INSUFFICIENT_SCOPE: &str = ", error=\"insufficient_scope\"";
 
-/// Returns a 401 refusal. `error_parameter` is e.g. `, error="invalid_token"`.
+/// Returns a 401 refusal with one of the error parameters.
 fn unauthorized(error_parameter: &'static str, message: String) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, message)
         .with_header(WWW_AUTHENTICATE, challenge(error_parameter))
@@ -213,11 +219,10 @@ fn challenge(error_parameter: &'static str) -> HeaderValue {
     HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
-fn too_many_wrong_tokens(retry_after_seconds: u64) -> Refusal {
-    let message = format!(
-        "too many wrong bearer tokens came from this address; try again in {retry_after_seconds} s"
-    );
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(retry_after_seconds)
+fn too_many_wrong_tokens(RetryAfter { seconds }: RetryAfter) -> Refusal {
+    let message =
+        format!("too many wrong bearer tokens came from this address; try again in {seconds} s");
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after_seconds(seconds)
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for ReservedBytes<B> {
 /// Returns a 503 refusal for a request that exceeds the memory or the number of requests.
 pub(super) fn too_busy() -> Refusal {
     let message = "too many requests are being handled; try again in a second";
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1)
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after_seconds(1)
 }
 
 #[cfg(test)]

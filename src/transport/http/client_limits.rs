@@ -221,7 +221,7 @@ impl RateLimits {
                 continue;
             }
             let arrival_times = lock(&limiter.arrival_times);
-            let wait = limit.wait(arrival_times.get(caller_key, now), message_count, now);
+            let wait = limit.wait(arrival_times.time_ahead(caller_key, now), message_count);
             if wait.is_zero() {
                 allowed_by.push((arrival_times, limit.time_for(message_count)));
             } else if strictest.is_none_or(|(longest_wait, _)| wait > longest_wait) {
@@ -253,7 +253,8 @@ impl RateLimit {
         Duration::from_secs(60) / self.per_minute.get() * message_count
     }
 
-    /// Returns how long a caller has to wait before it may send this many messages.
+    /// Returns how long a caller has to wait before it may send this many messages. `time_ahead` is
+    /// how far its arrival time already lies in the future.
     ///
     /// The new messages must not move the caller's arrival time further than one burst into the
     /// future. For example, with 60 a minute and a burst of 5, each message takes 1 s. If the arrival
@@ -261,14 +262,14 @@ impl RateLimit {
     ///
     /// A batch longer than the burst only has to wait for the full burst, or it could never be sent.
     /// It moves the arrival time by its full length nevertheless, so the rate is kept.
-    fn wait(&self, arrival_time: Instant, message_count: u32, now: Instant) -> Duration {
+    fn wait(&self, time_ahead: Duration, message_count: u32) -> Duration {
         let burst = self.burst.get();
-        let arrival_time_after = arrival_time + self.time_for(message_count.min(burst));
-        arrival_time_after.saturating_duration_since(now + self.time_for(burst))
+        let time_ahead_after = time_ahead + self.time_for(message_count.min(burst));
+        time_ahead_after.saturating_sub(self.time_for(burst))
     }
 
     fn refusal(&self, wait: Duration) -> Refusal {
-        let seconds = seconds_rounded_up(wait);
+        let RetryAfter { seconds } = RetryAfter::new(wait);
         let what = match self.method {
             Some(method) => format!("{} messages", quoted(method)),
             None => "messages".to_owned(),
@@ -277,22 +278,23 @@ impl RateLimit {
             "too many {what}: the limit is {} a minute and {} at once; try again in {seconds} s",
             self.per_minute, self.burst
         );
-        Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
+        Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after_seconds(seconds)
     }
 }
 
 impl ArrivalTimes {
-    /// Returns a caller's arrival time, or `now` if that is later or the caller is not tracked.
-    fn get(&self, caller_key: u128, now: Instant) -> Instant {
+    /// Returns how far a caller's arrival time lies in the future. This is zero if it is in the past
+    /// or the caller is not tracked.
+    fn time_ahead(&self, caller_key: u128, now: Instant) -> Duration {
         match self.0.get(&self.tracked_key(caller_key)) {
-            Some(arrival_time) => now.max(*arrival_time),
-            None => now,
+            Some(arrival_time) => arrival_time.saturating_duration_since(now),
+            None => Duration::ZERO,
         }
     }
 
-    /// Moves a caller's arrival time into the future.
+    /// Moves a caller's arrival time further into the future.
     fn advance(&mut self, caller_key: u128, time: Duration, now: Instant) {
-        let arrival_time = self.get(caller_key, now) + time;
+        let arrival_time = now + self.time_ahead(caller_key, now) + time;
         self.0.insert(self.tracked_key(caller_key), arrival_time);
     }
 
@@ -307,11 +309,24 @@ impl ArrivalTimes {
     }
 }
 
-/// Rounds up to whole seconds, e.g. 1.2 s to 2, so that a client that waits for `Retry-After` isn't
-/// early.
-fn seconds_rounded_up(wait: Duration) -> u64 {
-    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+/// When a caller that has exceeded a limit may try again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RetryAfter {
+    /// The time to wait, in whole seconds.
+    pub(super) seconds: u64,
 }
+
+impl RetryAfter {
+    /// Rounds up, e.g. 1.2 s to 2, so that a client that waits this long isn't early.
+    fn new(wait: Duration) -> RetryAfter {
+        RetryAfter {
+            seconds: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+        }
+    }
+}
+
+/// The message count of a [`Limiter`] that counts messages one by one.
+const ONE_MESSAGE: u32 = 1;
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Limiter {
@@ -324,34 +339,32 @@ impl Limiter {
     /// Counts one message, unless that would exceed the limit.
     ///
     /// # Errors
-    /// Returns the number of seconds to wait if the limit would be exceeded.
-    pub(super) fn try_consume(&self, caller_key: u128) -> Result<(), u64> {
+    /// Fails if the limit would be exceeded. The error says when to try again.
+    pub(super) fn try_consume(&self, caller_key: u128) -> Result<(), RetryAfter> {
         let now = Instant::now();
+        // Stays locked from the check to the count, so that no other thread counts in between.
         let mut arrival_times = lock(&self.arrival_times);
-        self.check_at(&arrival_times, caller_key, now)?;
-        arrival_times.advance(caller_key, self.limit.time_for(1), now);
+        self.check_one_message(arrival_times.time_ahead(caller_key, now))?;
+        arrival_times.advance(caller_key, self.limit.time_for(ONE_MESSAGE), now);
         Ok(())
     }
 
     /// Checks whether [`try_consume`](Self::try_consume) would succeed, but counts nothing.
     ///
     /// # Errors
-    /// Returns the number of seconds to wait if the limit would be exceeded.
-    pub(super) fn check(&self, caller_key: u128) -> Result<(), u64> {
-        self.check_at(&lock(&self.arrival_times), caller_key, Instant::now())
+    /// Fails if the limit would be exceeded. The error says when to try again.
+    pub(super) fn check(&self, caller_key: u128) -> Result<(), RetryAfter> {
+        let time_ahead = lock(&self.arrival_times).time_ahead(caller_key, Instant::now());
+        self.check_one_message(time_ahead)
     }
 
-    fn check_at(
-        &self,
-        arrival_times: &ArrivalTimes,
-        caller_key: u128,
-        now: Instant,
-    ) -> Result<(), u64> {
-        let wait = self.limit.wait(arrival_times.get(caller_key, now), 1, now);
+    /// Checks whether a caller whose arrival time lies this far in the future may send a message.
+    fn check_one_message(&self, time_ahead: Duration) -> Result<(), RetryAfter> {
+        let wait = self.limit.wait(time_ahead, ONE_MESSAGE);
         if wait.is_zero() {
             Ok(())
         } else {
-            Err(seconds_rounded_up(wait))
+            Err(RetryAfter::new(wait))
         }
     }
 
@@ -418,6 +431,7 @@ impl RequestLimits {
             return Err(closing_refusal(StatusCode::REQUEST_TIMEOUT, message));
         };
         let bytes = collected?;
+        // The request is complete: its connection may no longer be closed to make room for others.
         client.peer.complete_request();
         drop(incomplete_request);
         // Take the permit only now: a client that sends its body slowly must not hold one.

@@ -21,7 +21,7 @@ pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The content type that `curl -d` sends.
-const FORM: &[u8] = b"application/x-www-form-urlencoded";
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The version of a legacy request without a version header ("Protocol Version Header").
 pub(super) const DEFAULT_VERSION: &str = "2025-03-26";
@@ -47,8 +47,9 @@ fn without_parameters(media_type: &[u8]) -> &[u8] {
 
 /// Checks that the content type of a request is JSON.
 ///
-/// A request without `Origin` isn't from a web page. It may also have no content type, or the one
-/// that `curl -d` sends.
+/// This keeps other web pages out: without the server's consent, a browser lets a page send only the
+/// content types of HTML forms to another site, and adds `Origin`. A request without `Origin` isn't
+/// from a web page, so it may also have no content type, or the one that `curl -d` sends.
 ///
 /// # Errors
 /// Fails with 415 if the content type isn't allowed.
@@ -60,8 +61,9 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     if media_type.eq_ignore_ascii_case(JSON.as_bytes()) {
         return Ok(());
     }
-    let is_default_type = media_type.is_empty() || media_type.eq_ignore_ascii_case(FORM);
-    if is_default_type && !headers.contains_key(ORIGIN) {
+    let is_curl_default = media_type.is_empty() || media_type.eq_ignore_ascii_case(FORM.as_bytes());
+    let is_from_web_page = headers.contains_key(ORIGIN);
+    if is_curl_default && !is_from_web_page {
         return Ok(());
     }
     let message = "the body must be JSON, with the header `Content-Type: application/json`";
@@ -149,12 +151,15 @@ fn single_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<
     }
 }
 
+/// Stands in for the id in a header that is repeated or not UTF-8. The server never issues this id.
+const UNKNOWN_ID: &str = "";
+
 /// Returns the value of a header with an id, e.g. of a session, or `None` if it is missing. If the
-/// header is repeated or not UTF-8, returns an empty string, which is not a valid id.
+/// header is repeated or not UTF-8, returns [`UNKNOWN_ID`].
 pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     match single_value(headers, name) {
         Ok(value) => value,
-        Err(_) => Some(""),
+        Err(_) => Some(UNKNOWN_ID),
     }
 }
 

@@ -55,7 +55,7 @@ impl Refusal {
         self
     }
 
-    pub(crate) fn with_retry_after(self, seconds: u64) -> Refusal {
+    pub(crate) fn with_retry_after_seconds(self, seconds: u64) -> Refusal {
         self.with_header(RETRY_AFTER, seconds)
     }
 

@@ -31,6 +31,8 @@ use tokio::sync::{mpsc, watch};
 
 /// How often each stream gets a comment. Proxies close connections that are idle for a minute.
 const COMMENT_INTERVAL_SECONDS: usize = 15;
+
+/// A comment, which clients ignore.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// How many changes a client may leave unread.
@@ -344,17 +346,14 @@ impl Streams {
         self.retain(|_| false);
     }
 
-    /// Sends a comment to one in [`COMMENT_INTERVAL_SECONDS`] streams: in second 2 to those at the
-    /// indexes 2, 17, 32 and so on. Call this every second, so that each stream gets its turn.
+    /// Sends a comment to a share of the streams, to keep their connections open. Call this every
+    /// second with the next number, so that each stream gets a comment every
+    /// [`COMMENT_INTERVAL_SECONDS`].
     pub(super) fn send_comments(&self, second: usize) {
         let open = lock(&self.open);
-        let first_index = second % COMMENT_INTERVAL_SECONDS;
-        for stream in open
-            .iter()
-            .skip(first_index)
-            .step_by(COMMENT_INTERVAL_SECONDS)
-        {
-            if let Some(stream) = stream.upgrade() {
+        for (index, stream) in open.iter().enumerate() {
+            let is_due = index % COMMENT_INTERVAL_SECONDS == second % COMMENT_INTERVAL_SECONDS;
+            if is_due && let Some(stream) = stream.upgrade() {
                 stream.send(COMMENT);
             }
         }
