@@ -112,7 +112,7 @@ impl CallArgs {
         view.find(name).map_err(|mut error| {
             let path = Path::new(name);
             if is_prompt_file(&absolute(path)) && path.is_file() {
-                error.kind = Kind::NotFound;
+                error.kind = Kind::NotFound; // for `NoSuchPrompt`, a hint about `list` would be added
                 error.fix = format!(
                     "for the file in the working directory, write {}",
                     in_backticks(&format!("./{name}"))

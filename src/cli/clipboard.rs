@@ -20,27 +20,39 @@ const WINDOWS: CopyCommand = &[
 ];
 
 struct ClipboardTool {
-    /// The tool is only tried if this environment variable is set. If empty, it is always tried.
-    variable: &'static str,
+    /// The environment variable that must be set for this tool to work, if any.
+    variable: Option<&'static str>,
     command: CopyCommand,
 }
 
-const fn tool(variable: &'static str, command: CopyCommand) -> ClipboardTool {
-    ClipboardTool { variable, command }
+impl ClipboardTool {
+    const fn new(command: CopyCommand) -> ClipboardTool {
+        ClipboardTool {
+            variable: None,
+            command,
+        }
+    }
+
+    const fn if_set(variable: &'static str, command: CopyCommand) -> ClipboardTool {
+        ClipboardTool {
+            variable: Some(variable),
+            command,
+        }
+    }
 }
 
 /// The tools to try, in this order.
 const TOOLS: &[ClipboardTool] = if cfg!(windows) {
-    &[tool("", WINDOWS)]
+    &[ClipboardTool::new(WINDOWS)]
 } else if cfg!(target_os = "macos") {
-    &[tool("", &["pbcopy"])]
+    &[ClipboardTool::new(&["pbcopy"])]
 } else {
     &[
-        tool("TERMUX_VERSION", &["termux-clipboard-set"]),
-        tool("WSL_DISTRO_NAME", WINDOWS),
-        tool("WAYLAND_DISPLAY", &["wl-copy"]),
-        tool("DISPLAY", &["xclip", "-selection", "clipboard"]),
-        tool("DISPLAY", &["xsel", "--clipboard", "--input"]),
+        ClipboardTool::if_set("TERMUX_VERSION", &["termux-clipboard-set"]),
+        ClipboardTool::if_set("WSL_DISTRO_NAME", WINDOWS),
+        ClipboardTool::if_set("WAYLAND_DISPLAY", &["wl-copy"]),
+        ClipboardTool::if_set("DISPLAY", &["xclip", "-selection", "clipboard"]),
+        ClipboardTool::if_set("DISPLAY", &["xsel", "--clipboard", "--input"]),
     ]
 };
 
@@ -53,7 +65,7 @@ pub(super) fn copy(text: &str) -> anyhow::Result<String> {
     let characters = count(text.chars().count(), "character");
     let mut failures = Vec::new();
     for tool in TOOLS {
-        if !tool.variable.is_empty() && !is_set(tool.variable) {
+        if tool.variable.is_some_and(|variable| !is_set(variable)) {
             continue;
         }
         match run(tool.command, text) {

@@ -163,6 +163,9 @@ const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
 
 const OPENAPI: &str = "openapi";
 
+/// The number of the first line of a settings file.
+const FIRST_LINE: usize = 1;
+
 /// The keys that are rejected in a settings file inside a project, which somebody else may have
 /// written.
 const OWN_FILE_ONLY: [&str; 8] = [
@@ -369,7 +372,7 @@ impl Reader<'_> {
     }
 
     fn report(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
-        let position = span.map(|span| Position::in_text(self.text, span.start, 1));
+        let position = span.map(|span| Position::in_text(self.text, span.start, FIRST_LINE));
         self.problems
             .push(Diagnostic::error(position, message, fix));
     }
@@ -459,6 +462,7 @@ impl KeyValue<'_> {
         value_name: &'static str,
         parser: &P,
     ) -> Result<P::Value, String> {
+        // The errors contain neither the id of the option nor the name of the command.
         let option = Arg::new("")
             .long(self.option)
             .value_name(value_name)
@@ -510,7 +514,7 @@ fn resolve(folder: &Path, path: &str) -> PathBuf {
 fn toml_error(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     let position = error
         .span()
-        .map(|span| Position::in_text(text, span.start, 1));
+        .map(|span| Position::in_text(text, span.start, FIRST_LINE));
     let message = error.message().trim_end().replace('\n', ", ");
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
 }

@@ -7,41 +7,48 @@ use crate::whole_file::{self, FileAccess, PendingFile};
 use anyhow::Context;
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// How to recognize a package manager.
 struct PackageManager {
-    /// A folder in the path of the program or, with `../` before it, a file next to its folder.
-    marker: &'static str,
+    marker: Marker,
     name: &'static str,
     /// The command of the package manager that runs a package from a cache without installing it.
     runner: &'static str,
 }
 
+/// What a package manager leaves around the programs that it installs.
+enum Marker {
+    /// A folder with this name is in the path of the program.
+    Folder(&'static str),
+    /// A file with this name is next to the folder of the program.
+    File(&'static str),
+}
+
 const PACKAGE_MANAGERS: [PackageManager; 5] = [
     PackageManager {
-        marker: "node_modules",
+        marker: Marker::Folder("node_modules"),
         name: "npm",
         runner: "npx",
     },
     PackageManager {
-        marker: "../uv-receipt.toml",
+        marker: Marker::File("uv-receipt.toml"),
         name: "uv",
         runner: "uvx",
     },
     PackageManager {
-        marker: "../pipx_metadata.json",
+        marker: Marker::File("pipx_metadata.json"),
         name: "pipx",
         runner: "pipx",
     },
     PackageManager {
-        marker: "../pyvenv.cfg",
+        marker: Marker::File("pyvenv.cfg"),
         name: "pip",
         runner: "uvx",
     },
     PackageManager {
-        marker: "../.crates.toml",
+        marker: Marker::File(".crates.toml"),
         name: "cargo",
         runner: "cargo",
     },
@@ -93,11 +100,9 @@ impl PackageManager {
     /// Returns whether the package manager's marker is in the path of a program, or next to its
     /// folder.
     fn has_installed(&self, program: &Path) -> bool {
-        match self.marker.strip_prefix("../") {
-            Some(file) => above_folder_of(program).join(file).is_file(),
-            None => program
-                .components()
-                .any(|part| part.as_os_str() == self.marker),
+        match self.marker {
+            Marker::File(name) => above_folder_of(program).join(name).is_file(),
+            Marker::Folder(name) => program.components().any(|part| part.as_os_str() == name),
         }
     }
 }
@@ -135,7 +140,7 @@ impl CopyRecord {
     /// Reads the record. Its first line is the path of the copy, and its second line the origin.
     /// Returns `None` if there is no record.
     pub(super) fn read() -> Option<CopyRecord> {
-        let text = whole_file::read_text(&CopyRecord::path()?).ok()?;
+        let text = whole_file::read_text(&CopyRecord::path().ok()?).ok()?;
         let (copy, origin) = text.split_once('\n')?;
         Some(CopyRecord {
             copy: PathBuf::from(copy),
@@ -146,17 +151,25 @@ impl CopyRecord {
     /// Replaces the record with a file that only the user can read.
     pub(super) fn write(&self) -> io::Result<()> {
         let text = format!("{}\n{}\n", self.copy.display(), self.origin);
-        let path = CopyRecord::path().unwrap_or_default();
-        PendingFile::write(&path, text.as_bytes(), FileAccess::Private)?.replace()
+        PendingFile::write(&CopyRecord::path()?, text.as_bytes(), FileAccess::Private)?.replace()
     }
 
     pub(super) fn remove() -> io::Result<()> {
-        fs::remove_file(CopyRecord::path().unwrap_or_default())
+        fs::remove_file(CopyRecord::path()?)
     }
 
-    /// Returns the path of the record, or `None` if the home directory is unknown.
-    fn path() -> Option<PathBuf> {
-        Some(user_folders::state()?.join("copied-program"))
+    /// Returns the path of the record.
+    ///
+    /// # Errors
+    /// Fails if the home directory is unknown.
+    fn path() -> io::Result<PathBuf> {
+        match user_folders::state() {
+            Some(folder) => Ok(folder.join("copied-program")),
+            None => Err(io::Error::new(
+                ErrorKind::NotFound,
+                "the home directory is unknown",
+            )),
+        }
     }
 }
 

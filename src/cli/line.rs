@@ -34,6 +34,9 @@ pub(super) struct ProgramOptions {
     pub(super) version_json: bool,
 }
 
+/// The index of the first word after the name of the program.
+pub(super) const FIRST_WORD: usize = 1;
+
 /// Returns the definition of the command line without any commands.
 pub(super) fn program_without_commands() -> clap::Command {
     let program = clap::Command::new(env!("CARGO_PKG_NAME"))
@@ -57,7 +60,7 @@ pub(super) enum Beginning {
 ///
 /// `words` begins with the name of the program, which is skipped.
 pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Beginning {
-    let mut position = 1;
+    let mut position = FIRST_WORD;
     while let Some(word) = words.get(position) {
         if !is_option(word) {
             return Beginning::Command(position);
@@ -76,7 +79,7 @@ pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Begin
 /// unknown option comes before it.
 pub(super) fn command_position(words: &[OsString]) -> Option<usize> {
     if begins_with_command(words) {
-        return Some(1);
+        return Some(FIRST_WORD);
     }
     match find_command(words, &program_without_commands()) {
         Beginning::Command(position) => Some(position),
@@ -99,7 +102,7 @@ fn find_option<'p>(program: &'p clap::Command, word: &OsStr) -> Option<&'p Arg> 
 
 /// Returns whether the first word after the name of the program is a command, not an option.
 pub(super) fn begins_with_command(words: &[OsString]) -> bool {
-    words.get(1).is_some_and(|word| !is_option(word))
+    words.get(FIRST_WORD).is_some_and(|word| !is_option(word))
 }
 
 pub(super) fn is_option(word: &OsStr) -> bool {
@@ -122,7 +125,7 @@ pub(super) fn command_first(
     program: &clap::Command,
 ) -> Vec<OsString> {
     let program_name = words[0].clone();
-    let options = words[1..position].iter().cloned();
+    let options = words[FIRST_WORD..position].iter().cloned();
     let mut ordered = vec![program_name];
     if begins_with_colon(&words[position]) {
         ordered.push("expand".into());

@@ -203,10 +203,12 @@ fn problem_line(problem: &Diagnostic, columns: usize) -> Styled {
     if let Some(file) = &problem.file {
         problem.file = Some(Path::new(&output::display_path(file)).into());
     }
-    let message = format!("warning: {}", printable_text(&problem.to_string()));
+    // The label takes part in the wrapping, and is then replaced by a styled one.
+    const LABEL: &str = "warning:";
+    let message = format!("{LABEL} {}", printable_text(&problem.to_string()));
     let lines = output::wrap_with_indent(&message, columns);
-    let text = lines.trim_start_matches("warning:").to_owned();
-    styled(WARNING, "warning:").plain(text + "\n")
+    let text = lines.strip_prefix(LABEL).unwrap_or(&lines);
+    styled(WARNING, LABEL).plain(format!("{text}\n"))
 }
 
 /// Joins the title and the description of a prompt. Omits those that only repeat the name.

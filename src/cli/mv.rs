@@ -34,6 +34,8 @@ pub(super) struct Mv {
 }
 
 impl Mv {
+    /// Renames the prompt and its test file. If that breaks attachments or includes of other prompts,
+    /// warns about them, and asks first. Exits with 1 if anything is broken by the new name.
     pub(super) fn run(
         self,
         source: &PromptSource,
@@ -46,27 +48,28 @@ impl Mv {
         let name = editor.view().stored_spelling(name);
         let had_tests = editor.view().test_file(&found).is_some();
         let old_problems = found.check();
-        let broken_users = editor.broken_by_rename(&found, &name);
-        reporter.warn_all(&broken_users);
-        if !broken_users.is_empty()
-            && !self.yes
-            && !prompt_user_to_rename(&found.name, &name, reporter)?
-        {
+        let broken_references = editor.broken_by_rename(&found, &name);
+        reporter.warn_all(&broken_references);
+        let breaks_references = !broken_references.is_empty();
+        let may_rename =
+            !breaks_references || self.yes || prompt_user_to_rename(&found.name, &name, reporter)?;
+        if !may_rename {
             reporter.note("nothing is renamed");
             return Ok(ExitCode::SUCCESS);
         }
         let from = found.location().path();
         let renamed = editor.rename(&found, &name)?;
+        // A test file at the new name that was there before isn't worth mentioning.
         let tests = editor.view().test_file(&renamed).filter(|_| had_tests);
         self.print(&from, &renamed.location().path(), tests, reporter)?;
         let problems = renamed.check();
-        if broken_users.is_empty() {
+        if !breaks_references {
             edit::print_problems(&problems, reporter); // otherwise, they were already shown
         }
         rm::note_what_is_used_now(editor.view(), &found.name, reporter);
         new::warn_of_same_name(&library, &name, &renamed.location().path(), reporter);
         let new_errors = Editor::new_errors(&old_problems, problems);
-        if !broken_users.is_empty() || !new_errors.is_empty() {
+        if breaks_references || !new_errors.is_empty() {
             return Ok(ExitCode::FAILURE);
         }
         Ok(ExitCode::SUCCESS)
@@ -89,7 +92,7 @@ impl Mv {
             }
             return output::print_json(&paths);
         }
-        path::print_done("renamed to ", to)?;
+        path::print_done("renamed to", to)?;
         if let Some(tests) = &tests {
             let file = full_path(&tests.path);
             reporter.note(&format!("its test file is now {file}"));

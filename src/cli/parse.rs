@@ -3,8 +3,8 @@
 use super::commands::{Cli, Command, load};
 use super::config;
 use super::line::{
-    Beginning, ProgramOptions, begins_with_colon, begins_with_command, command_first, find_command,
-    is_option, program_without_commands,
+    Beginning, FIRST_WORD, ProgramOptions, begins_with_colon, begins_with_command, command_first,
+    find_command, is_option, program_without_commands,
 };
 use super::serve::options::Serve;
 use super::source_options::{PromptSource, hidden_options, innermost};
@@ -66,7 +66,7 @@ impl ParsedLine {
 /// because that would take a fifth of the startup time.
 pub(super) fn parse(words: &[OsString]) -> Result<ParsedLine, clap::Error> {
     if begins_with_command(words) {
-        return parse_command(words, 1);
+        return parse_command(words, FIRST_WORD);
     }
     let program = program_without_commands();
     match find_command(words, &program) {
@@ -112,7 +112,7 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
 /// version of this program that wrote the agent's configuration.
 pub(super) fn is_hook(words: &[OsString]) -> bool {
     let position = if begins_with_command(words) {
-        1
+        FIRST_WORD
     } else {
         match find_command(words, &program_without_commands()) {
             Beginning::Options => return false,
@@ -161,7 +161,7 @@ pub(super) fn program_with_options(gets_options: impl Fn(&str) -> bool) -> clap:
 }
 
 fn asks_for_help(words: &[OsString]) -> bool {
-    words.get(1).is_some_and(|word| word == "help")
+    words.get(FIRST_WORD).is_some_and(|word| word == "help")
         || words.iter().any(|word| word == "--help" || word == "-h")
 }
 

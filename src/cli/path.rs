@@ -76,15 +76,25 @@ pub(super) fn location(found: &Found) -> String {
 
 /// Prints a path: shortened on a terminal, and byte for byte for a script.
 pub(super) fn print(path: &Path) -> anyhow::Result<()> {
-    print_done("", path)
+    if is_at_terminal() {
+        return output::print(&format!("{}\n", display_path(path)).into());
+    }
+    print_for_script(path)
 }
 
-/// Prints a path after the action that was performed on it, e.g. `removed `. A script gets only the
+/// Prints a path after the action that was performed on it, e.g. `removed`. A script gets only the
 /// path.
 pub(super) fn print_done(action: &str, path: &Path) -> anyhow::Result<()> {
-    let is_at_terminal = output::terminal_width().is_some();
-    if is_at_terminal {
-        return output::print(&format!("{action}{}\n", display_path(path)).into());
+    if is_at_terminal() {
+        return output::print(&format!("{action} {}\n", display_path(path)).into());
     }
+    print_for_script(path)
+}
+
+fn is_at_terminal() -> bool {
+    output::terminal_width().is_some()
+}
+
+fn print_for_script(path: &Path) -> anyhow::Result<()> {
     output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
 }

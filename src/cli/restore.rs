@@ -42,6 +42,7 @@ impl Restore {
         let restored = editor
             .find_in_store(&name)
             .with_context(|| format!("{} was deleted just now", in_backticks(&name)))?;
+        // The target may have the same text as the current version.
         let is_changed = current != Some(written.revision);
         let file = restored.location().path();
         if self.json {
@@ -49,7 +50,7 @@ impl Restore {
                 &json!({ "path": file.display().to_string(), "revision": written.revision }),
             )?;
         } else if is_changed {
-            path::print_done("restored ", &file)?;
+            path::print_done("restored", &file)?;
         }
         reporter.warn_all(&written.warnings);
         match current {

@@ -195,8 +195,8 @@ impl Review {
     }
 }
 
-/// The notes to show before and after the diffs. Without notes, a page is empty; otherwise, it begins
-/// with a heading.
+/// The notes to show before and after the diffs. Without notes, a page is empty; otherwise, it
+/// begins with a heading.
 #[derive(Default)]
 struct NotePages {
     notes_before_diffs: Styled,

@@ -78,7 +78,7 @@ impl Rm {
             return output::print_json(&json!({ "removed": paths }));
         }
         for path in removed {
-            path::print_done("removed ", path)?;
+            path::print_done("removed", path)?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(super) struct NewText<'t> {
 }
 
 /// Writes a prompt to its store, and prints the store's warnings. Returns the path that identifies
-/// the prompt in the store.
+/// the prompt in the store, or an empty path if somebody has deleted it in the meantime.
 ///
 /// # Errors
 /// Fails if the store rejects the text, or somebody has changed the prompt since the expected

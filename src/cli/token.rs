@@ -96,6 +96,8 @@ impl TokenCommand {
 }
 
 impl AddToken {
+    /// Generates a token and its line. Adds the line to the file, if there is one, then prints the
+    /// token and, without a file, the line.
     fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         let (token, entry) = TokenLine::generate(&self.name, self.role, self.prefix, self.expires)
             .map_err(Error::msg)?;
@@ -107,20 +109,24 @@ impl AddToken {
                 "name": self.name, "token": token, "line": entry.to_string()
             }));
         }
-        let mut lines = format!("{token}\n");
-        let place = match &self.token_file {
-            Some(file) => format!("{} has only its hash.", display_path(file)),
-            None => {
-                lines += &format!("{entry}\n");
-                "put the second line, which has only its hash, into the file of `serve --token-file`."
-                    .to_owned()
+        let lines;
+        let server_step;
+        match &self.token_file {
+            Some(file) => {
+                lines = format!("{token}\n");
+                server_step = format!("{} has only its hash.", display_path(file));
             }
-        };
+            None => {
+                lines = format!("{token}\n{entry}\n");
+                server_step = "put the second line, which has only its hash, into the file of `serve --token-file`."
+                    .to_owned();
+            }
+        }
         output::print_verbatim(lines.as_bytes())?;
         reporter.note(&format!(
             "Token of {}, shown once.\n\
              There: save it as ~/.config/prompt-expander/team-token (chmod 600).\n\
-             Here: {place}",
+             Here: {server_step}",
             self.name
         ));
         Ok(())

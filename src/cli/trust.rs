@@ -146,8 +146,7 @@ impl TrustCommand {
             .trust
             .clone()
             .context("no settings file is used")?;
-        source.project = true; // otherwise, untrusted prompts would be left out
-        let view = source.library_at(root).view();
+        let view = view_including_project(source, root);
         let mut prompts = view.list().found;
         prompts.retain(|found| found.layer.is_project());
         let texts = project_texts(root, &prompts);
@@ -157,7 +156,8 @@ impl TrustCommand {
         let record_root = target.record_root();
         // Old versions trusted repositories without keeping a record; those get one now.
         let has_record = trust.shown_texts(record_root).was_recorded;
-        if is_trusted && review.is_empty() && has_record {
+        let is_up_to_date = is_trusted && review.is_empty() && has_record;
+        if is_up_to_date {
             return Ok(format!(
                 "{} is already trusted, and has no new texts",
                 display_path(root)
@@ -226,16 +226,19 @@ impl TrustCommand {
             .take_while(|ancestor| ancestor.starts_with(&repository))
             .find(|ancestor| ancestor.join(PROJECT_FOLDER).exists());
         let root = folder_with_prompts.unwrap_or(&repository).to_owned();
-        let mut trusted_main = main_repository(&root);
-        if let Some(main) = &trusted_main
-            && !trusted_roots
-                .iter()
-                .any(|trusted| Path::new(trusted) == main)
-        {
-            trusted_main = None;
-        }
+        let trusted_main = main_repository(&root).filter(|main| {
+            let mut trusted_roots = trusted_roots.iter();
+            trusted_roots.any(|trusted| Path::new(trusted) == main)
+        });
         Ok(TrustTarget { root, trusted_main })
     }
+}
+
+/// Returns a view that includes the prompts of the project at `root`, even if it isn't trusted. Sets
+/// `--project` in `source` for that.
+fn view_including_project(source: &mut PromptSource, root: &Path) -> View {
+    source.project = true;
+    source.library_at(root).view()
 }
 
 /// Adds a text of the project to the review. Its description includes which prompt it replaces.

@@ -25,7 +25,7 @@ const VARIABLES: [(&str, &str); 7] = [
     ("XDG_CACHE_HOME", ".cache"),
     ("CODEX_HOME", ".codex"),
     ("CLAUDE_CONFIG_DIR", ".claude"),
-    ("GEMINI_CLI_HOME", ""),
+    ("GEMINI_CLI_HOME", ""), // the home directory itself
 ];
 
 /// The key in `config.toml` that lists the trusted repositories.

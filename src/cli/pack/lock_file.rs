@@ -114,8 +114,8 @@ impl<'r> LockFile<'r> {
     /// Installs a pack whose texts the user has accepted. Replaces the pack of the same name, if
     /// there is one.
     pub(super) fn install(&mut self, pack: &Pack, new_copies: TempDir) -> anyhow::Result<()> {
-        // The copies come first, so that the lock file never lists files that don't exist. If a later
-        // step fails, unused copies are left, which the next `save` deletes.
+        // The copies come first, so that the lock file never lists files that don't exist. If a
+        // later step fails, unused copies are left, which the next `save` deletes.
         self.copies.install(pack, new_copies)?;
         self.record_accepted(pack)?;
         // Equal in every field, including the hashes of its files: only the copies were missing.
@@ -129,8 +129,8 @@ impl<'r> LockFile<'r> {
         self.save()
     }
 
-    /// Records that the user has accepted the texts of a pack, so that a later `pack sync` doesn't ask
-    /// about them again.
+    /// Records that the user has accepted the texts of a pack, so that a later `pack sync` doesn't
+    /// ask about them again.
     fn record_accepted(&self, pack: &Pack) -> anyhow::Result<()> {
         let mut lines = self.accepted_lines();
         for file in pack.files.keys() {
@@ -156,8 +156,8 @@ pub(super) fn accepted_line(pack: &Pack, file: &str) -> String {
     format!("{} {}/{file}\n", pack.files[file], pack.name)
 }
 
-/// Creates the two folders, and locks out other `pack` commands that write until the returned file is
-/// dropped.
+/// Creates the two folders, and locks out other `pack` commands that write until the returned file
+/// is dropped.
 ///
 /// # Errors
 /// Fails if another process holds the lock, or a folder can't be created.

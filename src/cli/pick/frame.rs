@@ -76,7 +76,7 @@ impl State {
     pub(super) fn frame(&mut self, columns: usize, rows: usize) -> Frame {
         self.update_matches();
         let bottom_lines = self.bottom_lines(columns, rows);
-        let main_rows = rows.saturating_sub(bottom_lines.len()).max(1);
+        let main_rows = rows.saturating_sub(bottom_lines.len()).max(1); // the layouts need a row
         let mut frame = match &mut self.step {
             Step::List => self.list_frame(columns, main_rows),
             Step::Form(form) => form_frame(form, columns, main_rows),
@@ -129,6 +129,8 @@ impl State {
     /// ── :review [INPUT] (built-in) ──
     /// Review {{input}} …
     /// ```
+    ///
+    /// `rows` must be at least 1.
     fn list_frame(&self, columns: usize, rows: usize) -> Frame {
         let rows_below_query = rows - 1;
         let has_preview = rows >= MIN_ROWS_WITH_PREVIEW;
@@ -423,7 +425,7 @@ fn detail_lines(field: &FormField, columns: usize) -> Vec<FrameLine> {
 /// Lays out the chosen text, scrolled to `chosen.top_row`, and the warnings above it.
 ///
 /// If `top_row` is past the last row, sets it to the last row. Only this function knows how many
-/// rows the text takes.
+/// rows the text takes. `rows` must be at least 1.
 fn text_frame(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
     let mut lines = Vec::new();
     for warning in &chosen.warnings {

@@ -140,15 +140,12 @@ impl State {
         if matches!(key, Key::Control('c' | 'g')) {
             return Effect::End(Choice::Nothing);
         }
-        if let Step::Chosen(_) = self.step {
-            return self.press_in_text(key);
-        }
-        if self.purpose.is_draft && *key == Key::Control('o') {
-            return Effect::End(Choice::EditDraft);
-        }
+        let opens_draft = self.purpose.is_draft && *key == Key::Control('o');
         match self.step {
+            Step::Chosen(_) => self.press_in_text(key),
+            Step::List | Step::Form(_) if opens_draft => Effect::End(Choice::EditDraft),
+            Step::List => self.press_in_list(key),
             Step::Form(_) => self.press_in_form(key),
-            _ => self.press_in_list(key),
         }
     }
 
