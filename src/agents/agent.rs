@@ -90,8 +90,8 @@ pub struct Hook {
     pub(super) windows_prefix: &'static str,
     /// What to write after the command on Windows.
     pub(super) windows_suffix: &'static str,
-    /// What the user should know before the hook is registered; empty if nothing.
-    pub(super) note: &'static str,
+    /// What the user should know before the hook is registered, if anything.
+    pub(super) note: Option<&'static str>,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
     /// Returns the path of keys in the user's config where the agent records that the user trusts

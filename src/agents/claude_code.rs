@@ -56,7 +56,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         timeout: 5,
         windows_prefix: "",
         windows_suffix: NEVER_FAILS,
-        note: "",
+        note: None,
         escapes_angle_brackets: false,
         trust_record_keys: None,
         check: |examined, _| examined.hooks_disabled_if("disableAllHooks", true),

@@ -37,7 +37,7 @@ pub(super) static CODEX: Agent = Agent {
         timeout: 5,
         windows_prefix: "",
         windows_suffix: "", // cmd.exe doesn't support `; exit 0`
-        note: "",
+        note: None,
         escapes_angle_brackets: false,
         trust_record_keys: Some(|file, HookPlace { group, index }| {
             let key = format!("{}:user_prompt_submit:{group}:{index}", file.display());

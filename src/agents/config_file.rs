@@ -111,8 +111,7 @@ impl ConfigFile {
         self.syntax.position(self.original_text(), keys)
     }
 
-    /// Replaces the text to write by the result of a function. The text of a file that doesn't
-    /// exist is its template.
+    /// Applies an edit to the text to write. A file that doesn't exist starts with its template.
     pub(super) fn edit(
         &mut self,
         edit: impl Fn(&str, ConfigSyntax) -> Result<String, Diagnostic>,
@@ -123,8 +122,8 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Returns the result of a function for a text in the syntax of this file. Hides a byte order
-    /// mark from the function, and preserves it.
+    /// Applies an edit to a text in the syntax of this file, and returns the edited text. The edit
+    /// doesn't see a byte order mark, which is preserved.
     pub(super) fn edit_text(
         &self,
         text: &str,

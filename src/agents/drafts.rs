@@ -15,9 +15,15 @@ pub struct Drafts {
     pub(super) editor_setting: Option<&'static str>,
     /// Whether an empty VISUAL falls back to EDITOR.
     pub(super) skips_empty_visual: bool,
-    /// The names of editors for which the agent stops drawing and reading keys. The path of the
-    /// editor must contain one of them. Empty if the agent pauses for every editor.
-    pub(super) pauses_for: &'static [&'static str],
+    /// The editors for which the agent stops drawing and reading keys.
+    pub(super) pauses_for: PausesFor,
+}
+
+/// The editors for which an agent stops drawing and reading keys.
+pub(super) enum PausesFor {
+    EveryEditor,
+    /// Editors whose path contains one of these names.
+    Names(&'static [&'static str]),
 }
 
 /// The editor that opens a draft.
@@ -54,29 +60,31 @@ impl Drafts {
         terminal_modes: "",
         editor_setting: None,
         skips_empty_visual: false,
-        pauses_for: &[],
+        pauses_for: PausesFor::EveryEditor,
     };
 
-    /// Finds the editor in which the agent opens drafts. Returns `None` if neither VISUAL nor
-    /// EDITOR names prompt-expander: the user doesn't want to compose drafts with it.
+    /// Finds the editor in which the agent opens drafts, which may not be the one that the user
+    /// wants. Returns `None` if the user hasn't set up prompt-expander as the editor for drafts,
+    /// i.e. if it is neither in VISUAL nor in EDITOR.
     pub fn find_editor(
         &self,
-        title: &str,
+        agent_title: &str,
         files: &AgentFiles,
         environment: &Environment,
     ) -> Option<DraftEditor> {
         let variables = editor_variables(environment);
-        let names_this_program = variables
+        // The command may contain a path and arguments, or be a link like `prompt-expander-nano`.
+        let is_set_up = variables
             .iter()
             .any(|variable| variable.command.contains("prompt-expander"));
-        if !names_this_program {
+        if !is_set_up {
             return None;
         }
         let editor = self.chosen_editor(files, variables)?;
         let command = quoted(&editor.command);
         Some(DraftEditor {
             description: format!("drafts are opened in {command} ({})", editor.source),
-            problem: self.problem_with(&editor, title),
+            problem: self.problem_with(&editor, agent_title),
         })
     }
 
@@ -113,38 +121,41 @@ impl Drafts {
         None
     }
 
-    /// Returns why composing drafts with an editor won't work in the agent with this title: a
-    /// setting overrides VISUAL, or the agent doesn't pause for the editor.
-    fn problem_with(&self, editor: &EditorCommand, title: &str) -> Option<EditorProblem> {
+    /// Returns why composing drafts with an editor won't work: a setting of the agent overrides
+    /// VISUAL, or the agent doesn't pause for the editor.
+    fn problem_with(&self, editor: &EditorCommand, agent_title: &str) -> Option<EditorProblem> {
         let source = editor.source;
         let command = quoted(&editor.command);
         if editor.is_setting {
             return Some(EditorProblem {
-                message: format!("{title} opens drafts in {command} of `{source}`, not in VISUAL"),
+                message: format!(
+                    "{agent_title} opens drafts in {command} of `{source}`, not in VISUAL"
+                ),
                 fix: format!("remove `{source}`"),
             });
         }
-        if self.pauses_for_command(&editor.command) {
+        let PausesFor::Names(names) = self.pauses_for else {
+            return None;
+        };
+        if has_program_named(&editor.command, names) {
             return None;
         }
-        let names = or_list(self.pauses_for);
+        let names = or_list(names);
         Some(EditorProblem {
             message: format!(
-                "{title} draws over {command} while it works; it waits only for an editor whose name contains {names}"
+                "{agent_title} draws over {command} while it works; it waits only for an editor whose name contains {names}"
             ),
             fix: "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned(),
         })
     }
+}
 
-    /// Returns whether the agent stops drawing and reading keys until this command exits.
-    fn pauses_for_command(&self, command: &str) -> bool {
-        if self.pauses_for.is_empty() {
-            return true;
-        }
-        let program = command.split(' ').next().unwrap_or_default();
-        let program = program.to_lowercase();
-        self.pauses_for.iter().any(|name| program.contains(name))
-    }
+/// Returns whether the path of a command's program contains one of these names, ignoring its
+/// case: both `/bin/nano` and `prompt-expander-nano compose` contain `nano`.
+fn has_program_named(command: &str, names: &[&str]) -> bool {
+    let program = command.split(' ').next().unwrap_or_default();
+    let program = program.to_lowercase();
+    names.iter().any(|name| program.contains(name))
 }
 
 /// Returns the editors in VISUAL and EDITOR, in this order, as far as these are set.

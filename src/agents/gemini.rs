@@ -3,7 +3,7 @@
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
-use super::drafts::Drafts;
+use super::drafts::{Drafts, PausesFor};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
@@ -51,7 +51,7 @@ pub(super) static GEMINI: Agent = Agent {
         timeout: 5000,
         windows_prefix: "& ",
         windows_suffix: NEVER_FAILS, // PowerShell
-        note: "",
+        note: None,
         escapes_angle_brackets: true,
         trust_record_keys: None,
         check: |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
@@ -67,7 +67,7 @@ pub(super) static GEMINI: Agent = Agent {
         is_draft_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal_modes: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
         editor_setting: Some("general.preferredEditor"),
-        pauses_for: &["vi", "emacs", "hx", "nano", "micro"],
+        pauses_for: PausesFor::Names(&["vi", "emacs", "hx", "nano", "micro"]),
         ..Drafts::DEFAULT
     }),
     menu_messages: MenuMessages::OneText,

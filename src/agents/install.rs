@@ -63,7 +63,8 @@ enum ExistingServer {
 }
 
 impl Installation {
-    /// Reads the agent's files, and plans the installation.
+    /// Reads the agent's files, and plans the installation: adds the server and the hook, and
+    /// removes the records of trust in hooks that change.
     ///
     /// # Errors
     /// Fails if a file can't be read or edited, or if another server is registered as
@@ -72,9 +73,10 @@ impl Installation {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
         let is_hook_registered = self.hook && self.add_hook(&mut planner)?;
+        // Compares the planned hooks file with the original, so `add_hook` must come first.
         let changed_hooks = planner.changed_hooks_with_trust();
         planner.remove_trust_records(&changed_hooks)?;
-        // `files` has the state before the installation.
+        // `planner.files` are the files before the installation; only `planner.plan` has edits.
         let previous_hooks = self.agent.hooks(&planner.files);
         planner.plan.installed = Installed {
             has_hook: is_hook_registered || !previous_hooks.is_empty(),
@@ -173,8 +175,8 @@ impl Installation {
         if existing.rewritable.is_empty() && !existing.others.is_empty() {
             return Ok(true); // a second hook would add each prompt twice
         }
-        if existing.rewritable.is_empty() && !hook.note.is_empty() {
-            planner.plan.notes.push(hook.note.to_owned());
+        if existing.rewritable.is_empty() {
+            planner.plan.notes.extend(hook.note.map(str::to_owned));
         }
         let handler = self.hook_handler(hook);
         let file = planner.plan_hooks_file()?;
@@ -222,14 +224,17 @@ pub fn plan_removal(
     let hooks = planner.hooks_of_scope();
     planner.warn_of_unreadable_files();
     planner.warn_of_other_hooks(&hooks);
+    // Plan the files first, because `remove_registrations` edits only those in the plan.
     planner.plan_config()?;
     if planner.has_hooks_file() {
         planner.plan_hooks_file()?;
     }
     planner.remove_registrations()?;
+    // Compares the planned hooks file with the original, so the hook must have been removed.
     let changed_hooks = planner.changed_hooks_with_trust();
     planner.remove_trust_records(&changed_hooks)?;
     let mut plan = planner.finish();
+    // `finish` has decided about the backups. Restoring a file overrides that.
     for file in &mut plan.files {
         restore_if_possible(file);
     }
@@ -555,7 +560,8 @@ impl<'s> Planner<'s> {
         Ok(&mut planned[last])
     }
 
-    /// Returns the plan without files that don't change, and with the [`Backup`] of the others.
+    /// Returns the plan without the files that don't change. Decides about the [`Backup`] of each
+    /// file that does.
     fn finish(mut self) -> Plan {
         let mut files = std::mem::take(&mut self.plan.files);
         files.retain(ConfigFile::is_edited);

@@ -59,8 +59,10 @@ pub(super) static OPENCODE: Agent = Agent {
         timeout: 5000, // the same as in `plugin.js`
         windows_prefix: "",
         windows_suffix: "",
-        note: "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
-               it (--no-hook leaves the plugin out)",
+        note: Some(
+            "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
+             it (--no-hook leaves the plugin out)",
+        ),
         escapes_angle_brackets: false,
         trust_record_keys: None,
         check: check_package,

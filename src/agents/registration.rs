@@ -96,6 +96,14 @@ pub struct Registration {
     pub error: Option<String>,
 }
 
+/// How to start a server. The fields are those of [`Registration`].
+struct ServerLaunch {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+}
+
 /// The servers of one scope in a parsed config.
 struct ServerEntries<'v> {
     /// The path of keys to the servers, e.g. `["mcp", "servers"]`.
@@ -176,16 +184,20 @@ impl Config {
             let position = file.position(&self.server_keys(scope, system));
             error.with_position(position).in_file(&*file.path)
         })?;
+        let Some(entries) = entries else {
+            return Ok(Vec::new());
+        };
         let mut registrations = Vec::new();
-        for (name, entry) in entries.into_iter().flatten() {
+        for (name, entry) in entries {
             let mut registration = Registration {
                 name: name.clone(),
                 scope,
                 path: file.path.clone(),
-                ..self.parse_entry(entry)
+                ..Registration::default()
             };
+            self.parse_entry(entry, &mut registration);
             // Finding a position parses the file again, so skip servers that nobody asks about.
-            if registration.name == SERVER_NAME || registration.is_prompt_expander() {
+            if name == SERVER_NAME || registration.is_prompt_expander() {
                 let entry_keys = [keys.as_slice(), &[name.clone()]].concat();
                 registration.position = file.position(&entry_keys);
             }
@@ -195,27 +207,31 @@ impl Config {
         Ok(registrations)
     }
 
-    /// Parses the entry of a server. The name, scope, path and position are left at their defaults;
-    /// the caller fills them in.
-    fn parse_entry(&self, value: &Value) -> Registration {
+    /// Parses the entry of a server into its registration. Sets [`Registration::error`] if the
+    /// entry is invalid.
+    fn parse_entry(&self, value: &Value, registration: &mut Registration) {
         let Some(entry) = value.as_object() else {
-            return Registration {
-                error: Some(format!("it must be {}", self.syntax.object_name())),
-                ..Registration::default()
-            };
+            registration.error = Some(format!("it must be {}", self.syntax.object_name()));
+            return;
         };
-        let mut registration = match self.parse_launch(entry) {
-            Ok(registration) => registration,
-            Err(message) => Registration {
-                error: Some(message),
-                ..Registration::default()
-            },
-        };
+        match self.parse_launch(entry) {
+            Ok(ServerLaunch {
+                command,
+                args,
+                env,
+                cwd,
+            }) => {
+                registration.command = command;
+                registration.args = args;
+                registration.env = env;
+                registration.cwd = cwd;
+            }
+            Err(message) => registration.error = Some(message),
+        }
         // Some agents have `enabled`, others `disabled`.
         registration.is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
             || entry.get("disabled") == Some(&Value::Bool(true));
         registration.entry = entry.clone();
-        registration
     }
 
     /// Parses how to start a server: its command, arguments, environment and working directory.
@@ -223,23 +239,22 @@ impl Config {
     /// # Errors
     /// Fails with the reason why the agent can't use the entry, e.g. `` `args` must be a list of
     /// strings``.
-    fn parse_launch(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
+    fn parse_launch(&self, entry: &Map<String, Value>) -> Result<ServerLaunch, String> {
         let (command, args) = self.parse_command(entry)?;
         let has_url = entry.contains_key("url") || entry.contains_key("httpUrl");
         if command.is_none() && !has_url {
             return Err("it has no `command`".to_owned());
         }
-        Ok(Registration {
+        Ok(ServerLaunch {
             command,
             args,
             env: parse_key(entry, self.env_key, "an object of strings")?.unwrap_or_default(),
             cwd: parse_key(entry, "cwd", "a string")?,
-            ..Registration::default()
         })
     }
 
-    /// Parses the program and its arguments: `"command": "npx", "args": ["-y"]` or, for some
-    /// agents, `"command": ["npx", "-y"]`.
+    /// Parses the program, which is `None` if there is none, and its arguments: `"command": "npx",
+    /// "args": ["-y"]` or, for some agents, `"command": ["npx", "-y"]`.
     fn parse_command(
         &self,
         entry: &Map<String, Value>,

@@ -45,6 +45,7 @@ pub(super) struct Check {
 }
 
 impl Check {
+    /// Checks the given paths and prompts, or the user's own folders, and prints a report.
     pub(super) fn run(
         self,
         source: &PromptSource,
@@ -207,13 +208,21 @@ impl Checks {
         self.report.problems.extend(test::check(tests));
     }
 
-    /// Adds the error that there is neither a prompt nor a file with this name.
-    fn add_unknown_name(&mut self, typed: &Path, mut diagnostic: Diagnostic) {
-        diagnostic.message = format!("there is no such file, and {}", diagnostic.message);
-        if diagnostic.fix.is_empty() {
-            diagnostic.fix = "correct the name or the path".to_owned();
-        }
-        self.report.problems.push(diagnostic.in_file(typed));
+    /// Reports that `argument` is neither a file nor the name of a prompt. `lookup_error` is why no
+    /// prompt was found; its message reads on after "and", e.g. "no prompt named `x`".
+    fn add_unknown_name(&mut self, argument: &Path, lookup_error: Diagnostic) {
+        let message = format!("there is no such file, and {}", lookup_error.message);
+        let fix = if lookup_error.fix.is_empty() {
+            "correct the name or the path".to_owned()
+        } else {
+            lookup_error.fix.clone()
+        };
+        let diagnostic = Diagnostic {
+            message,
+            fix,
+            ..lookup_error
+        };
+        self.report.problems.push(diagnostic.in_file(argument));
     }
 
     /// Checks a test file or a prompt file.

@@ -6,9 +6,9 @@ use super::output::{self, ADDED, ERROR, Reporter, Styled, styled};
 use super::source_options::{PromptSource, absolute};
 use crate::agents::Agent;
 use crate::library::{
-    LoadedTests, TestFile, View, is_test_file, replace_if_unchanged, unified_diff,
+    Found, LoadedTests, TestFile, View, is_test_file, replace_if_unchanged, unified_diff,
 };
-use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name, TextMismatch};
+use crate::prompt::{Case, CaseFailure, Diagnostic, MAX_FILE, Name, Prompt, TextMismatch};
 use crate::wording::{count, in_backticks, printable, quoted, with_commas};
 use anyhow::bail;
 use clap::Args;
@@ -79,6 +79,7 @@ struct FailureWithDiff {
 }
 
 impl Test {
+    /// Finds the test files for the targets, runs them, and prints the results.
     pub(super) fn run(
         self,
         source: &PromptSource,
@@ -111,9 +112,7 @@ impl Test {
         if self.json {
             output::print_json(&results.to_json())?;
         } else {
-            // `print` doesn't wrap lines, which would break the diffs.
-            output::print(&results.cases.iter().map(CaseResult::format).collect())?;
-            output::print_lines(&results.format_summary())?;
+            results.print()?;
             if files.is_empty() {
                 reporter
                     .note("there are no test files; `prompt-expander new --test NAME` creates one");
@@ -200,6 +199,13 @@ impl Results {
         })
     }
 
+    /// Prints the results of all cases, and a summary.
+    fn print(&self) -> anyhow::Result<()> {
+        // `output::print` doesn't wrap lines, which would break the diffs.
+        output::print(&self.cases.iter().map(CaseResult::format).collect())?;
+        output::print_lines(&self.format_summary())
+    }
+
     /// Formats the errors of invalid files, and a line that counts the results.
     fn format_summary(&self) -> Styled {
         let mut summary = format_findings(&self.problems);
@@ -246,22 +252,11 @@ pub(super) enum TestMode {
 pub(super) fn run_tests(file: &TestFile, mode: TestMode) -> Result<Vec<CaseResult>, Diagnostic> {
     let loaded = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
+    let prompt = &loaded.prompt;
     let mut results = Vec::new();
     let mut new_texts = BTreeMap::new(); // by the index of the case
     for (index, case) in loaded.tests.cases.iter().enumerate() {
-        let prompt = &loaded.prompt;
-        let outcome = case.run(prompt, |call| Ok(found.expand(prompt, call)?.messages));
-        let mut failures = outcome.failures;
-        let mut new_text = None;
-        if let Some(expansion) = outcome.expansion {
-            failures.extend(limit_failures(case, &expansion));
-            let differs = case.can_update_text() && !case.text_matches(&expansion);
-            if differs && mode == TestMode::Update {
-                // The difference is no failure any more, but the case may fail for other reasons.
-                failures.retain(|failure| failure.mismatch.is_none());
-                new_text = Some(expansion);
-            }
-        }
+        let CaseRun { failures, new_text } = run_case(case, found, prompt, mode);
         let status = if !failures.is_empty() {
             CaseStatus::Failed
         } else if new_text.is_some() {
@@ -269,6 +264,7 @@ pub(super) fn run_tests(file: &TestFile, mode: TestMode) -> Result<Vec<CaseResul
         } else {
             CaseStatus::Passed
         };
+        // Even a failed case is updated: the failures have other reasons than the text.
         if let Some(new_text) = new_text {
             new_texts.insert(index, new_text);
         }
@@ -285,6 +281,39 @@ pub(super) fn run_tests(file: &TestFile, mode: TestMode) -> Result<Vec<CaseResul
         write_expected_texts(file, &loaded, &new_texts)?;
     }
     Ok(results)
+}
+
+/// The outcome of running a test case in a [`TestMode`].
+struct CaseRun {
+    failures: Vec<CaseFailure>,
+    /// The text to write into the case; only with [`TestMode::Update`], and if it differs.
+    new_text: Option<String>,
+}
+
+/// Runs a test case: expands the prompt, and checks the result.
+fn run_case(case: &Case, found: &Found, prompt: &Prompt, mode: TestMode) -> CaseRun {
+    let outcome = case.run(prompt, |call| Ok(found.expand(prompt, call)?.messages));
+    let mut failures = outcome.failures;
+    let Some(expansion) = outcome.expansion else {
+        return CaseRun {
+            failures,
+            new_text: None,
+        };
+    };
+    failures.extend(limit_failures(case, &expansion));
+    let is_outdated = case.can_update_text() && !case.text_matches(&expansion);
+    if mode == TestMode::Compare || !is_outdated {
+        return CaseRun {
+            failures,
+            new_text: None,
+        };
+    }
+    // Once the text is updated, it no longer fails. Keep the failures of other checks.
+    failures.retain(|failure| failure.mismatch.is_none());
+    CaseRun {
+        failures,
+        new_text: Some(expansion),
+    }
 }
 
 /// Replaces the expected texts of test cases in their file. The keys are the indices of the cases.
@@ -331,7 +360,8 @@ fn write_error(file: &TestFile, message: &str, fix: &str) -> Diagnostic {
 /// prompt, which is checked on its own.
 pub(super) fn check(file: &TestFile) -> Option<Diagnostic> {
     let error = file.read().err()?;
-    if error.file.as_deref() == Some(&file.path) {
+    let is_about_test_file = error.file.as_deref() == Some(&file.path);
+    if is_about_test_file {
         Some(error)
     } else {
         None

@@ -24,6 +24,10 @@ const MAX_LINE_CHARS: usize = 200;
 /// the process group may keep the output open.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The ids of the requests that [`query_server`] sends, by which it finds their answers.
+const INITIALIZE_ID: u64 = 1;
+const LIST_PROMPTS_ID: u64 = 2;
+
 /// A command with everything that an agent passes to it. Variables are expanded.
 pub(super) struct ResolvedCommand {
     /// The command in the configuration.
@@ -73,17 +77,21 @@ pub(super) struct ServerReport {
 /// without an answer to initialize`.
 pub(super) fn query_server(command: &ResolvedCommand) -> Result<ServerReport, String> {
     let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
-    let initialize =
+    let initialize_params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-    let list_prompts = json!({"name": "list_prompts", "arguments": {}});
+    let call_params = json!({"name": "list_prompts", "arguments": {}});
     // Send all messages at once. The server exits at the end of its input.
     let messages = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
+        request(INITIALIZE_ID, "initialize", &initialize_params),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": list_prompts}),
+        request(LIST_PROMPTS_ID, "tools/call", &call_params),
     ];
     let input = messages.map(|message| format!("{message}\n")).concat();
     run(command, input)?.parse_server_report()
+}
+
+fn request(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
 /// Runs a command with `input` as its standard input. Kills it after its timeout.
@@ -93,6 +101,7 @@ pub(super) fn query_server(command: &ResolvedCommand) -> Result<ServerReport, St
 pub(super) fn run(command: &ResolvedCommand, input: String) -> Result<ProgramOutput, String> {
     let started = Instant::now();
     let mut child = spawn(command).map_err(|error| format!("cannot be started: {error}"))?;
+    // Read before writing and waiting, so that the program never blocks on a full pipe.
     let stdout = read_in_background(child.stdout.take());
     let stderr = read_in_background(child.stderr.take());
     write_in_background(child.stdin.take(), input);
@@ -128,10 +137,10 @@ impl ProgramOutput {
     /// Returns why the server is unusable, as a phrase that follows its name.
     fn parse_server_report(self) -> Result<ServerReport, String> {
         let messages = self.parse_messages()?;
-        // The ids are those in `query_server`.
-        let initialized =
-            find_result(&messages, 1).ok_or_else(|| self.missing_answer("initialize"))?;
-        let listed = find_result(&messages, 2).ok_or_else(|| self.missing_answer("tools/call"))?;
+        let initialized = find_result(&messages, INITIALIZE_ID)
+            .ok_or_else(|| self.missing_answer("initialize"))?;
+        let listed = find_result(&messages, LIST_PROMPTS_ID)
+            .ok_or_else(|| self.missing_answer("tools/call"))?;
         let prompts = listed["structuredContent"]["prompts"]
             .as_array()
             .ok_or("lists no prompts, so it is not prompt-expander")?;
