@@ -47,10 +47,10 @@ pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, pat
 pub(crate) use builtin_texts::BUILTIN_TEXTS;
 pub(crate) use disk::cache::{Cache, MIN_STAMP_AGE, Trace};
 pub(crate) use disk::folder::Folder;
-#[cfg(feature = "store")]
-pub(crate) use disk::memory_files::MemoryFile;
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::memory_files::MemoryFiles;
+#[cfg(feature = "store")]
+pub(crate) use disk::memory_files::{FileWrite, MemoryFile};
 pub(crate) use disk::open::{BROKEN_LINK, read_confined, read_file, read_regular};
 pub(crate) use disk::reach::{
     REPOSITORY, Reach, is_for_everybody, leads_through, relative_path, repository_of,

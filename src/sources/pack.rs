@@ -1,7 +1,7 @@
 //! Packs: prompts from git repositories, each pinned to a commit.
 //!
 //! Prompts are served from local copies, which are made only after a user has seen and accepted the
-//! texts ([`Copies::write`]). They are read like any other folder, except that each file must match
+//! texts ([`PackCopies::write`]). They are read like any other folder, except that each file must match
 //! its hash in `packs.lock`. Serving never uses the network; only the command `pack` does, in
 //! `pack/git.rs`.
 //!
@@ -15,7 +15,7 @@ pub(crate) mod pack_lock;
 mod processes;
 pub(crate) mod run;
 
-pub(crate) use copies::{Copies, NewCopies, changed_file_errors, read_unchanged};
+pub(crate) use copies::{NewCopies, PackCopies, changed_file_errors, read_unchanged};
 
 use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source, Trace,
@@ -118,7 +118,7 @@ impl Packs {
                 return Arc::new(Err(problem));
             }
         };
-        let copies = Copies::of_lock(&self.data, lock);
+        let copies = PackCopies::for_lock_file(&self.data, lock);
         let mut copied = Vec::new();
         for pack in packs {
             let pack = Arc::new(pack);

@@ -3,7 +3,7 @@
 use crate::cli::output::{Reporter, display_path};
 use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
-use crate::sources::pack::Copies;
+use crate::sources::pack::PackCopies;
 use crate::sources::pack::git::{self, FetchedFiles};
 use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
@@ -27,7 +27,7 @@ pub(super) struct LockFile<'r> {
     pub(super) reporter: &'r Reporter,
     pub(super) path: PathBuf,
     pub(super) packs: Vec<Pack>,
-    pub(super) copies: Copies,
+    pub(super) copies: PackCopies,
     /// The contents of the file when it was last read or written; `None` if it doesn't exist.
     contents: Option<String>,
     /// The file that records which texts the user has accepted, one [`accepted_line`] each.
@@ -69,7 +69,7 @@ impl<'r> LockFile<'r> {
             packs,
             text: contents,
         } = PackLock::read(&path)?;
-        let copies = Copies::of_lock(&packs_folder, &path);
+        let copies = PackCopies::for_lock_file(&packs_folder, &path);
         if access == LockAccess::Write {
             copies.remove_leftovers();
         }

@@ -20,6 +20,16 @@ pub(crate) struct MemoryFile {
     pub(crate) written_at: SystemTime,
 }
 
+/// A write to a file of an in-memory folder.
+#[derive(Debug)]
+pub(crate) struct FileWrite {
+    pub(crate) path: Arc<str>,
+    /// Greater than that of every earlier write, to whichever file.
+    pub(crate) write_number: i64,
+    /// The file afterwards. `None` if the write deleted it.
+    pub(crate) file: Option<MemoryFile>,
+}
+
 /// All files of an in-memory folder, by path. Shared by all threads; writes are atomic.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryFiles(Mutex<Table>);
@@ -116,29 +126,29 @@ impl MemoryFiles {
         drop(old_files);
     }
 
-    /// Applies writes in ascending order of their numbers, and returns the paths of the files that
+    /// Applies writes, which must be sorted by their numbers. Returns the paths of the files that
     /// they changed.
     ///
-    /// Each write consists of a path, its number, and the new file, or `None` to delete the file.
-    /// Writes that are not newer than the last one are skipped, because they have been applied
-    /// already.
-    pub(crate) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<MemoryFile>)>) -> Vec<Arc<str>> {
+    /// A write whose number isn't greater than the last one is skipped, because it was applied
+    /// before. Out of order, a write would be skipped without having been applied.
+    pub(crate) fn apply(&self, writes: Vec<FileWrite>) -> Vec<Arc<str>> {
         let mut table = lock(&self.0);
         let mut changed_paths = Vec::new();
-        for (path, write_number, file) in writes {
-            if write_number <= table.last_write {
+        for write in writes {
+            if write.write_number <= table.last_write {
                 continue;
             }
-            table.last_write = write_number;
+            table.last_write = write.write_number;
             let count_before = table.files.len();
-            match file {
-                Some(file) => _ = table.files.insert(Arc::clone(&path), file),
-                None => _ = table.files.remove(&path),
+            match write.file {
+                Some(file) => _ = table.files.insert(Arc::clone(&write.path), file),
+                None => _ = table.files.remove(&write.path),
             }
+            // Replacing the text of a file leaves the list of paths as it is.
             if table.files.len() != count_before {
                 table.path_list_changes += 1;
             }
-            changed_paths.push(path);
+            changed_paths.push(write.path);
         }
         changed_paths
     }
@@ -162,7 +172,11 @@ mod tests {
                 write_number: number,
                 written_at: SystemTime::UNIX_EPOCH,
             };
-            memory_files.apply(vec![(path.into(), number, Some(row))]);
+            memory_files.apply(vec![FileWrite {
+                path: path.into(),
+                write_number: number,
+                file: Some(row),
+            }]);
         };
         write(1, "_part.md", "One.");
         write(2, "alone.md", "One.");

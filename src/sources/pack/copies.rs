@@ -1,6 +1,6 @@
 //! Local copies of the packs' files. Prompts are served from these copies.
 //!
-//! They are in the data folder, at `LOCK-HASH/NAME@COMMIT-PACK-HASH/`.
+//! They are in the data folder, at `LOCK-FILE-HASH/NAME@COMMIT-PACK-HASH/`.
 
 use super::pack_lock::Pack;
 use crate::library::{Folder, Reach, Root, TextGuard, file_error, read_file, relative_path};
@@ -15,12 +15,13 @@ use tempfile::TempDir;
 /// The prefix of temporary folders.
 const TEMPORARY_PREFIX: &str = ".new-";
 
-/// The number of hexadecimal digits of a SHA-256 that folder names contain.
+/// How many hexadecimal digits of a SHA-256 a folder's name contains. Enough to tell folders apart,
+/// and short because the length of paths is limited on Windows.
 const HASH_DIGITS: usize = 16;
 
-/// The copies of one lock's packs.
+/// The local copies of the packs that one `packs.lock` lists.
 #[derive(Debug)]
-pub(crate) struct Copies {
+pub(crate) struct PackCopies {
     /// Contains a folder for each pack.
     folder: PathBuf,
 }
@@ -33,25 +34,31 @@ pub(crate) struct NewCopies {
     pub(crate) prompts: Folder,
 }
 
-impl Copies {
-    /// Returns the copies for the lock at path `lock`. `data` is the folder of all copies.
-    pub(crate) fn of_lock(data: &Path, lock: &Path) -> Copies {
-        let hash = sha256(lock.as_os_str().as_encoded_bytes());
-        Copies {
-            folder: data.join(&hash[..HASH_DIGITS]),
+impl PackCopies {
+    /// Returns the local copies of the packs in the `packs.lock` at `lock_path`, without reading
+    /// it. `data_folder` contains the copies for all such files.
+    ///
+    /// Every `packs.lock` has a folder of its own, named after a hash of its path. So the user and
+    /// a project can have different commits of the same pack, and [`PackCopies::remove_unused`]
+    /// deletes nothing that another `packs.lock` needs.
+    pub(crate) fn for_lock_file(data_folder: &Path, lock_path: &Path) -> PackCopies {
+        let path_hash = sha256(lock_path.as_os_str().as_encoded_bytes());
+        PackCopies {
+            folder: data_folder.join(&path_hash[..HASH_DIGITS]),
         }
     }
 
     /// Returns the folder for the copies of a pack. It is a different one after every change of the
     /// pack's entry in the lock, e.g. for another commit or selection of files.
     pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
-        let hash = sha256(&serde_json::to_vec(pack).unwrap_or_default());
-        let name = format!("{}-{}", pack.version(), &hash[..HASH_DIGITS]);
+        // Serializing a pack, which consists of strings and maps of strings, cannot fail.
+        let entry_hash = sha256(&serde_json::to_vec(pack).unwrap_or_default());
+        let name = format!("{}-{}", pack.version(), &entry_hash[..HASH_DIGITS]);
         self.folder.join(name)
     }
 
     /// Creates a temporary folder next to the folders of packs. It is deleted on drop, or by
-    /// [`Copies::remove_leftovers`] if the process was killed.
+    /// [`PackCopies::remove_leftovers`] if the process was killed.
     pub(crate) fn create_temporary_folder(&self) -> Result<TempDir, Diagnostic> {
         create_temporary_folder_in(&self.folder).map_err(|error| file_error(&self.folder, &error))
     }
@@ -71,10 +78,11 @@ impl Copies {
         Ok(NewCopies { temporary, prompts })
     }
 
-    /// Moves the files that [`Copies::write`] wrote to the folder that prompts are served from.
+    /// Moves the files that [`PackCopies::write`] wrote to the folder that prompts are served from.
     pub(crate) fn install(&self, pack: &Pack, new: TempDir) -> Result<(), Diagnostic> {
         let folder = self.folder_of(pack);
-        // The folder may exist with the same files, some of which were changed or deleted.
+        // If the folder exists, some of its files were changed or deleted. Delete it first, because
+        // a folder cannot be renamed over one that isn't empty.
         _ = fs::remove_dir_all(&folder);
         fs::rename(new.keep(), &folder).map_err(|error| file_error(&folder, &error))
     }
@@ -89,7 +97,8 @@ impl Copies {
         }
     }
 
-    /// Deletes the folders that belong to none of `packs`, the packs that are now in the lock.
+    /// Deletes the folders that belong to none of `packs`, the packs that are now in the lock file.
+    /// Also deletes all temporary folders, so call it after [`PackCopies::install`].
     pub(crate) fn remove_unused(&self, packs: &[Pack]) {
         let needed: BTreeSet<PathBuf> = packs.iter().map(|pack| self.folder_of(pack)).collect();
         for path in self.folders() {
@@ -99,7 +108,8 @@ impl Copies {
         }
     }
 
-    /// Returns the folders of packs and the temporary folders.
+    /// Returns the folders of packs and the temporary folders. There are none if nothing was copied
+    /// yet.
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path())

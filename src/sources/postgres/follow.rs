@@ -3,7 +3,7 @@
 use super::connect::{
     Address, Connection, STATEMENT_TIMEOUT, query, unavailable_error, with_timeout,
 };
-use crate::library::{Change, Changes, Folder, MemoryFile, MemoryFiles};
+use crate::library::{Change, Changes, FileWrite, Folder, MemoryFile, MemoryFiles};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
 use jiff::Timestamp;
@@ -15,14 +15,15 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, GenericClient, IsolationLevel};
+use tokio_postgres::{Client, GenericClient, IsolationLevel, Row};
 
-/// Selects the writes after the write number `$1`.
+/// Selects the writes after the write number `$1`, in the order that [`MemoryFiles::apply`] needs.
+/// [`parse_write`] reads the columns by their names.
 pub(super) const NEW_WRITES: &str =
     "select seq, path, text, at from history where seq > $1 order by seq";
 
-/// Selects all files, with the same columns as [`NEW_WRITES`].
-const ALL_FILES: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') \
+/// Selects all files, each as the write that produced it, with the same columns as [`NEW_WRITES`].
+const ALL_FILES: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') as at \
     from file left join history using (seq)";
 
 /// The delay before the second attempt to connect. It doubles after each further attempt.
@@ -41,8 +42,9 @@ const ROWS_PER_FETCH: i32 = 500;
 #[derive(Debug)]
 pub(super) struct FollowState {
     pub(super) address: Address,
-    /// The prompts in `files`.
+    /// Serves the prompts in `files`.
     pub(super) folder: Folder,
+    /// The files in memory. `folder` shares them, so it serves every update at once.
     pub(super) files: Arc<MemoryFiles>,
     /// When the database last answered. `None` if it never has.
     pub(super) last_answer: Arc<Mutex<Option<SystemTime>>>,
@@ -58,32 +60,36 @@ pub(super) struct FollowState {
     pub(super) first_load_finished: watch::Sender<bool>,
 }
 
-/// A write: the path, the write number (`seq`), and the new file, or `None` for a deletion.
-pub(super) type FileWrite = (Arc<str>, i64, Option<MemoryFile>);
+/// Converts rows of [`NEW_WRITES`] or [`ALL_FILES`].
+pub(super) fn parse_writes(rows: &[Row]) -> Vec<FileWrite> {
+    rows.iter().map(parse_write).collect()
+}
 
-/// Converts the rows of [`NEW_WRITES`] or [`ALL_FILES`].
-pub(super) fn parse_writes(rows: &[tokio_postgres::Row]) -> Vec<FileWrite> {
-    let mut writes = Vec::new();
-    for row in rows {
-        let number: i64 = row.get(0);
-        let path: &str = row.get(1);
-        let text: Option<&str> = row.get(2);
-        let file = text.map(|text| MemoryFile {
-            text: text.into(),
-            write_number: number,
-            written_at: row.get(3),
-        });
-        writes.push((path.into(), number, file));
+/// Converts a row of [`NEW_WRITES`] or [`ALL_FILES`]. Its text is null if the write deleted the
+/// file.
+fn parse_write(row: &Row) -> FileWrite {
+    let path: &str = row.get("path");
+    let text: Option<&str> = row.get("text");
+    let write_number = row.get("seq");
+    let file = text.map(|text| MemoryFile {
+        text: text.into(),
+        write_number,
+        written_at: row.get("at"),
+    });
+    FileWrite {
+        path: path.into(),
+        write_number,
+        file,
     }
-    writes
 }
 
 /// Follows the database forever, and reconnects when the connection is lost.
 pub(super) async fn follow(shared: Arc<FollowState>) {
-    let mut delay = MIN_RECONNECT_DELAY;
+    let mut delay = MIN_RECONNECT_DELAY; // reset by `follow_until_lost`
     loop {
         let Err(error) = shared.follow_until_lost(&mut delay).await;
         tracing::warn!(store = %shared.address, why = %error, "the store cannot be followed");
+        // Record the failure first: who waits for the first load looks for it afterwards.
         shared.record_failure(error);
         shared.first_load_finished.send_replace(true);
         sleep(delay.mul_f64(jitter())).await;
@@ -145,6 +151,7 @@ impl FollowState {
             mut client,
             mut notifications,
         } = self.address.connect().await?;
+        // Listen before loading, so that no write is missed in between.
         with_timeout(
             STATEMENT_TIMEOUT,
             client.batch_execute("listen prompt_expander"),
@@ -237,12 +244,13 @@ impl FollowState {
                 transaction.query_portal(&cursor, ROWS_PER_FETCH),
             )
             .await?;
-            for (path, _, file) in parse_writes(&rows) {
-                if let Some(file) = file {
-                    files.insert(path, file);
+            for write in parse_writes(&rows) {
+                if let Some(file) = write.file {
+                    files.insert(write.path, file);
                 }
             }
-            if rows.len() < ROWS_PER_FETCH as usize {
+            let is_last_fetch = rows.len() < ROWS_PER_FETCH as usize;
+            if is_last_fetch {
                 break;
             }
         }

@@ -22,22 +22,23 @@ struct StoredVersion {
 }
 
 impl StoredVersion {
-    /// Converts a row of `history`, whose columns are text, author, note and time. `earlier` has the
-    /// versions before it, oldest first.
+    /// Converts a row of `history`. `earlier` are the versions before it, oldest first, which
+    /// decide what kind of write it was.
     fn from_row(row: &Row, earlier: &[StoredVersion]) -> StoredVersion {
-        let text: Option<String> = row.get(0);
+        let text: Option<String> = row.get("text");
+        let written_at: SystemTime = row.get("at");
         let revision = match (&text, earlier.last()) {
             (Some(text), _) => Revision::of_contents(text.as_bytes()),
             // A deletion has the revision of the text that was deleted.
             (None, Some(deleted)) => deleted.version.revision,
-            (None, None) => Revision::default(),
+            (None, None) => Revision::default(), // only a text can be deleted
         };
         let version = Version {
             revision,
-            at: Timestamp::try_from(row.get::<_, SystemTime>(3)).unwrap_or_default(),
+            at: Timestamp::try_from(written_at).unwrap_or_default(),
             operation: infer_operation(text.as_deref(), earlier),
-            author: row.get(1),
-            note: row.get(2),
+            author: row.get("author"),
+            note: row.get("note"),
             ..Version::default()
         };
         StoredVersion { version, text }
@@ -95,7 +96,7 @@ impl Postgres {
         let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions = Vec::new();
         for row in rows {
-            // `versions` has only the earlier versions here.
+            // The rows are sorted oldest first, so `versions` are the ones before this row.
             let version = StoredVersion::from_row(&row, &versions);
             versions.push(version);
         }
@@ -156,6 +157,9 @@ impl Postgres {
 
     /// Deletes a prompt, and returns the revision that it had. Deleting it again succeeds, too, so
     /// that a client may retry a deletion whose response was lost.
+    ///
+    /// # Errors
+    /// Fails if the prompt's revision isn't the expected one or, if it was deleted before, wasn't.
     fn delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
         let mut existed = false;
@@ -191,31 +195,57 @@ impl Postgres {
         if let Some(other) = self.shared.folder.find(to) {
             return Err(already_exists_error(&other.location().path()));
         }
-        let old_paths = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
-        // Each path starts with the name. The rest, such as `/SKILL.md`, is kept.
-        let new_paths = old_paths.clone().map(|path| path.replacen(&**from, to, 1));
-        let paths = [&old_paths[..], &new_paths[..]].concat();
-        self.transact(&paths, by, |texts| {
-            let mut changes = Vec::new();
-            for (old_path, new_path) in old_paths.into_iter().zip(new_paths) {
-                let Some(text) = texts.get(&old_path) else {
-                    continue;
-                };
-                if texts.contains_key(&new_path) {
-                    return Err(already_exists_error(
-                        &self.shared.folder.files.root.path.join(new_path),
-                    ));
-                }
-                changes.push(FileChange::delete(&old_path));
-                // With `old_path`, the versions of the old path move to the new one.
-                changes.push(FileChange {
-                    old_path: Some(old_path),
-                    ..FileChange::write(new_path, text)
-                });
-            }
-            Ok(changes)
-        })
+        let prompt_path = self.path_of(from);
+        let test_path = format!("{from}{TEST_SUFFIX}");
+        let moves = [prompt_path, test_path].map(|old_path| FileMove {
+            new_path: path_after_rename(&old_path, from, to),
+            old_path,
+        });
+        let mut paths = Vec::new();
+        for file_move in &moves {
+            paths.push(file_move.old_path.clone());
+            paths.push(file_move.new_path.clone());
+        }
+        self.transact(&paths, by, |texts| self.changes_for_moves(moves, texts))
     }
+
+    /// Returns the changes that move those of the files that exist.
+    ///
+    /// # Errors
+    /// Fails if a file exists at a new path.
+    fn changes_for_moves(
+        &self,
+        moves: impl IntoIterator<Item = FileMove>,
+        texts: &CurrentTexts,
+    ) -> Result<Vec<FileChange>, Diagnostic> {
+        let mut changes = Vec::new();
+        for FileMove { old_path, new_path } in moves {
+            let Some(text) = texts.get(&old_path) else {
+                continue; // e.g. a prompt without tests
+            };
+            if texts.contains_key(&new_path) {
+                let root = &self.shared.folder.files.root;
+                return Err(already_exists_error(&root.path.join(new_path)));
+            }
+            changes.push(FileChange::delete(&old_path));
+            changes.push(FileChange::move_here(new_path, text, old_path));
+        }
+        Ok(changes)
+    }
+}
+
+/// A file that a rename moves.
+struct FileMove {
+    old_path: String,
+    new_path: String,
+}
+
+/// Returns the path of a prompt's file after the prompt is renamed: `new/SKILL.md` for
+/// `old/SKILL.md`.
+fn path_after_rename(old_path: &str, from: &Name, to: &Name) -> String {
+    // Every path of a prompt's file starts with the prompt's name.
+    let suffix = old_path.strip_prefix(&**from).unwrap_or_default();
+    format!("{to}{suffix}")
 }
 
 impl Store for Arc<Postgres> {

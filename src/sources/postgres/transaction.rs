@@ -1,9 +1,9 @@
 //! Changes files in the database, in one transaction that locks out other writers.
 
 use super::connect::{STATEMENT_TIMEOUT, SqlParameter, query, with_timeout};
-use super::follow::{FileWrite, NEW_WRITES, parse_writes, read_format};
+use super::follow::{NEW_WRITES, parse_writes, read_format};
 use super::{Postgres, check_format, fold_path};
-use crate::library::Authorship;
+use crate::library::{Authorship, FileWrite};
 use crate::prompt::Diagnostic;
 use std::collections::HashMap;
 use tokio_postgres::types::Type;
@@ -49,6 +49,19 @@ impl FileChange {
             path: path.into(),
             text: Some(text.into()),
             old_path: None,
+        }
+    }
+
+    /// A change that writes the file of a renamed prompt at its new path, and moves the versions of
+    /// `old_path` there. It doesn't delete the file at `old_path`.
+    pub(super) fn move_here(
+        new_path: impl Into<String>,
+        text: impl Into<String>,
+        old_path: String,
+    ) -> FileChange {
+        FileChange {
+            old_path: Some(old_path),
+            ..FileChange::write(new_path, text)
         }
     }
 
@@ -119,13 +132,14 @@ impl Postgres {
         let transaction = with_timeout(STATEMENT_TIMEOUT, client.transaction()).await?;
         with_timeout(STATEMENT_TIMEOUT, transaction.batch_execute(LOCK_WRITERS)).await?;
         check_format(read_format(&transaction).await?)?;
+        // Read the texts only after other writers are locked out: they could still change them.
         let changes = decide(&read_texts(&transaction, paths).await?);
         if let Ok(changes) = &changes {
             for chunk in changes.chunks(FILES_PER_STATEMENT) {
                 write_files(&transaction, chunk, by).await?;
             }
         }
-        // Read the writes of this transaction as well, to apply them to memory.
+        // Read the new writes last, so that those of this transaction are among them.
         let last_in_memory = self.shared.files.last_write_number();
         let new_writes = query(&transaction, NEW_WRITES, &[(&last_in_memory, Type::INT8)]).await?;
         let notify = transaction.batch_execute("notify prompt_expander");
@@ -147,10 +161,14 @@ async fn read_texts(
 ) -> Result<CurrentTexts, Diagnostic> {
     let statement = "select path, text from file where path = any($1)";
     let rows = query(transaction, statement, &[(&paths, Type::TEXT_ARRAY)]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    let mut texts = CurrentTexts::new();
+    for row in rows {
+        texts.insert(row.get("path"), row.get("text"));
+    }
+    Ok(texts)
 }
 
-/// Writes the changes, in order, with a single statement.
+/// Writes the changes with a single statement. They get ascending write numbers, in this order.
 async fn write_files(
     transaction: &Transaction<'_>,
     changes: &[FileChange],
