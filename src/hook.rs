@@ -22,7 +22,7 @@ pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::{Agent, Unit};
 use crate::input;
-use crate::library::{Found, Layer, Library, View, similar_names, with_last_part};
+use crate::library::{Found, Layer, Library, View, only_with_last_segment, similar_names};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
@@ -212,7 +212,7 @@ impl NameResolver<'_> {
         }
         match self.find_other_spelling(name) {
             Some(found) => Some(found.clone()),
-            None => with_last_part(self.all(), name).cloned(),
+            None => only_with_last_segment(self.all(), name).cloned(),
         }
     }
 

@@ -30,7 +30,7 @@ pub use disk::test_files::{LoadedTests, is_test_file};
 pub use disk::watch::{POLL_INTERVAL, Watch};
 pub use disk::watched::Change;
 pub use find::HOW_TO_ALLOW_EDITS;
-pub(crate) use find::{similar_names, with_last_part};
+pub(crate) use find::{only_with_last_segment, similar_names};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub use source::{

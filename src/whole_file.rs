@@ -124,7 +124,8 @@ impl PendingFile {
     }
 
     /// Like [`PendingFile::create`], but keeps the file locked until the returned handle is
-    /// dropped.
+    /// dropped. There is no moment when the file exists without being locked, because it is locked
+    /// before it gets its name.
     pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_without_replacing(&self.path, &self.target)?;
         // Nothing has the temporary name anymore, so there is nothing to delete on drop.

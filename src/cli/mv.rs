@@ -45,7 +45,7 @@ impl Mv {
         let editor = editor_for(&library, source, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
         let name = Name::for_new_file(&self.new).map_err(|error| anyhow!(error))?;
-        let name = editor.view().stored_spelling(name);
+        let name = editor.view().existing_lookalike_or(name);
         let had_tests = editor.view().test_file(&found).is_some();
         let old_problems = found.check();
         let broken_references = editor.broken_by_rename(&found, &name);

@@ -71,7 +71,7 @@ impl New {
     ) -> anyhow::Result<ExitCode> {
         let library = source.library();
         let name = Name::for_new_file(&self.name).map_err(|error| anyhow!(error))?;
-        let name = library.view().stored_spelling(name);
+        let name = library.view().existing_lookalike_or(name);
         if self.team {
             let editor = library.editor_for_layer(Layer::TEAM, &Caller::local())?;
             return self.create_in_store(&editor, &name, reporter);

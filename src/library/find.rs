@@ -16,8 +16,8 @@ const MAX_SUGGESTED: usize = 3;
 /// The minimum length of a name that may contain two typos instead of one, in characters.
 const LONG_NAME: usize = 8;
 
-/// The distance of a name of which only the beginning was typed. Greater than that of any other
-/// similar name.
+/// The distance of a name of which only the beginning was typed. It sorts after all other similar
+/// names, whose distances are numbers of edits.
 const ONLY_BEGINNING: usize = usize::MAX;
 
 impl View {
@@ -72,15 +72,18 @@ impl View {
             [] => {}
             _ => return Err(ambiguous_name_error(typed, &matching)),
         }
-        match with_last_part(&prompts, typed) {
+        // Only now, because a full name takes precedence over the last segment of another one.
+        match only_with_last_segment(&prompts, typed) {
             Some(found) => Ok(found.clone()),
-            None => Err(self.unknown_name_error(typed, &folded, &names)),
+            None => Err(self.unknown_name_error(typed, &names)),
         }
     }
 
-    /// Explains why no prompt is named `typed`. `folded` is `fold(typed)`, and `names` are those of
-    /// all prompts.
-    fn unknown_name_error(&self, typed: &str, folded: &str, names: &[&Name]) -> Diagnostic {
+    /// Explains why no prompt is named `typed`. `names` are those of all prompts.
+    ///
+    /// Tries the explanations from the most to the least certain one, so their order matters.
+    fn unknown_name_error(&self, typed: &str, names: &[&Name]) -> Diagnostic {
+        let folded = &fold_name(typed);
         if let Ok(name) = Name::new(folded)
             && let Some(found) = self.only_for_editors(&name)
         {
@@ -99,17 +102,19 @@ impl View {
         no_such_prompt_error(typed, closest(folded, names))
     }
 
-    /// Returns the name of the only prompt that differs from `name` at most in composed versus
-    /// decomposed accents. Returns `name` itself if there isn't exactly one.
+    /// Returns the name of the existing prompt that looks the same as `name`. Such a name has the
+    /// same characters, but may encode accents differently: `é` as one code point, or as `e` and a
+    /// combining accent. Returns `name` if no prompt looks the same, or if several do.
     ///
-    /// Used so that a new file never gets a name that looks the same as an existing one.
-    pub fn stored_spelling(&self, name: Name) -> Name {
+    /// A command that writes to a prompt calls this first, so that it doesn't create a second
+    /// prompt that the user can't tell from the existing one.
+    pub fn existing_lookalike_or(&self, name: Name) -> Name {
         if self.get(&name).is_some() {
-            return name;
+            return name; // fast path: doesn't list all prompts
         }
-        let mut prompts = self.list().found;
-        prompts.retain(|found| found.name.nfc().eq(name.nfc()));
-        match &prompts[..] {
+        let mut lookalikes = self.list().found;
+        lookalikes.retain(|found| found.name.nfc().eq(name.nfc()));
+        match &lookalikes[..] {
             [only] => only.name.clone(),
             _ => name,
         }
@@ -120,7 +125,7 @@ impl View {
 /// Returns `None` if there are none or several.
 ///
 /// Only considers prompts in the user's own folders, including those for agents.
-pub(crate) fn with_last_part<'f>(
+pub(crate) fn only_with_last_segment<'f>(
     prompts: impl IntoIterator<Item = &'f Found>,
     typed: &str,
 ) -> Option<&'f Found> {
@@ -165,7 +170,7 @@ pub(crate) fn similar_names<'f>(
 }
 
 /// Returns the number of edits between a name and what was typed, or `None` if there are too many
-/// for a typo. Both strings must be [folded](fold).
+/// for a typo. Both strings must be [folded](fold_name).
 fn typing_distance(typed: &str, name: &str) -> Option<usize> {
     if name == typed || segment_after_slash(name) == Some(typed) {
         return Some(0);
@@ -176,7 +181,7 @@ fn typing_distance(typed: &str, name: &str) -> Option<usize> {
 }
 
 /// Returns names to suggest for what was typed, best first: those with a similar spelling, and
-/// those with the same beginning or last segment. `folded` is the [folded](fold) input.
+/// those with the same beginning or last segment. `folded` is the [folded](fold_name) input.
 fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
     nearest(names.iter().copied(), |name| {
         suggestion_distance(folded, &fold_name(name))
@@ -184,7 +189,7 @@ fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
 }
 
 /// Returns how far a name is from what was typed, or `None` if it isn't similar. Both strings must
-/// be [folded](fold).
+/// be [folded](fold_name).
 ///
 /// - 0 if only the folders or a suffix differ: `commit` for `git/commit`, `research.md` for
 ///   `research`.
@@ -224,12 +229,12 @@ fn nearest<'n>(
             near.push((distance, name));
         }
     }
-    near.sort();
+    near.sort(); // by distance, and then by name
     near.truncate(MAX_SUGGESTED);
     near.into_iter().map(|(_, name)| name.clone()).collect()
 }
 
-/// Returns the name that differs from the [folded](fold) input only in slashes: `git/commit` for
+/// Returns the name that differs from the [folded](fold_name) input only in slashes: `git/commit` for
 /// `git\commit` or `/git//commit`.
 fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
     let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();

@@ -252,9 +252,11 @@ impl Project {
     /// repository, returns only the first candidate, if there is one.
     fn candidates_in_repository(&self) -> &[Candidate] {
         let mut candidates = self.candidates.iter();
-        let root_index = candidates.position(Candidate::is_repository_root);
-        let last_index = root_index.unwrap_or(0);
-        self.candidates.get(..=last_index).unwrap_or_default()
+        match candidates.position(Candidate::is_repository_root) {
+            Some(root_index) => &self.candidates[..=root_index],
+            // Outside of a repository, no folder above marks where the project ends.
+            None => self.candidates.get(..1).unwrap_or_default(),
+        }
     }
 
     /// Returns the nearest trusted folder of prompts, or `None` if there is none.

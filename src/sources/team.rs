@@ -196,7 +196,7 @@ impl TeamPrompt {
         let file = PromptFile {
             path: folder.files.root.path.join(own_path).into(),
             kind: FileSuffix::OWN,
-            is_linked: false,
+            may_be_linked: false,
         };
         Ok(folder.files.handle_for(self.name.clone(), file))
     }

@@ -53,7 +53,7 @@ impl Files {
         Arc::new(Files::new(root, about))
     }
 
-    /// Whether somebody else may have written the prompts: true for projects and packs. Such
+    /// Returns whether somebody else may have written the prompts, as in projects and packs. Such
     /// prompts can't be Jinja templates.
     pub(crate) fn is_untrusted(&self) -> bool {
         self.about.layer.is_project() || self.about.layer == Layer::PACK
@@ -73,7 +73,7 @@ impl Files {
         let file = PromptFile {
             path: path.into(),
             kind: named.kind,
-            is_linked: true, // it may be one, so have its target checked
+            may_be_linked: true, // nobody has checked the path for symlinks
         };
         Ok(self.handle_for(named.name, file))
     }
@@ -122,7 +122,7 @@ impl Files {
                 return Some(PromptFile {
                     path: self.root.path.join(relative_path).into(),
                     kind: suffix.kind,
-                    is_linked: false,
+                    may_be_linked: false,
                 });
             }
         }
@@ -149,17 +149,16 @@ impl Files {
         }
     }
 
-    /// Reads a file. `is_linked` says whether its path contains a symlink, whose target must be
-    /// checked.
+    /// Reads a file.
     ///
     /// # Errors
     /// Fails if the file can't be read, lies outside the readable folders, or may not be served.
-    pub(crate) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
+    pub(crate) fn read(&self, file: &PromptFile) -> Result<Vec<u8>, Diagnostic> {
         let bytes = match &self.memory_files {
-            Some(memory_files) => self.read_from_memory(memory_files, path),
-            None => self.read_from_disk(path, is_linked),
+            Some(memory_files) => self.read_from_memory(memory_files, &file.path),
+            None => self.read_from_disk(file),
         };
-        bytes.map_err(|diagnostic| diagnostic.in_file(path))
+        bytes.map_err(|diagnostic| diagnostic.in_file(Arc::clone(&file.path)))
     }
 
     fn read_from_memory(
@@ -173,12 +172,12 @@ impl Files {
         }
     }
 
-    fn read_from_disk(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
-        if is_linked {
-            self.root.reach.check(path)?;
+    fn read_from_disk(&self, file: &PromptFile) -> Result<Vec<u8>, Diagnostic> {
+        if file.may_be_linked {
+            self.root.reach.check(&file.path)?;
         }
-        let bytes = read_confined(path, &self.root.reach)?;
-        self.root.check_text(path, &bytes)?;
+        let bytes = read_confined(&file.path, &self.root.reach)?;
+        self.root.check_text(&file.path, &bytes)?;
         Ok(bytes)
     }
 }
@@ -230,7 +229,9 @@ impl FileHandle {
         let bytes = match &self.draft {
             Some(draft) => draft.text.as_bytes().to_vec(),
             None => {
-                modified = self.files.record(&self.file.path, trace); // before the file is read
+                // Before the file is read. Otherwise, a change in between would be recorded as the
+                // state of the old contents, which would then be cached for good.
+                modified = self.files.record(&self.file.path, trace);
                 self.read_saved(trace)?
             }
         };
@@ -243,10 +244,10 @@ impl FileHandle {
     }
 
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
-        if self.file.is_linked && self.files.root.reach.is_confined() {
+        if self.file.may_be_linked && self.files.root.reach.is_confined() {
             trace.mark_uncacheable(); // no stamp reveals whether the target is still readable
         }
-        let bytes = self.files.read(&self.file.path, self.file.is_linked);
+        let bytes = self.files.read(&self.file);
         if bytes.is_err() {
             trace.mark_uncacheable(); // no stamp reveals that the error is gone
         }
@@ -321,13 +322,13 @@ impl FileHandle {
         }
     }
 
-    /// Whether the user may edit the file. Not if it is in a pack, which is only a copy, nor if it
+    /// Returns whether the user may edit the file: unless it is in a pack, which is only a copy, or
     /// is reached through a symlink that leads out of the readable folders.
     fn is_editable(&self) -> bool {
         if self.files.about.layer == Layer::PACK {
             return false;
         }
-        !self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok()
+        !self.file.may_be_linked || self.files.root.reach.check(&self.file.path).is_ok()
     }
 }
 
@@ -352,7 +353,7 @@ impl Handle for FileHandle {
         if let Some(draft) = &self.draft {
             return Ok(draft.text.to_string());
         }
-        let bytes = self.files.read(&self.file.path, self.file.is_linked)?;
+        let bytes = self.files.read(&self.file)?;
         decode_utf8_owned(bytes).map_err(|diagnostic| self.with_path(diagnostic))
     }
 

@@ -60,8 +60,9 @@ impl Eq for Root {}
 pub(crate) struct PromptFile {
     pub(crate) path: Arc<Path>,
     pub(crate) kind: FileSuffix,
-    /// Whether the file, or any folder between it and the prompts folder, is a symlink.
-    pub(crate) is_linked: bool,
+    /// Whether the file, or any folder between it and the prompts folder, may be a symlink. Before
+    /// the file is read, it must then be checked that it isn't outside the readable folders.
+    pub(crate) may_be_linked: bool,
 }
 
 /// The prompt name that a file path maps to, and how to read the file.
@@ -279,7 +280,7 @@ impl Root {
             return None;
         }
         let mut file = self.first_file(name, parent, suffixes, trace)?;
-        file.is_linked |= matches!(link, FolderLink::Followed);
+        file.may_be_linked |= matches!(link, FolderLink::Followed);
         Some(file)
     }
 
@@ -298,7 +299,7 @@ impl Root {
                 return Some(PromptFile {
                     path: file.path.into(),
                     kind: suffix.kind,
-                    is_linked: parent.is_linked || file.is_link,
+                    may_be_linked: parent.is_linked || file.is_link,
                 });
             }
         }

@@ -338,7 +338,7 @@ impl<'f> Scan<'f> {
         let file = PromptFile {
             path: path.into(),
             kind: named.kind,
-            is_linked,
+            may_be_linked: is_linked,
         };
         match self.found.entry(named.name) {
             Entry::Vacant(entry) => {

@@ -138,7 +138,7 @@ impl Editor<'_> {
         self.check_prefix(&name)?;
         // A prompt may exist under another spelling of the name. The store itself only detects
         // identical names.
-        let existing_name = self.view.stored_spelling(name.clone());
+        let existing_name = self.view.existing_lookalike_or(name.clone());
         if existing_name != name && self.find_in_store(&existing_name).is_some() {
             return Err(name_taken_error(&existing_name));
         }

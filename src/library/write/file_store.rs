@@ -56,7 +56,7 @@ impl FileStore {
         let Some(file) = self.root().resolve(name, &mut Trace::default()) else {
             return Ok(None);
         };
-        let bytes = self.files.read(&file.path, file.is_linked)?;
+        let bytes = self.files.read(&file)?;
         Ok(Some(StoredFile {
             path: file.path,
             revision: Revision::of_contents(&bytes),
@@ -476,7 +476,7 @@ fn new_prompt_file(root: &Root, name: &Name) -> PromptFile {
     PromptFile {
         path: path.into(),
         kind: FileSuffix::OWN,
-        is_linked: false,
+        may_be_linked: false,
     }
 }
 
@@ -537,22 +537,23 @@ fn writable_metadata(file: &Path) -> io::Result<Metadata> {
 }
 
 /// Returns the time to record for a new version: when its file was `modified`, if that is known and
-/// lies between the `newest` version and now. Otherwise, returns the current time.
+/// lies between the `newest` version and now. Otherwise, returns the current time or, if the clock
+/// was set back, the earliest possible one.
 ///
-/// Versions are sorted by time, so the result is always later than the `newest` version, even if
-/// the clock was set back.
+/// Versions are sorted by time, so a new one must be later than the `newest` version.
 fn version_time(newest: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
-    let earliest = match newest {
-        Some(newest) => newest
-            .checked_add(SignedDuration::from_nanos(1))
-            .unwrap_or(newest),
-        None => Timestamp::MIN,
-    };
+    let earliest = newest.map_or(Timestamp::MIN, just_after);
     let now = Timestamp::now();
     match modified {
-        Some(modified) if (earliest..now).contains(&modified) => modified,
+        Some(modified) if earliest <= modified && modified < now => modified,
         _ => now.max(earliest),
     }
+}
+
+/// Returns the next possible time. Nothing is later than [`Timestamp::MAX`], in the year 9999.
+fn just_after(time: Timestamp) -> Timestamp {
+    let next = time.checked_add(SignedDuration::from_nanos(1));
+    next.unwrap_or(Timestamp::MAX)
 }
 
 /// Returns when a file was last modified, or `None` if the file system doesn't record it.

@@ -49,13 +49,16 @@ impl FileStore {
     /// Fails if there is no such prompt, if the new name is taken, or if the prompt has a folder of
     /// its own or is a symlink.
     pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
+        // Before the history is locked, because this locks it, too. It also deletes the record of a
+        // killed process, so that one that still exists below belongs to a running process.
         self.finish_rename()?;
-        let _lock = self.lock_history_of(from)?;
+        let _history_lock = self.lock_history_of(from)?;
         let old_file = self.file_to_rename(from)?;
         let new_path = self.path_after_rename(&old_file, from, to)?;
         let folder = new_path.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| file_error(folder, &error))?;
-        let _locked_record = self.write_record(&old_file, from, to)?;
+        // From here on, another process can finish the rename if this one is killed.
+        let _record_lock = self.create_locked_record(&old_file, from, to)?;
         let mut outcome = rename_file(&old_file.path, &new_path);
         if outcome.is_ok() {
             outcome = self.move_history_and_tests(from, to);
@@ -82,7 +85,7 @@ impl FileStore {
             && self.is_file_renamed(&record)
         {
             let RenameRecord { from, to, .. } = &record;
-            let _lock = self.lock_history_of(from)?;
+            let _history_lock = self.lock_history_of(from)?;
             if let Err(error) = self.move_history_and_tests(from, to) {
                 tracing::warn!(%from, %to, %error, "cannot finish a rename");
             }
@@ -173,12 +176,13 @@ impl FileStore {
         rename_file(&old_tests, &new_tests)
     }
 
-    /// Writes the record of a rename. It is locked until the returned file is dropped.
+    /// Creates the record of a rename, locked until the returned file is dropped. As long as it is
+    /// locked, [`FileStore::finish_rename`] in other processes leaves it alone.
     ///
     /// # Errors
-    /// Fails if another process is renaming a prompt in the folder, or if the record cannot be
-    /// written.
-    fn write_record(
+    /// Fails if a record exists, because another process is renaming a prompt in the folder, or if
+    /// the record cannot be written.
+    fn create_locked_record(
         &self,
         old_file: &PromptFile,
         from: &Name,
@@ -191,7 +195,7 @@ impl FileStore {
             file: root.relative_path(&old_file.path),
         };
         let path = root.path.join(RECORD_FILE);
-        // A struct of strings can always be serialized.
+        // Serializing a struct of strings cannot fail.
         let json = serde_json::to_vec(&record).unwrap_or_default();
         PendingFile::write(&path, &json, FileAccess::Shared)
             .and_then(PendingFile::create_locked)

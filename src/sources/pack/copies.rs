@@ -15,8 +15,8 @@ use tempfile::TempDir;
 /// The prefix of temporary folders.
 const TEMPORARY_PREFIX: &str = ".new-";
 
-/// How many hexadecimal digits of a SHA-256 a folder's name contains. Enough to tell folders apart,
-/// and short because the length of paths is limited on Windows.
+/// How many hexadecimal digits of a SHA-256 a folder's name contains. 64 bits are enough to tell
+/// the folders of one user apart.
 const HASH_DIGITS: usize = 16;
 
 /// The local copies of the packs that one `packs.lock` lists.

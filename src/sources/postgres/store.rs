@@ -150,7 +150,7 @@ impl Postgres {
         let file = PromptFile {
             path: files.root.path.join(self.path_of(name)).into(),
             kind: FileSuffix::OWN,
-            is_linked: false,
+            may_be_linked: false,
         };
         files.draft(name.clone(), file, text, caller.prefix.clone())
     }
