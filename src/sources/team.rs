@@ -120,15 +120,18 @@ impl TeamLayer {
         Ok(revision)
     }
 
-    /// Requests the history of a prompt with a URL query such as `?revision=…`, which may be empty.
-    /// Returns one member of the response, or `None` if there is no such prompt.
+    /// Returns the URL of the history of a prompt.
+    fn history_url(&self, name: &Name) -> String {
+        self.team.server.prompt_url("/api/history/", name)
+    }
+
+    /// Requests the history of a prompt at `url`. Returns one member of the reply, or `None` if
+    /// there is no such prompt or revision.
     fn get_history<T: DeserializeOwned>(
         &self,
-        name: &Name,
-        query: &str,
+        url: String,
         member: &str,
     ) -> Result<Option<T>, Diagnostic> {
-        let url = self.team.server.prompt_url("/api/history/", name) + query;
         match self.team.get(url, NO_ETAG, API_TIMEOUT) {
             Ok(reply) => reply.member(member).map(Some),
             Err(error) if matches!(error.kind, Kind::NoSuchPrompt { .. }) => Ok(None),
@@ -175,7 +178,8 @@ struct TeamPrompt {
 }
 
 impl TeamPrompt {
-    /// Returns the file of the prompt. Only the first call may ask the server.
+    /// Returns the file of the prompt, fetching it on the first call. Later calls return the same
+    /// result, even if it is an error, so that a message waits for the server only once.
     fn file(&self) -> Result<&Found, Diagnostic> {
         let file = self.file.get_or_init(|| self.fetch_file());
         file.as_ref().map_err(Clone::clone)
@@ -330,17 +334,19 @@ impl Store for TeamLayer {
             WriteAction::Restore(_) => self.send_write("POST", server.url("/api/restore"), write),
             WriteAction::Delete => self.send_write("DELETE", prompt_url, write),
             WriteAction::Rename(new_name) => self.rename(write, new_name),
-            // The server stores no test files.
+            // The server stores no test files, so there is nothing to delete.
             WriteAction::DeleteTests(_) => Ok(write.expected.unwrap_or_default()),
         }
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        Ok(self.get_history(name, "", "versions")?.unwrap_or_default())
+        let versions = self.get_history(self.history_url(name), "versions")?;
+        Ok(versions.unwrap_or_default())
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        self.get_history(name, &format!("?revision={revision}"), "file")
+        let url = format!("{}?revision={revision}", self.history_url(name));
+        self.get_history(url, "file")
     }
 
     fn folder(&self) -> &Path {

@@ -67,7 +67,9 @@ impl FileStore {
     /// Sets the text of a prompt, or deletes its file, and adds the change to its history. Returns
     /// the revision of the new text or, for a deletion, of the deleted text.
     fn set_text_or_delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
-        let _lock = self.history.lock()?; // until the end of this function
+        // Held until the end of this function. Locked before anything is read, so that no other
+        // process can change what the write is based on.
+        let _history_lock = self.history.lock()?;
         let state = PromptState {
             file: self.read_file(request.name)?,
             versions: self.history.versions(request.name)?,
@@ -236,6 +238,7 @@ impl FileStore {
         let folder = plan.target.parent().unwrap_or(&self.root().path);
         create_folders(folder).map_err(|error| file_error(folder, &error))?;
         let newest_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
+        // Until the record is added, the version counts as edited by hand.
         let unrecorded = Version::by_hand(plan.revision, version_time(newest_time, None));
         if let Some(text) = plan.request.action.text() {
             // This must precede the file, so that no text is ever in the file alone.
@@ -249,6 +252,7 @@ impl FileStore {
                 _ => file_error(&plan.path, &error),
             });
         }
+        // The record belongs to the text that was added above because it has the same time.
         let version = self.version_for(plan.request, plan.revision, unrecorded.at, &plan.path);
         if let Err(error) = self.history.add_record(name, &version, plan.access()) {
             // The text is safe. Only its author and note are lost.
@@ -378,7 +382,7 @@ impl PlannedWrite<'_> {
     fn replace_file(&self) -> io::Result<()> {
         let Some(text) = self.request.action.text() else {
             self.check_unchanged()?;
-            fs::remove_file(&self.path)?;
+            fs::remove_file(&self.path)?; // if it is a symlink, deletes only the symlink
             return sync_folder(self.path.parent().unwrap_or(&self.path));
         };
         let pending = PendingFile::write(&self.target, text.as_bytes(), self.access())?;
@@ -421,7 +425,7 @@ impl Store for FileStore {
     }
 
     fn write(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
-        self.finish_rename()?;
+        self.finish_rename()?; // first, because it changes which prompts exist
         match request.action {
             WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {
                 return self.set_text_or_delete(request);
@@ -449,6 +453,7 @@ impl Store for FileStore {
             let time = modified.unwrap_or_else(Timestamp::now);
             versions.insert(0, Version::by_hand(file.revision, time));
         }
+        // There is a first version, because the one for the file was inserted if there was none.
         versions[0].is_current = true;
         Ok(versions)
     }

@@ -32,6 +32,9 @@ const MIN_GIT_VERSION: [u32; 2] = [2, 30];
 /// The protocols that git may use, as in `GIT_ALLOW_PROTOCOL`.
 const ALLOWED_PROTOCOLS: &str = "https:ssh:git:file";
 
+/// Forbids all protocols, as in `GIT_ALLOW_PROTOCOL`.
+const NO_PROTOCOLS: &str = "";
+
 /// Environment variables that would make git use another repository than `--git-dir`.
 const REDIRECTING_VARIABLES: [&str; 6] = [
     "GIT_COMMON_DIR",
@@ -54,6 +57,9 @@ const SETTINGS: [&str; 7] = [
     "http.lowSpeedLimit=1",
     "http.lowSpeedTime=60",
 ];
+
+/// Git's name for the commit that was fetched last.
+const LAST_FETCHED: &str = "FETCH_HEAD";
 
 /// The input of git commands that read nothing from their standard input.
 const NO_INPUT: &str = "";
@@ -124,7 +130,7 @@ fn fetch_pack_within(
     } else {
         repository.fetch(&repository.resolve_reference(version)?)?;
         version.clone_into(&mut pack.reference);
-        repository.find_commit("FETCH_HEAD")
+        repository.find_commit(LAST_FETCHED)
     };
     let Some(commit) = commit else {
         return Err(repository.no_commit_error(version));
@@ -160,7 +166,7 @@ impl Repository<'_> {
             GitTask::Fetch => ALLOWED_PROTOCOLS,
             // Allow no protocol, so that git doesn't download the objects that a partial clone
             // lacks.
-            GitTask::Local => "",
+            GitTask::Local => NO_PROTOCOLS,
         };
         let mut git = Command::new("git");
         git.current_dir(self.folder)
@@ -253,7 +259,8 @@ impl Repository<'_> {
                 names.push(name.to_owned());
             }
             // A hostile server may repeat a name endlessly.
-            if names.len() > candidates.len() {
+            let has_repetition = names.len() > candidates.len();
+            if has_repetition {
                 break;
             }
         }
@@ -261,9 +268,11 @@ impl Repository<'_> {
     }
 
     /// Fetches a commit by its id. Many servers don't support that, so this falls back to
-    /// `reference`, which the pack follows and which may still be at that commit.
+    /// `reference`, which the pack follows and which may still be at that commit. The caller must
+    /// check that the commit was fetched, with [`Repository::find_commit`].
     fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
         match self.fetch(commit) {
+            // `TooLong` is our own limit, which another attempt would exceed as well.
             Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
             result => result,
         }

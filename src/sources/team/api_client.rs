@@ -23,8 +23,11 @@ use ureq::tls::RootCerts;
 /// The timeout of a request that doesn't delay a chat.
 pub(super) const API_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes a GET request unconditional, so that the reply always has a body.
+/// The ETag to pass for an unconditional request, whose reply always has a body.
 pub(super) const NO_ETAG: &str = "";
+
+/// What the messages of all errors start with.
+const SUBJECT: &str = "the team's server";
 
 /// The maximum size of a reply, in bytes. A list of about 200,000 prompts has 64 MiB.
 const MAX_REPLY: u64 = 64 * 1024 * 1024;
@@ -65,8 +68,8 @@ pub(super) enum RequestOutcome {
 pub(super) struct TeamReply {
     /// The ETag of the body.
     pub(super) tag: String,
-    /// JSON. Empty if the resource still has the ETag in the request.
-    pub(super) body: Vec<u8>,
+    /// JSON. `None` if the resource still has the ETag in the request.
+    pub(super) body: Option<Vec<u8>>,
 }
 
 impl Server {
@@ -106,12 +109,7 @@ impl Server {
         request: &ServiceRequest,
         timeout: Duration,
     ) -> Result<RequestOutcome, Diagnostic> {
-        self.exchange(request, timeout)
-            .and_then(classify_reply)
-            .map_err(|error| Diagnostic {
-                message: format!("the team's server {}", error.message),
-                ..error
-            })
+        classify_reply(self.exchange(request, timeout)?)
     }
 
     /// Sends a request and returns the reply, whatever its status.
@@ -124,7 +122,7 @@ impl Server {
             timeout,
             body_bytes: MAX_REPLY,
         };
-        let secrets = read_secrets(&self.token)?;
+        let secrets = read_secrets(&self.token).map_err(with_subject)?;
         let agent = self
             .agent
             .get_or_init(|| new_agent(bundled_certificates(&self.url)));
@@ -132,14 +130,23 @@ impl Server {
         if let Err(ureq::Error::Io(error)) = &reply
             && error.kind() == ErrorKind::InvalidData
         {
-            // The TLS handshake failed, so nothing was sent yet. Perhaps the server's certificate
-            // is only trusted by the system.
+            // The TLS handshake failed, so nothing was sent yet, and even a write can be sent again.
+            // Perhaps the server's certificate is only trusted by the system.
             let agent = self
                 .system_agent
                 .get_or_init(|| new_agent(RootCerts::PlatformVerifier));
             reply = exchange(agent, request, &secrets, limits);
         }
-        reply.map_err(|error| exchange_error(error, &self.url, limits))
+        reply.map_err(|error| with_subject(exchange_error(error, &self.url, limits)))
+    }
+}
+
+/// Completes the message of an error that starts with a verb, because the caller knows what failed:
+/// "did not answer in time" becomes "the team's server did not answer in time".
+fn with_subject(error: Diagnostic) -> Diagnostic {
+    Diagnostic {
+        message: format!("{SUBJECT} {}", error.message),
+        ..error
     }
 }
 
@@ -151,32 +158,29 @@ fn new_agent(certificates: RootCerts) -> Agent {
 /// Classifies a reply by its status.
 ///
 /// # Errors
-/// Fails if the API reports an error, or if the reply doesn't come from the API, but e.g. from a
-/// proxy. The message lacks its subject, "the team's server", which [`Server::send`] prepends.
+/// Fails if the API reports an error, or if something else has replied in its place, e.g. a proxy.
 fn classify_reply(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
     let status = reply.status;
     if status == StatusCode::NOT_MODIFIED {
         return Ok(RequestOutcome::Reply(TeamReply {
             tag: reply.tag,
-            body: Vec::new(),
+            body: None,
         }));
     }
     if status.is_success() && reply.content_type.starts_with(JSON) {
         return Ok(RequestOutcome::Reply(TeamReply {
             tag: reply.tag,
-            body: reply.body,
+            body: Some(reply.body),
         }));
     }
+    // Check this before the 401: a proxy that wants a login says nothing about our token.
     let Some(error) = api_error(&reply) else {
-        return Err(foreign_reply_error(status));
+        return Err(not_from_api_error(status));
     };
     if status == StatusCode::UNAUTHORIZED {
         return Ok(RequestOutcome::TokenRejected(token_error(status)));
     }
-    let message = error["message"].as_str().unwrap_or_default();
-    let message = printable(&truncate_at_word(message, MAX_MESSAGE_CHARS));
-    let message = format!("answered {status}: {message}");
-    Err(Diagnostic::new(error_kind(status, &error), message, ""))
+    Err(reported_error(status, &error))
 }
 
 /// Returns the `error` object from a reply such as `{"error": {"message": …}}`, or JSON `null` if
@@ -189,20 +193,31 @@ fn api_error(reply: &ServiceReply) -> Option<Value> {
     Some(body["error"].clone())
 }
 
-/// Returns the error for a reply that doesn't come from the API, such as a proxy's error page.
-fn foreign_reply_error(status: StatusCode) -> Diagnostic {
+/// Converts the `error` object of a reply to a diagnostic. The server's message says what to do, so
+/// there is no separate fix.
+fn reported_error(status: StatusCode, error: &Value) -> Diagnostic {
+    let reason = error["message"].as_str().unwrap_or_default();
+    let reason = printable(&truncate_at_word(reason, MAX_MESSAGE_CHARS));
+    let message = format!("{SUBJECT} answered {status}: {reason}");
+    Diagnostic::new(error_kind(status, error), message, "")
+}
+
+/// Returns the error for a reply that doesn't come from the API, such as a proxy's error page or a
+/// redirect.
+fn not_from_api_error(status: StatusCode) -> Diagnostic {
     let fix = if status.is_server_error() {
         "try again later"
     } else {
-        "write the address of `prompt-expander serve --http` into the settings file, without a redirect"
+        "in the settings file, use the address of `prompt-expander serve --http` itself, not one \
+         that redirects to it"
     };
-    let message = format!("answered {status}, but not with JSON");
+    let message = format!("{SUBJECT} answered {status}, but not with JSON");
     Diagnostic::new(Kind::Service, message, fix)
 }
 
 /// Returns the error for a token that the server rejects.
 fn token_error(status: StatusCode) -> Diagnostic {
-    let message = format!("the team's server answered {status}: the token is missing or not valid");
+    let message = format!("{SUBJECT} answered {status}: the token is missing or not valid");
     let fix =
         "put the token that you were given into the file `team-token` beside the settings file";
     Diagnostic::new(Kind::Unreadable, message, fix)
@@ -211,6 +226,7 @@ fn token_error(status: StatusCode) -> Diagnostic {
 /// Returns the kind of an error that the API reports.
 fn error_kind(status: StatusCode, error: &Value) -> Kind {
     match status.as_u16() {
+        // The request may succeed later, or elsewhere, so the caller may use the cache instead.
         300..=399 | 408 | 429 | 500.. => Kind::Service,
         403 => Kind::NotWritable,
         404 => Kind::NoSuchPrompt {
@@ -249,14 +265,11 @@ pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest
 }
 
 impl TeamReply {
-    /// Returns whether the resource still has the ETag in the request.
-    pub(super) fn is_unmodified(&self) -> bool {
-        self.body.is_empty()
-    }
-
-    /// Parses one member of the JSON object in the body. A missing member counts as `null`.
+    /// Parses one member of the JSON object in the body. A missing member counts as `null`. Fails
+    /// if there is no body, which is only possible with an ETag in the request.
     pub(super) fn member<T: DeserializeOwned>(&self, name: &str) -> Result<T, Diagnostic> {
-        let members: BTreeMap<&str, &RawValue> = parse(&self.body)?;
+        let body = self.body.as_deref().unwrap_or_default();
+        let members: BTreeMap<&str, &RawValue> = parse(body)?;
         let json = members.get(name).map_or("null", |member| member.get());
         parse(json.as_bytes())
     }
@@ -265,8 +278,7 @@ impl TeamReply {
 /// Parses JSON from the server.
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
     serde_json::from_slice(json).map_err(|error| {
-        let message =
-            format!("the team's server sent a reply that this program cannot read: {error}");
+        let message = format!("{SUBJECT} sent a reply that this program cannot read: {error}");
         Diagnostic::new(Kind::Service, message, "update both programs")
     })
 }

@@ -97,14 +97,16 @@ pub(super) struct CachedInclude {
     pub(super) text: String,
 }
 
-/// What the user's processes know about the server. Times are in seconds since the Unix epoch.
+/// What the user's processes know about the server. Times are in seconds since the Unix epoch, and
+/// 0 stands for "never", as in the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ServerState {
-    /// When the list was last up to date, or 0 if there is no list.
+    /// When the list was last up to date. Use [`ServerState::has_list`] to test for 0.
     #[serde(rename = "listed")]
     listed_at: u64,
-    /// When the server last failed, or 0 if it has replied since.
+    /// When the server last failed, or 0 if it has replied since. Use [`ServerState::has_failed`]
+    /// to test for 0.
     #[serde(rename = "failed")]
     failed_at: u64,
     /// The message of the last failure.
@@ -113,6 +115,23 @@ struct ServerState {
     /// The hash of the token that the server last accepted.
     #[serde(rename = "token")]
     accepted_token: Option<Revision>,
+}
+
+impl ServerState {
+    /// Returns whether a list is cached.
+    fn has_list(&self) -> bool {
+        self.listed_at > 0
+    }
+
+    /// Returns whether the server failed, and hasn't replied since.
+    fn has_failed(&self) -> bool {
+        self.failed_at > 0
+    }
+
+    /// Returns whether the server failed so recently that it shouldn't be asked again.
+    fn is_backing_off(&self) -> bool {
+        self.has_failed() && seconds_since(self.failed_at) < BACKOFF_SECONDS
+    }
 }
 
 /// Returns the current time in seconds since the Unix epoch.
@@ -202,7 +221,7 @@ impl Team {
             return Some(Diagnostic::new(Kind::Service, message, ""));
         }
         let state = self.state();
-        if seconds_since(state.failed_at) < BACKOFF_SECONDS {
+        if state.is_backing_off() {
             return Some(Diagnostic::new(Kind::Service, state.failure, ""));
         }
         None
@@ -212,7 +231,7 @@ impl Team {
     /// Returns `None` if the server replies, or if there is no list.
     pub(crate) fn outage_message(&self) -> Option<String> {
         let state = self.state();
-        if state.failed_at == 0 || state.listed_at == 0 {
+        if !state.has_failed() || !state.has_list() {
             return None;
         }
         let listed_at = Timestamp::from_second(state.listed_at.try_into().ok()?).ok()?;
@@ -300,10 +319,10 @@ impl Team {
             _ = fs::remove_dir_all(&self.folder);
             return error;
         }
-        let has_list = state.listed_at > 0;
-        if !has_list {
+        if !state.has_list() {
             return error;
         }
+        // As a failure of the server, so that the caller uses the cache.
         let error = Diagnostic {
             kind: Kind::Service,
             ..error
@@ -315,17 +334,18 @@ impl Team {
     /// Records that the server replies, and which token it last accepted. Writes nothing if that is
     /// already recorded, because this is called after every request.
     fn record_success(&self, accepted_token: Option<Revision>) {
-        let state = self.state();
-        if state.failed_at == 0 && state.accepted_token == accepted_token {
+        let old_state = self.state();
+        let is_recorded = !old_state.has_failed() && old_state.accepted_token == accepted_token;
+        if is_recorded {
             return;
         }
         let state = ServerState {
             failed_at: 0,
             failure: String::new(),
             accepted_token,
-            ..state
+            ..old_state
         };
-        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
+        _ = self.write(STATE_FILE, &state); // if this fails, the next reply is recorded instead
     }
 
     /// Records that the server just failed, and why.
@@ -335,7 +355,7 @@ impl Team {
             failure: error.text(),
             ..self.state()
         };
-        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
+        _ = self.write(STATE_FILE, &state); // if this fails, the next call waits for the server again
     }
 
     /// Updates the cached list from the server. It doesn't include the server's built-in prompts,
@@ -343,11 +363,12 @@ impl Team {
     pub(super) fn refresh_list(&self, timeout: Duration) -> Result<(), Diagnostic> {
         let url = self.server.url("/api/prompts?mine=true");
         let reply = self.get(url, &self.list().tag, timeout)?;
-        if !reply.is_unmodified() {
-            let list = TeamList::parse(reply)?;
+        if let Some(body) = &reply.body {
+            let list = TeamList::parse(body, reply.tag)?;
             self.write(LIST_FILE, &list)?;
             self.remove_unlisted_texts(&list);
         }
+        // Last, so that a list that could not be parsed or written doesn't count as up to date.
         let state = ServerState {
             listed_at: now(),
             ..self.state()
@@ -372,6 +393,7 @@ impl Team {
 
     /// Returns whether the list is at least `max_age_seconds` old, and the server may be asked.
     fn is_refresh_due(&self, max_age_seconds: u64) -> bool {
+        // A list that doesn't exist counts as one of 1970.
         let is_old = seconds_since(self.state().listed_at) >= max_age_seconds;
         is_old && self.backoff_error().is_none()
     }
@@ -389,7 +411,7 @@ impl Team {
     /// # Errors
     /// Fails if there is no cached list, and it cannot be fetched.
     pub(crate) fn fetch_first_list(&self) -> Result<(), Diagnostic> {
-        if self.state().listed_at > 0 {
+        if self.state().has_list() {
             return Ok(());
         }
         if let Some(error) = self.backoff_error() {
@@ -414,29 +436,37 @@ impl Team {
     }
 
     /// Keeps refreshing the list until the library is dropped, and notifies the library of changes.
-    /// `last_list` is the list that the library has now.
-    fn keep_refreshing(&self, mut last_list: Arc<TeamList>, library: &Weak<Library>) {
-        self.fetch_texts(&last_list);
+    /// `known_list` is the list that the library has now.
+    fn keep_refreshing(&self, mut known_list: Arc<TeamList>, library: &Weak<Library>) {
+        self.fetch_texts(&known_list);
         while let Some(library) = library.upgrade() {
-            let max_age_seconds = if library.is_watched() {
-                WATCHED_REFRESH_SECONDS
-            } else {
-                REFRESH_SECONDS
-            };
-            if self.is_refresh_due(max_age_seconds) {
-                _ = self.refresh_list(API_TIMEOUT);
-            }
-            // Even without a refresh here, another process may have refreshed the cached list.
-            let list = self.list();
-            let change = last_list.change_to(&list);
-            if change != Change::default() {
-                library.notify_changed(&change);
-                self.fetch_texts(&list);
-            }
-            last_list = list;
-            drop(library); // otherwise, this thread would keep the library alive
+            known_list = self.refresh_for(&library, &known_list);
+            // Before the pause. Otherwise, this thread would keep the library alive.
+            drop(library);
+            // Not longer, because the library may be watched from now on.
             thread::sleep(Duration::from_secs(WATCHED_REFRESH_SECONDS));
         }
+    }
+
+    /// Refreshes the list if it is due. If it differs from `known_list`, notifies the library and
+    /// fetches the texts that changed. Returns the current list.
+    fn refresh_for(&self, library: &Library, known_list: &TeamList) -> Arc<TeamList> {
+        let max_age_seconds = if library.is_watched() {
+            WATCHED_REFRESH_SECONDS
+        } else {
+            REFRESH_SECONDS
+        };
+        if self.is_refresh_due(max_age_seconds) {
+            _ = self.refresh_list(API_TIMEOUT); // `outage_message` reports a failure
+        }
+        // Even without a refresh here, another process may have refreshed the cached list.
+        let list = self.list();
+        let change = known_list.change_to(&list);
+        if change != Change::default() {
+            library.notify_changed(&change);
+            self.fetch_texts(&list);
+        }
+        list
     }
 
     /// Fetches the texts that aren't cached or have changed, so that calls don't have to wait for a
@@ -448,7 +478,8 @@ impl Team {
             }
             let cached: Option<CachedText> = self.read(&text_file(&listed.name));
             let revision = cached.map(|cached| Revision::of_contents(cached.text.as_bytes()));
-            if revision.is_none() || revision != listed.revision {
+            let is_current = revision.is_some() && revision == listed.revision;
+            if !is_current {
                 // This caches the text. If it fails, a call that needs the text tries again.
                 _ = self.text(&listed.name, API_TIMEOUT);
             }
@@ -471,14 +502,13 @@ impl Team {
             }
             Err(error) => return Err(error),
         };
-        if reply.is_unmodified()
-            && let Some(cached) = cached
-        {
+        let is_unmodified = reply.body.is_none();
+        if is_unmodified && let Some(cached) = cached {
             return Ok(cached);
         }
         let text = CachedText {
             tag: reply.tag,
-            ..api_client::parse(&reply.body)?
+            ..api_client::parse(&reply.body.unwrap_or_default())?
         };
         _ = self.write(&file, &text); // if this fails, the text can be used nevertheless
         Ok(text)

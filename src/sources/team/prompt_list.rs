@@ -1,6 +1,6 @@
 //! The list of the team's prompts, without their texts.
 
-use super::api_client::{TeamReply, parse};
+use super::api_client::parse;
 use crate::library::{Change, Layer};
 use crate::prompt::{Diagnostic, Name, Position, Revision, Summary};
 use crate::wording::{format_size, with_commas};
@@ -60,18 +60,15 @@ pub(super) struct ListedProblem {
 }
 
 impl TeamList {
-    /// Parses the list in a reply of the server.
+    /// Parses the list in the body of a reply with the ETag `tag`.
     ///
     /// # Errors
     /// Fails if the reply is invalid, or exceeds one of the limits above.
-    pub(super) fn parse(reply: TeamReply) -> Result<TeamList, Diagnostic> {
-        let list: ListReply = parse(&reply.body)?;
+    pub(super) fn parse(body: &[u8], tag: String) -> Result<TeamList, Diagnostic> {
+        let list: ListReply = parse(body)?;
         let mut prompts = list.prompts.0;
         prompts.extend(list.problems.0);
-        Ok(TeamList {
-            tag: reply.tag,
-            prompts,
-        })
+        Ok(TeamList { tag, prompts })
     }
 
     /// Returns the prompts that were added, changed or removed between this list and a newer one.
