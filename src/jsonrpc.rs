@@ -120,7 +120,7 @@ impl Message {
             return members.into_message();
         }
         let error = Error::invalid_request("a message must be a JSON object");
-        Err(Response::error(None, error))
+        Err(Response::error_without_id(error))
     }
 
     /// # Errors
@@ -132,7 +132,7 @@ impl Message {
         }
         let message =
             format!("a batch must contain 1 to {MAX_BATCH} messages, but contains {count}");
-        Err(Response::error(None, Error::invalid_request(message)))
+        Err(Response::error_without_id(Error::invalid_request(message)))
     }
 
     /// Returns the id of a request. Other messages have none.
@@ -152,7 +152,7 @@ fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
     str::from_utf8(line).map_err(|error| {
         let byte = error.valid_up_to() + 1;
         let message = format!("the line is not valid UTF-8 at byte {byte}");
-        Response::error(None, Error::parse_error(message))
+        Response::error_without_id(Error::parse_error(message))
     })
 }
 
@@ -207,7 +207,7 @@ impl Members {
     fn into_request(self) -> Result<Request, Response> {
         let Some(Ok(id)) = self.id.map(Id::deserialize) else {
             let error = Error::invalid_request("`id` must be a string or an integer");
-            return Err(Response::error(None, error));
+            return Err(Response::error_without_id(error));
         };
         if self.jsonrpc.is_none_or(|version| version != VERSION) {
             let error = Error::invalid_request("`jsonrpc` must be \"2.0\"");
@@ -500,6 +500,12 @@ impl Response {
             json,
             error_code: None,
         }
+    }
+
+    /// Creates the error response to something whose id can't be determined. The response has the
+    /// id `null`.
+    pub fn error_without_id(error: Error) -> Response {
+        Response::error(None, error)
     }
 
     /// Creates an error response. `id` is `None` if the id of the request can't be determined.
@@ -812,7 +818,7 @@ mod tests {
 
     #[test]
     fn a_response_is_one_line_and_leaves_out_what_it_does_not_have() {
-        let line = Response::error(None, Error::invalid_request("a\nb\u{2028}")).into_json();
+        let line = Response::error_without_id(Error::invalid_request("a\nb\u{2028}")).into_json();
         assert_eq!(
             line,
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}"

@@ -132,7 +132,7 @@ impl Server {
             let message = format!(
                 "only protocol version {VERSION_WITH_BATCHES}, once negotiated, supports batches"
             );
-            return Reply::Response(Response::error(None, Error::invalid_request(message)));
+            return Reply::Response(Response::error_without_id(Error::invalid_request(message)));
         }
         let started = Instant::now();
         let mut response_bytes = 0;

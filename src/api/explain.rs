@@ -33,7 +33,8 @@ pub fn explain(
     Ok(build_explanation(view, found, &bound, &call_text, &outcome))
 }
 
-/// Explains a call like [`explain`], and also returns its expansion, in which values are marked.
+/// Explains a call like [`explain`], and also returns its expansion, in which values are marked. If
+/// it cannot be expanded, or only by a service, returns the text with the values that are known.
 ///
 /// # Errors
 /// Fails like [`explain`].
@@ -43,12 +44,6 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     let bound = request.bind(&prompt, &call_text)?;
     let outcome = ExpansionOutcome::of_call(found, &bound);
     let explanation = build_explanation(view, found, &bound, &call_text, &outcome);
-    let mut typed = prompt.command_for(&bound.binding);
-    if let Some(message) = &typed
-        && contains_command(view, message)
-    {
-        typed = None;
-    }
     let mut filled_in = fill_in(&prompt, &bound.binding).unwrap_or_default();
     let mut text = None;
     let mut partial = None;
@@ -64,12 +59,21 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     }
     Ok(Preview {
         explanation,
-        typed,
+        typed: message_to_type(view, &bound),
         text,
         partial,
         value_ranges: filled_in.value_ranges,
         missing_ranges: filled_in.missing_ranges,
     })
+}
+
+/// Returns the message with which a user can make this call in a chat, if there is one.
+fn message_to_type(view: &View, bound: &BoundCall<'_>) -> Option<String> {
+    let message = bound.prompt.command_for(&bound.binding)?;
+    if contains_command(view, &message) {
+        return None; // the chat would expand that command, too
+    }
+    Some(message)
 }
 
 /// The result of expanding a call without calling services.

@@ -124,8 +124,8 @@ impl Era {
     /// Checks the metadata required in this era.
     ///
     /// # Errors
-    /// Fails if `_meta` isn't an object, or if that of a modern request is incomplete or specifies
-    /// an unknown version or log level.
+    /// Fails if `_meta` isn't an object. In a modern request, also fails if a member of `_meta` is
+    /// missing, or if it specifies an unknown version or log level.
     pub(super) fn check_metadata(self, params: &Object) -> Result<(), Failure> {
         let Some(metadata) = self.metadata(params)? else {
             return Ok(());
@@ -147,20 +147,25 @@ impl Era {
     /// Returns the metadata of a modern request, or `None` for a legacy request.
     ///
     /// # Errors
-    /// Fails if `_meta` isn't an object, or if that of a modern request is incomplete.
+    /// Fails if `_meta` isn't an object. In a modern request, also fails if a member of `_meta` is
+    /// missing.
     fn metadata(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
-        // Check the type first, because serde also accepts an array for a struct.
-        if !matches!(
+        // Checked in both eras, and before `read_object`, which also accepts an array for a struct.
+        // A legacy request may have `null`. In a modern one, `read_object` rejects it.
+        let is_object_or_missing = matches!(
             params.get("_meta"),
             None | Some(Value::Null | Value::Object(_))
-        ) {
+        );
+        if !is_object_or_missing {
             return Err(Failure::invalid_params("`_meta` must be an object"));
         }
-        if self == Era::Legacy {
-            return Ok(None);
+        match self {
+            Era::Legacy => Ok(None),
+            Era::Modern => {
+                let ModernParams { meta } = read_object(params)?;
+                Ok(Some(meta))
+            }
         }
-        let ModernParams { meta } = read_object(params)?;
-        Ok(Some(meta))
     }
 
     /// Returns the agent that sent a modern request, if it is a known one. Legacy clients identify

@@ -52,6 +52,7 @@ impl Notifier {
     /// Starts notifying listeners of changes, unless this has already been done.
     pub(super) fn start(&self) {
         self.start.call_once(|| {
+            // Before the thread exists, so that no change after `start` is missed.
             let watch = self.library.watch(self.warn);
             let listeners = Arc::downgrade(&self.listeners);
             let started = thread::Builder::new()
@@ -81,7 +82,8 @@ fn notify_listeners(mut watch: Watch, listeners: Weak<Listeners>) {
         let Some(listeners) = listeners.upgrade() else {
             return;
         };
-        // Release the lock before notifying, which can block on a client that doesn't read.
+        // Collect them first, because notifying can block on a client that doesn't read. The list
+        // must be neither locked nor kept alive meanwhile.
         let alive: Vec<_> = lock(&listeners).iter().filter_map(Weak::upgrade).collect();
         drop(listeners);
         for listener in alive {

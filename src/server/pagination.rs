@@ -65,7 +65,9 @@ impl Page {
         let mut items = Vec::new();
         for (index, entry) in entries.iter().enumerate().skip(start) {
             items.extend(make(entry));
-            if items.len() == self.size.get() && index + 1 < entries.len() {
+            // If all entries after this one are skipped, the next page is empty.
+            let has_next_entry = index + 1 < entries.len();
+            if items.len() == self.size.get() && has_next_entry {
                 let cursor = encode_cursor(self.list_hash, key(entry));
                 return (items, Some(cursor));
             }

@@ -209,6 +209,7 @@ fn for_menu(messages: Messages, menu: MenuMessages, join: JoinFunction) -> Messa
     if menu == MenuMessages::All {
         return messages;
     }
+    // Before attachments are removed: the text names all of them.
     let text = messages.to_text_with(|attachment| attachment_text(attachment, join));
     let mut attachments = messages.attachments;
     let keeps_images = menu == MenuMessages::WithoutRoles;

@@ -31,7 +31,7 @@ impl Reply {
             Reply::Response(response) => response,
             Reply::Deferred(job) => job.run().into_response(),
             Reply::None | Reply::Stream(_) | Reply::Cancelled(_) => {
-                Response::error(None, Error::invalid_request("not a request"))
+                Response::error_without_id(Error::invalid_request("not a request"))
             }
         }
     }

@@ -62,7 +62,9 @@ impl Session {
 
     /// Creates a session for a stream that notifies a legacy client of changes to all lists.
     pub fn for_notifications(caller: impl Into<Arc<Caller>>) -> Session {
-        let mut session = Session::for_request(caller, Some(VERSION_WITH_BATCHES), None);
+        let any_legacy_version = Some(VERSION_WITH_BATCHES); // notifications are the same in all
+        let no_agent = None;
+        let mut session = Session::for_request(caller, any_legacy_version, no_agent);
         session.subscriptions.is_initialized = true;
         session
     }
@@ -185,7 +187,7 @@ pub(super) fn subscribe(
     params: ResourceParams<'_>,
 ) -> Result<Empty, Failure> {
     check_can_subscribe(session, "resources/subscribe")?;
-    context.shared.watch();
+    context.shared.watch(); // before the response, after which the client relies on notifications
     session.subscriptions.subscribe(params.uri)?;
     Ok(Empty {})
 }

@@ -56,6 +56,23 @@ impl Listen {
             self.filter.resources_list_changed,
         ]
     }
+
+    /// Returns the notifications to send for this request after a change that affects the client.
+    fn notifications(&self, change: &Change, prefix: Option<&Prefix>) -> Vec<Notification> {
+        let meta = meta(&self.id);
+        let mut notifications = Vec::new();
+        for (list, is_wanted) in LIST_NOTIFICATIONS.into_iter().zip(self.wanted_lists()) {
+            if is_wanted {
+                notifications.push(Notification::new(list, Some(json!({ "_meta": meta }))));
+            }
+        }
+        for uri in self.filter.resource_subscriptions.iter().flatten() {
+            if may_affect_uri(change, uri, prefix) {
+                notifications.push(resource_updated(json!({ "_meta": meta, "uri": uri })));
+            }
+        }
+        notifications
+    }
 }
 
 impl Subscriptions {
@@ -126,7 +143,7 @@ impl Subscriptions {
             return Err(Failure::new(FailureKind::InvalidRequest, text));
         }
         self.check_limit(count_resources(&filter))?;
-        shared.watch();
+        shared.watch(); // before the acknowledgement, after which the client relies on notifications
         let params = json!({ "_meta": meta(id), "notifications": filter });
         self.listens.push(Listen {
             id: id.clone(),
@@ -163,17 +180,7 @@ impl Subscriptions {
             }
         }
         for listen in &self.listens {
-            let meta = meta(&listen.id);
-            for (list, is_wanted) in LIST_NOTIFICATIONS.into_iter().zip(listen.wanted_lists()) {
-                if is_wanted {
-                    notifications.push(Notification::new(list, Some(json!({ "_meta": meta }))));
-                }
-            }
-            for uri in listen.filter.resource_subscriptions.iter().flatten() {
-                if may_affect_uri(change, uri, prefix) {
-                    notifications.push(resource_updated(json!({ "_meta": meta, "uri": uri })));
-                }
-            }
+            notifications.extend(listen.notifications(change, prefix));
         }
         notifications
     }

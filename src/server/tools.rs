@@ -155,7 +155,7 @@ pub(super) fn call(
 /// (2025-06-18) is also the text of `content`.
 fn tool_result(structured: &Json, era: Era) -> Json {
     let structured = structured.as_str();
-    call_tool_result(structured, ["structuredContent", structured], era)
+    call_tool_result(structured, "structuredContent", structured, era)
 }
 
 /// Creates the `CallToolResult` of a failed call, if the model can correct the failure. In the
@@ -173,19 +173,19 @@ fn failed_result(tool: &Tool, failure: Failure, era: Era) -> Result<Json, Failur
         return Err(failure);
     }
     tracing::info!(tool = tool.name, reason = failure.text, "the tool refused");
-    Ok(call_tool_result(&failure.text, ["isError", "true"], era))
+    Ok(call_tool_result(&failure.text, "isError", "true", era))
 }
 
 /// Writes a `CallToolResult` with a text and an additional member, whose value is JSON.
-fn call_tool_result(text: &str, [name, value]: [&str; 2], era: Era) -> Json {
+fn call_tool_result(text: &str, member: &str, member_json: &str, era: Era) -> Json {
     // The result usually contains the text twice, once with some characters escaped.
     let mut json = String::with_capacity(5 * text.len() / 2 + 256);
     json.push_str(r#"{"content":[{"type":"text","text":"#);
     write_string(&mut json, text);
     json.push_str("}],\"");
-    json.push_str(name);
+    json.push_str(member);
     json.push_str("\":");
-    json.push_str(value);
+    json.push_str(member_json);
     json.push('}');
     era.result(Json::from_text(json), None)
 }

@@ -124,7 +124,7 @@ fn keep_freed_memory() {
 fn parse(raw: &RawMessage<'_>) -> Result<Message, Response> {
     let json = match &raw.bytes {
         Ok(bytes) => bytes.trim_ascii(),
-        Err(error) => return Err(Response::error(None, error.clone())),
+        Err(error) => return Err(Response::error_without_id(error.clone())),
     };
     let message = Message::parse(json);
     if message.is_err() {

@@ -106,7 +106,8 @@ fn ends_within_password(address: &str) -> bool {
     let Some(start) = login_start(address) else {
         return false;
     };
-    if start == 0 {
+    let follows_scheme_or_folder = start > 0;
+    if !follows_scheme_or_folder {
         return false;
     }
     let Some((_, password_or_port)) = address[start..].split_once(':') else {

@@ -44,6 +44,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
         arguments.query.filter(|query| !query.trim().is_empty()),
         arguments.tag.filter(|tag| !tag.trim().is_empty()),
     );
+    // Before the problems: reading a broken prompt adds it to `selection.problems`.
     let prompts = prompt_items(&mut selection, limit);
     let list = PromptList {
         prompts,

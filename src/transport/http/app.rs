@@ -130,6 +130,8 @@ pub(super) struct FairThreads {
 }
 
 impl FairThreads {
+    /// `thread_count` must be at least 2: half of one thread would be none, and every caller would
+    /// wait forever.
     fn new(thread_count: usize) -> FairThreads {
         FairThreads {
             free_threads: Arc::new(Semaphore::new(thread_count)),
@@ -217,6 +219,7 @@ impl App {
         self.request_limits.incomplete.clean_up();
         self.threads.forget_idle_callers();
         self.streams.send_comments(second);
+        // After `access.reload`, so that a token that was just removed counts as invalid.
         self.streams
             .retain(|stream| access.is_still_valid(&stream.caller));
     }
@@ -257,7 +260,8 @@ impl App {
         batch: Message,
     ) -> Result<Reply, Refusal> {
         let server = Arc::clone(&self.server);
-        // The thread needs to own the session, so an empty one takes its place meanwhile.
+        // The thread needs to own the session, so an empty one takes its place meanwhile. If the work
+        // panics, the session is lost, and the empty one stays.
         let placeholder = Session::new(Arc::clone(&session.caller));
         let mut owned_session = std::mem::replace(session, placeholder);
         let (reply, owned_session) = self

@@ -66,9 +66,10 @@ impl Reservation {
         let old_bytes = self.bytes;
         let max_bytes = self.budget.max_bytes;
         let used_bytes = &self.budget.used_bytes;
+        let is_shrinking = bytes <= old_bytes; // allowed even if others have used up the budget
         let updated = used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             let total = used - old_bytes + bytes;
-            let is_allowed = bytes <= old_bytes || total <= max_bytes;
+            let is_allowed = is_shrinking || total <= max_bytes;
             if is_allowed { Some(total) } else { None }
         });
         if updated.is_err() {

@@ -75,12 +75,20 @@ impl IncompleteRequests {
 
 /// Closes the oldest connections of a network until it has no more than it may have.
 fn close_excess(waiting: &mut VecDeque<WaitingConnection>) {
-    while waiting.len() > MAX_PER_NETWORK
-        && let Some(oldest) = waiting.front()
-        && (waiting.len() > MAX_PER_NETWORK_IN_GRACE || oldest.since.elapsed() > GRACE_PERIOD)
+    while let Some(oldest) = waiting.front()
+        && waiting.len() > max_waiting(oldest.since.elapsed())
     {
         oldest.close.notify_one();
         waiting.pop_front();
+    }
+}
+
+/// Returns how many incomplete requests a network may have, given the age of the oldest one.
+fn max_waiting(oldest_age: Duration) -> usize {
+    if oldest_age > GRACE_PERIOD {
+        MAX_PER_NETWORK
+    } else {
+        MAX_PER_NETWORK_IN_GRACE
     }
 }
 

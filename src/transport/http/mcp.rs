@@ -103,8 +103,7 @@ pub(super) async fn delete(context: RequestContext, headers: HeaderMap) -> HttpR
     let session = request.required_session()?;
     let app = &context.app;
     app.sessions.delete(&session);
-    app.streams
-        .retain(|stream| stream.legacy_session != Some(session.random));
+    app.streams.retain(|stream| !stream.is_of_session(&session));
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -266,15 +265,18 @@ impl McpRequest<'_> {
     /// defaults to the version that the session has negotiated, or to [`headers::DEFAULT_VERSION`]
     /// without a session.
     fn legacy_session(&self) -> Result<Session, Refusal> {
-        let header_version = headers::legacy_version_header(self.headers);
         let caller = Arc::clone(&self.context.caller);
-        let Some(session) = self.session()? else {
-            let version = header_version.unwrap_or(headers::DEFAULT_VERSION);
-            return Ok(Session::for_request(caller, Some(version), None));
+        let (default_version, agent) = match self.session()? {
+            Some(session) => (session.version, session.agent),
+            None => (headers::DEFAULT_VERSION, None),
         };
-        let version = header_version.unwrap_or(session.version);
-        let agent = session.agent.as_deref();
-        Ok(Session::for_request(caller, Some(version), agent))
+        let header_version = headers::legacy_version_header(self.headers);
+        let version = header_version.unwrap_or(default_version);
+        Ok(Session::for_request(
+            caller,
+            Some(version),
+            agent.as_deref(),
+        ))
     }
 
     /// Returns the session in `Mcp-Session-Id`, or `None` without this header.

@@ -33,6 +33,9 @@ const MAX_REQUEST_ID_BYTES: usize = 64;
 /// twice the length of its contents.
 const BUFFER_BYTES_PER_BYTE: usize = 2;
 
+/// More than a message can have reserved.
+const ALL_BYTES: usize = usize::MAX;
+
 /// Parses the address of a trusted proxy or a network of proxies: `127.0.0.1`, `10.0.0.0/8`.
 ///
 /// # Errors
@@ -166,7 +169,7 @@ impl Peer {
 
     /// Releases the memory of a WebSocket message that is complete.
     pub(super) fn complete_message(&self) {
-        self.release_at_most(usize::MAX);
+        self.release_at_most(ALL_BYTES);
     }
 
     /// Releases the memory of a control frame. A message stays incomplete if it has begun to arrive
@@ -175,6 +178,8 @@ impl Peer {
         self.release_at_most(frame_bytes.saturating_mul(BUFFER_BYTES_PER_BYTE));
     }
 
+    /// Releases up to this much memory of a WebSocket message. If none remains, nothing is left of
+    /// the message either, so its timeout ends.
     fn release_at_most(&self, bytes: usize) {
         let mut incoming = lock(&self.incoming);
         let Incoming::WebSocket(message) = &mut *incoming else {

@@ -155,6 +155,7 @@ impl Sessions {
     ) -> Result<String, String> {
         let random = u128::from_be_bytes(secret_file::random_bytes()?);
         let agent = agent.unwrap_or_default();
+        // `parse_payload` splits this at the dots, so no part may contain one.
         let payload = format!("{random:032x}.{version}.{now}.{agent}");
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&payload, owner));
         Ok(format!("{payload}.{signature}"))

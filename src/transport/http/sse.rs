@@ -179,18 +179,37 @@ pub(super) struct Stream {
     change_counts: Arc<ChangeCounts>,
     client: Arc<Client>,
     pub(super) caller: Caller,
-    /// The [`SessionId::random`] of a legacy stream, or `None` for `subscriptions/listen`.
-    pub(super) legacy_session: Option<u128>,
+    kind: StreamKind,
     /// Selects the notifications to send. It stays locked until the first event is sent.
     session: Mutex<Session>,
     memory: Budget,
     /// `None` after the stream was closed.
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// The last event, sent only if the server ends the stream.
-    final_event: Option<Bytes>,
+}
+
+/// How a stream was opened.
+enum StreamKind {
+    /// With GET, in a session. The events have ids.
+    Legacy {
+        /// The [`SessionId::random`] of the session.
+        session_random: u128,
+    },
+    /// With `subscriptions/listen`.
+    Listen {
+        /// The result of the request, sent only if the server ends the stream.
+        final_event: Bytes,
+    },
 }
 
 impl Stream {
+    /// Returns `true` if the stream was opened in this legacy session.
+    pub(super) fn is_of_session(&self, session: &SessionId) -> bool {
+        match self.kind {
+            StreamKind::Legacy { session_random } => session_random == session.random,
+            StreamKind::Listen { .. } => false,
+        }
+    }
+
     /// Sends one or more events, e.g. `data: {}\n\n`, unless the stream is closed. If the client has
     /// too many unread, closes the stream.
     fn send(&self, events: Bytes) {
@@ -206,13 +225,14 @@ impl Stream {
     /// covers all of them. If there is too little memory, closes the stream.
     fn send_notifications(&self, notifications: &[Notification]) {
         let Some(last_index) = notifications.len().checked_sub(1) else {
-            return;
+            return; // there are no notifications
         };
+        let has_event_ids = matches!(self.kind, StreamKind::Legacy { .. });
         let mut events = String::new();
         for (index, notification) in notifications.iter().enumerate() {
             let json = notification.to_json();
             self.client.record_sent(json.as_bytes());
-            if index == last_index && self.legacy_session.is_some() {
+            if index == last_index && has_event_ids {
                 events += &format!("id: {}\n", self.event_id());
             }
             events += &format!("data: {json}\n\n");
@@ -263,7 +283,7 @@ impl Stream {
 
     /// Sends the final event, if there is one, and closes the stream.
     fn end(&self) {
-        if let Some(final_event) = &self.final_event {
+        if let StreamKind::Listen { final_event } = &self.kind {
             self.send(final_event.clone());
         }
         self.close();
@@ -369,7 +389,10 @@ impl Streams {
         last_event_id: Option<&str>,
     ) -> Response {
         let notified_session = Session::for_notifications(caller);
-        let body = self.new_stream(notified_session, client, Some(session.random), None);
+        let kind = StreamKind::Legacy {
+            session_random: session.random,
+        };
+        let body = self.new_stream(notified_session, client, kind);
         // Keep the session locked until the first event is sent: no notification can precede it.
         let session_lock = lock(&body.stream.session);
         self.receive_changes(&body.stream);
@@ -389,8 +412,10 @@ impl Streams {
         request: Request,
     ) -> Result<Response, Reply> {
         let response = server::listen_result(&request.id);
-        let final_event = format!("data: {}\n\n", response.as_json()).into();
-        let body = self.new_stream(session, client, None, Some(final_event));
+        let kind = StreamKind::Listen {
+            final_event: format!("data: {}\n\n", response.as_json()).into(),
+        };
+        let body = self.new_stream(session, client, kind);
         // Keep the session locked until the acknowledgement is sent: no notification can precede it.
         let mut session = lock(&body.stream.session);
         self.receive_changes(&body.stream);
@@ -402,25 +427,18 @@ impl Streams {
         Ok(self.respond(body))
     }
 
-    /// Creates a stream that doesn't receive changes yet. For the parameters, see the fields of
-    /// [`Stream`].
-    fn new_stream(
-        &self,
-        session: Session,
-        client: &Arc<Client>,
-        legacy_session: Option<u128>,
-        final_event: Option<Bytes>,
-    ) -> EventBody {
+    /// Creates a stream that doesn't receive changes yet. `session` selects the notifications to
+    /// send.
+    fn new_stream(&self, session: Session, client: &Arc<Client>, kind: StreamKind) -> EventBody {
         let (sender, events) = mpsc::channel(MAX_UNREAD_CHANGES);
         let stream = Arc::new(Stream {
             change_counts: Arc::clone(&self.change_counts),
             client: Arc::clone(client),
             caller: (*session.caller).clone(),
-            legacy_session,
+            kind,
             session: Mutex::new(session),
             memory: self.memory.clone(),
             events: Mutex::new(Some(sender)),
-            final_event,
         });
         EventBody { events, stream }
     }

@@ -284,7 +284,8 @@ impl Tokens {
     /// # Errors
     /// Fails if a line is invalid, or repeats a token or name. The error begins with `line NUMBER: `.
     fn parse(text: &str) -> Result<Tokens, String> {
-        let mut hashes_and_names = HashSet::new();
+        let mut hashes = HashSet::new();
+        let mut names = HashSet::new();
         let mut lines = Vec::new();
         let text = without_bom(text);
         for (number, line) in (1..).zip(text.lines()) {
@@ -294,9 +295,9 @@ impl Tokens {
             }
             let token_line =
                 TokenLine::parse(line).map_err(|reason| format!("line {number}: {reason}"))?;
-            if !hashes_and_names.insert(hex(&token_line.hash))
-                || !hashes_and_names.insert(token_line.name().to_owned())
-            {
+            let is_new_hash = hashes.insert(token_line.hash);
+            let is_new_name = names.insert(token_line.name().to_owned());
+            if !is_new_hash || !is_new_name {
                 return Err(format!(
                     "line {number}: the same token or name is on a line before; remove one of the two"
                 ));

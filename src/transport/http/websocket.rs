@@ -225,7 +225,7 @@ impl SocketConversation {
             Err(error_response) => {
                 let answer = match self.context.admit(&[client_limits::NO_METHOD]) {
                     Ok(()) => error_response,
-                    Err(refusal) => RpcResponse::error(None, refusal.into_rpc_error()),
+                    Err(refusal) => RpcResponse::error_without_id(refusal.into_rpc_error()),
                 };
                 self.send(answer.into_json()).await
             }
