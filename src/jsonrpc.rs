@@ -342,7 +342,7 @@ pub(crate) fn deserialize_count<'de, D: Deserializer<'de>>(
     match Option::<f64>::deserialize(deserializer) {
         Ok(None) => Ok(None),
         Ok(Some(count)) if count >= 1.0 && count.fract() == 0.0 => {
-            Ok(NonZeroUsize::new(count as usize))
+            Ok(NonZeroUsize::new(count as usize)) // a huge number becomes `usize::MAX`
         }
         _ => Err(serde::de::Error::custom(
             "must be a whole number, 1 or more",

@@ -112,7 +112,17 @@ fn build_explanation(
     let location = found.location();
     let layers = find_layers(view, found, &location);
     let placeholders = count_placeholders(prompt, binding);
-    let mut explanation = Explanation {
+    let (expansion, request, error) = match outcome {
+        ExpansionOutcome::Expanded(expansion) => {
+            // A file outside of the folders is the user's own.
+            let layer = layers.own.unwrap_or(Layer::USER);
+            let length = measure_expansion(&prompt.name, call_text, layer, expansion);
+            (Some(length), None, None)
+        }
+        ExpansionOutcome::NeedsService(request) => (None, Some(request.clone()), None),
+        ExpansionOutcome::Failed(error) => (None, None, Some(error.clone())),
+    };
+    Explanation {
         name: prompt.name.to_string(),
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
@@ -139,23 +149,13 @@ fn build_explanation(
         },
         placeholders,
         unexpanded: prompt.unexpanded(),
-        request: None,
-        error: None,
-        expansion: None,
+        request,
+        error,
+        expansion,
         warnings: with_unused_warnings(binding.warnings.clone(), prompt, &bound.unused_values()),
         problems: visible_warnings(view, found, prompt, &location),
         source: location.display,
-    };
-    match outcome {
-        ExpansionOutcome::Expanded(expansion) => {
-            let layer = layers.own.unwrap_or(Layer::USER);
-            let length = measure_expansion(&prompt.name, call_text, layer, expansion);
-            explanation.expansion = Some(length);
-        }
-        ExpansionOutcome::NeedsService(request) => explanation.request = Some(request.clone()),
-        ExpansionOutcome::Failed(error) => explanation.error = Some(error.clone()),
     }
-    explanation
 }
 
 /// The layers that contain a prompt with the same name.

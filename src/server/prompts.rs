@@ -170,8 +170,8 @@ fn expand(
     };
     let call = Call::Named {
         values,
-        input: "",
-        is_strict: false,
+        input: "",        // it is one of the values
+        is_strict: false, // see `get`
     };
     let bound = BoundCall::new(prompt, call);
     let expansion = found.expand_bound(bound, &join).map_err(|error| {

@@ -92,6 +92,7 @@ pub(super) fn history(context: &Context, arguments: &Object) -> Result<Outcome, 
 /// The result of `prompt_history`.
 #[derive(Serialize)]
 struct PromptHistory {
+    /// Set by [`history`] if the client cuts off the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<&'static str>,
     command: String,
@@ -122,22 +123,25 @@ fn prompt_history(
         Err(error) if error.kind == Kind::NotWritable && current.is_some() => Vec::new(),
         Err(error) => return Err(error),
     };
-    let mut history = PromptHistory {
-        warning: None,
-        command: command.to_owned(),
-        revision: None,
-        file: None,
-        versions,
+    let (name, revision, current_file) = match current {
+        Some(current) => (
+            current.name.to_string(),
+            Some(current.revision),
+            Some(current.file),
+        ),
+        None => (command.to_owned(), None, None), // the prompt was deleted
     };
-    if let Some(current) = current {
-        history.command = current.name.to_string();
-        history.revision = Some(current.revision);
-        history.file = Some(current.file);
-    }
-    if let Some(version) = arguments.revision {
-        history.file = Some(editor.version(command, version)?);
-    }
-    Ok(history)
+    let file = match arguments.revision {
+        Some(requested) => Some(editor.version(command, requested)?),
+        None => current_file,
+    };
+    Ok(PromptHistory {
+        warning: None,
+        command: name,
+        revision,
+        file,
+        versions,
+    })
 }
 
 impl EditArguments<'_> {

@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::prompts::without_draft_suggestions;
 use super::super::reply::Outcome;
-use super::parts::{Part, select_part};
+use super::parts::{FIRST_PART, Part, select_part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read_object};
 use crate::library::{Found, View};
@@ -58,8 +58,8 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     let limit = context.part_limit();
     Outcome::run_or_defer(found.layer, move || {
         let text = expand(&found, &values, &input)?;
-        let requested = part.unwrap_or_default();
-        Ok(requested_part(&text, limit, &requested)?.to_json())
+        let requested = part.as_deref().unwrap_or(FIRST_PART);
+        Ok(requested_part(&text, limit, requested)?.to_json())
     })
 }
 
@@ -134,7 +134,7 @@ fn expand(
     let call = Call::Named {
         values,
         input,
-        is_strict: true,
+        is_strict: true, // the model can correct an unknown name
     };
     let expansion = found.expand(&prompt, call).map_err(|error| {
         let next = match error.kind {

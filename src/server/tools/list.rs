@@ -5,7 +5,7 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::reply::Outcome;
 use super::super::resources::MAX_LISTED_DESCRIPTION;
-use super::parts::select_list_part;
+use super::parts::{FIRST_PART, select_list_part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, deserialize_count, read_object, write_object};
 use crate::library::{Selection, View};
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
         problems: problem_items(&selection.problems, &view, limit),
     };
     let json = match context.part_limit() {
-        Some(part_limit) => list.part_to_json(part_limit, arguments.part.unwrap_or_default())?,
+        Some(part_limit) => list.part_to_json(part_limit, arguments.part.unwrap_or(FIRST_PART))?,
         None => list.to_json()?,
     };
     Ok(Outcome::Now(json))

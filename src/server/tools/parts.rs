@@ -21,6 +21,9 @@ const LIST_PART_OVERHEAD: usize = 3 * PART_OVERHEAD / 2;
 /// The minimum limit on the size of a part. The last line takes up about a third of such a part.
 pub const MIN_PART_LIMIT: usize = 3 * PART_OVERHEAD;
 
+/// The name of the first part, which a client needs no name to request.
+pub(super) const FIRST_PART: &str = "";
+
 /// The error for an invalid part name.
 const INVALID_NAME: &str = "`part` must be the `next` value of the previous part";
 
@@ -58,7 +61,7 @@ impl<'t> Part<'t> {
 }
 
 /// Returns the requested part of a text, or the whole text if it is within the limit. `requested`
-/// is the name of the part, or empty for the first one.
+/// is the name of the part, or [`FIRST_PART`].
 ///
 /// # Errors
 /// Fails if the name is invalid or belongs to a part of another text.
@@ -113,14 +116,20 @@ fn parse_request(
 ) -> Result<SelectedPart, &'static str> {
     let requested = requested.trim();
     let number = match parse_part_name(requested) {
-        Some((number, part_checksum))
-            if part_checksum == checksum && (1..=count).contains(&number) =>
-        {
+        Some((number, part_checksum)) => {
+            let exists = part_checksum == checksum && (1..=count).contains(&number);
+            if !exists {
+                return Err(TEXT_CHANGED);
+            }
             number
         }
-        Some(_) => return Err(TEXT_CHANGED),
-        None if count == 1 || matches!(requested, "" | "1") => 1,
-        None => return Err(INVALID_NAME),
+        None => {
+            let is_first = count == 1 || matches!(requested, FIRST_PART | "1");
+            if !is_first {
+                return Err(INVALID_NAME);
+            }
+            1
+        }
     };
     let next = if number < count {
         Some(format!("{}-{checksum}", number + 1))
@@ -151,7 +160,7 @@ pub(super) struct ListPart {
 }
 
 /// Returns the requested part of a list. `whole` is the JSON of the list, and `items` contains that
-/// of its items. `requested` is the name of the part, or empty for the first one.
+/// of its items. `requested` is the name of the part, or [`FIRST_PART`].
 ///
 /// # Errors
 /// Fails if the name is invalid or belongs to a part of another list.
@@ -165,6 +174,7 @@ pub(super) fn select_list_part(
     let selected = parse_request(requested, starts.len(), &checksum(whole, limit))?;
     let SelectedPart { number, count, .. } = selected;
     let start = starts[number - 1];
+    // The next part is at the index `number`, because numbers start at 1.
     let end = starts.get(number).copied().unwrap_or(items.len());
     let what_next = match &selected.next {
         Some(next) => {
