@@ -319,6 +319,7 @@ impl Command {
             Command::Copy(copy) => copy.run(load_and_note(source, reporter)?, reporter)?,
             Command::Pick(pick) => return pick.run(load_and_note(source, reporter)?, reporter),
             Command::Compose(compose) => {
+                // Not `?`: an agent would hide the error, so `compose` shows it on the screen.
                 return compose.run(load_and_note(source, reporter), reporter);
             }
             Command::New(new) => return new.run(load_and_warn(source, reporter)?, reporter),
@@ -390,6 +391,7 @@ fn load_or_fail<'s>(
     }
     #[cfg(feature = "store")]
     if let Some(store) = &source.opened_store {
+        // `open_store` has already waited, but ignored the error.
         store
             .wait_for_first_load()
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;

@@ -40,7 +40,7 @@ impl Explain {
         if self.json {
             return output::print_json(&explanation);
         }
-        let columns = output::terminal_width().unwrap_or(usize::MAX);
+        let columns = output::terminal_width().unwrap_or(usize::MAX); // in a pipe, wraps nothing
         output::print(&page(&explanation, columns))
     }
 }

@@ -108,19 +108,19 @@ pub(super) struct UpdatePack {
 }
 
 impl PackCommand {
+    /// Runs the subcommand. Exits with 1 if the user rejects a pack, an update or difference was
+    /// found, or a pack couldn't be fetched.
     pub(super) fn run(
         self,
         source: &PromptSource,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let mut packs = LockFile::open(source, reporter, self.access())?;
-        if source.project
-            && self.fetches_locked_packs()
-            && let Some(hint) = source.untrusted_hint()
-        {
+        let needs_trust = source.project && self.fetches_locked_packs();
+        if needs_trust && let Some(hint) = source.untrusted_hint() {
             bail!("{hint}");
         }
-        let succeeded = match self {
+        let has_succeeded = match self {
             PackCommand::Add(add) => add.run(&mut packs, source)?,
             PackCommand::Update(update) => update.run(&mut packs)?,
             PackCommand::Sync { locked: true, .. } => check_copies(&packs)?,
@@ -134,7 +134,7 @@ impl PackCommand {
                 true
             }
         };
-        if succeeded {
+        if has_succeeded {
             Ok(ExitCode::SUCCESS)
         } else {
             Ok(ExitCode::FAILURE)

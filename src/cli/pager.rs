@@ -15,11 +15,11 @@ pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
     if !is_at_terminal || words[0] == "cat" {
         return output::print(text);
     }
-    if run_pager(&words, text)? {
-        Ok(())
-    } else {
-        output::print(text)
+    let was_shown = run_pager(&words, text)?;
+    if !was_shown {
+        return output::print(text);
     }
+    Ok(())
 }
 
 /// Returns the pager's program and arguments, e.g. `less` and `-R`. Never returns an empty list.
@@ -30,8 +30,8 @@ fn pager_words() -> Vec<OsString> {
     }
 }
 
-/// Runs a pager, given as its program and arguments, until the user closes it. Returns false if it
-/// can't be started, or fails.
+/// Runs a pager, given as its program and arguments, until the user closes it. Returns whether it
+/// has shown the text: false if it can't be started, or exits with an error.
 fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::piped());

@@ -5,6 +5,7 @@ use super::output::{self, Reporter};
 use super::path;
 use super::source_options::PromptSource;
 use crate::library::{Authorship, Found, Library};
+use crate::prompt::{Name, Revision};
 use crate::wording::in_backticks;
 use anyhow::Context;
 use clap::Args;
@@ -53,23 +54,31 @@ impl Restore {
             path::print_done("restored", &file)?;
         }
         reporter.warn_all(&written.warnings);
-        match current {
-            Some(_) if !is_changed => reporter.note(&format!(
+        reporter.note_if_any(match current {
+            Some(_) if !is_changed => Some(format!(
                 "{} has this text already; nothing is changed",
                 in_backticks(&name)
             )),
-            Some(current) => reporter.note(&format!(
-                "`prompt-expander restore {name} {}{}` undoes this",
-                current.short(),
-                source.project_option()
-            )),
-            None if is_used(&library, &restored) => {
-                reporter.note(&format!("type `:{name} …` in a chat"));
-            }
-            None => {}
-        }
+            Some(replaced) => Some(undo_note(&name, replaced, source)),
+            None => use_note(&library, &restored), // the prompt was deleted, and exists again
+        });
         Ok(())
     }
+}
+
+/// Returns a note with the command that restores the version that was replaced.
+fn undo_note(name: &Name, replaced: Revision, source: &PromptSource) -> String {
+    format!(
+        "`prompt-expander restore {name} {}{}` undoes this",
+        replaced.short(),
+        source.project_option()
+    )
+}
+
+/// Returns a note on how to use a restored prompt, unless another prompt overrides it.
+fn use_note(library: &Library, restored: &Found) -> Option<String> {
+    let name = &restored.name;
+    is_used(library, restored).then(|| format!("type `:{name} …` in a chat"))
 }
 
 /// Returns whether no other prompt overrides this one, so that its name in a chat refers to it.

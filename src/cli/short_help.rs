@@ -26,6 +26,9 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Server", &["serve", "token", "store", "completions", "man"]),
 ];
 
+/// The width of the longest name of a command.
+const NAME_WIDTH: usize = "completions".len();
+
 /// Returns the short help. It fits into 80 columns, because a test limits the summaries of commands
 /// to 55 characters.
 pub(super) fn text(program: &Command) -> Styled {
@@ -38,7 +41,7 @@ pub(super) fn text(program: &Command) -> Styled {
                 continue;
             };
             text = text
-                .with(NAME, format!("  {name:<11}"))
+                .with(NAME, format!("  {name:<NAME_WIDTH$}"))
                 .plain(format!("  {}\n", summary(command)));
         }
     }

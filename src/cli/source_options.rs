@@ -397,8 +397,8 @@ impl PromptSource {
         library.view().untrusted_hint()
     }
 
-    /// Returns a note about texts in the trusted project that changed since the user reviewed them.
-    /// Returns it once per terminal and change.
+    /// Returns a note about texts in the trusted project that changed since the user reviewed them,
+    /// and records it as announced, so that it is returned once per terminal and change.
     pub(super) fn note_about_changes(&self) -> Option<String> {
         let trust = self.project_trust()?;
         let changed = self.library().view().changed_in_project()?;

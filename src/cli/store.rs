@@ -116,7 +116,8 @@ impl StoreCommand {
 }
 
 impl Push {
-    /// Pushes the files of the folder to the store.
+    /// Pushes the files of the folder to the store: reads both sides, decides which paths to
+    /// compare, and leaves the rest to [`SyncOptions::sync`].
     fn run(&self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let options = &self.options;
         let folder = &options.folder;
@@ -132,8 +133,9 @@ impl Push {
         let store = open(&address)?;
         let stored = store.files();
         let deletes_all = self.prune && files.is_empty();
+        let may_delete_all = self.force;
         ensure!(
-            !deletes_all || self.force,
+            !deletes_all || may_delete_all,
             "{} has no prompts: --prune would delete everything in the store ({}). If you want that, add --force",
             path_in_backticks(folder),
             count(stored.len(), "file")
@@ -199,7 +201,8 @@ impl PullTexts {
 }
 
 impl SyncOptions {
-    /// Pulls the files of the store into the folder.
+    /// Pulls the files of the store into the folder: reads both sides, lists the files that are
+    /// kept, and leaves the rest to [`sync`](SyncOptions::sync).
     fn pull(&self, reporter: &Reporter) -> anyhow::Result<()> {
         let address = self.store.required_address()?;
         let store = open(&address)?;
@@ -291,6 +294,8 @@ impl SyncOptions {
                 write(&changes)?;
                 reporter.note(&success_message(&changes, sides.target));
             }
+            // Only after writing, which may fail. Also without changes: files that are the same on
+            // both sides may not be in the record yet.
             self.record_agreement(sides, &differences, changes_written, address);
         }
         let verb = if conflicts.len() == 1 { "is" } else { "are" };

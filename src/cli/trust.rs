@@ -127,8 +127,8 @@ impl TrustCommand {
     }
 
     /// Trusts the folder after the user has reviewed its new texts, and records these texts as
-    /// reviewed. Adds the folder to `trusted_roots` and to the settings file. Returns the message
-    /// to print.
+    /// reviewed. Adds the folder to `trusted_roots` and to the settings file, unless it is already
+    /// trusted. Returns the message to print.
     fn grant(
         &self,
         source: &mut PromptSource,

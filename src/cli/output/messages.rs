@@ -116,15 +116,15 @@ impl Reporter {
     /// Returns a closure for `map_err` that turns a diagnostic about a prompt into the error of
     /// `command`, e.g. `show`.
     ///
-    /// The closure adds a hint to the message. It also warns about unreadable folders, because the
-    /// prompt could be in one of them.
+    /// The closure adds a hint to the message. As a side effect, it prints warnings about
+    /// unreadable folders, because the prompt could be in one of them.
     pub(crate) fn prompt_error(
         &self,
         view: &View,
         command: &str,
     ) -> impl Fn(Diagnostic) -> anyhow::Error {
         move |diagnostic| {
-            self.warn_all(view.unreadable());
+            self.warn_all(view.unreadable()); // here, because only the failed command needs them
             let suffix = hint_suffix(&diagnostic, command);
             anyhow!("{diagnostic}{suffix}")
         }

@@ -58,7 +58,7 @@ impl Offer {
             packs.reporter.note("nothing was changed");
             return Ok(false);
         }
-        // `prompts` reads the temporary folder, which `install` moves away.
+        // Before `install`, which moves away the temporary folder that `prompts` reads.
         let example = prompts.list().found.into_iter().next();
         packs.install(&self.pack, temporary)?;
         let texts = count(self.pack.files.len(), "text");

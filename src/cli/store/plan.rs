@@ -77,6 +77,7 @@ impl Sides<'_> {
         let mut differences = Vec::new();
         for path in differing {
             let last_write = last_writes.remove(&*path);
+            // Any of these makes sure that nothing is lost, or that the user accepts the loss.
             let may_change = committed.contains(&*path)
                 || self.is_unchanged_in_target(&path)
                 || self.is_new_to_target(&path, last_write.is_some())
@@ -115,9 +116,12 @@ impl Sides<'_> {
     /// A store knows all its deleted files from its history. For a folder, only deleted files that
     /// were once the same on both sides are known.
     fn is_new_to_target(&self, path: &str, is_in_store_history: bool) -> bool {
+        if self.target_texts.contains_key(path) {
+            return false;
+        }
         let was_deleted_in_store = self.target == SyncTarget::Store && is_in_store_history;
         let was_ever_agreed = self.agreed.contains_path(path);
-        !self.target_texts.contains_key(path) && !was_ever_agreed && !was_deleted_in_store
+        !was_ever_agreed && !was_deleted_in_store
     }
 
     /// Returns the paths whose text in the target has been committed to the folder's git
