@@ -55,6 +55,10 @@ enum NextStep {
     OpenEditor(&'static str),
 }
 
+// These sentences follow an error message.
+const DRAFT_UNCHANGED: &str = "The draft is as it was.";
+const DRAFT_EXPANDED: &str = "The draft is the expansion now.";
+
 impl Compose {
     pub(super) fn run(
         self,
@@ -87,7 +91,8 @@ impl Compose {
     ) -> Result<(), String> {
         let next_step = self
             .expand_draft(source, terminal_modes, reporter)
-            .map_err(|error| format!("{error:#}\n\nThe draft is as it was."))?;
+            // It replaces the draft last, so after an error, the draft is unchanged.
+            .map_err(|error| format!("{error:#}\n\n{DRAFT_UNCHANGED}"))?;
         if let NextStep::OpenEditor(draft_state) = next_step {
             self.open_editor()
                 .map_err(|error| format!("{error:#}\n\n{draft_state}"))?;
@@ -95,8 +100,8 @@ impl Compose {
         Ok(())
     }
 
-    /// Expands the commands in the draft or, if there are none, lets the user pick a prompt. Then
-    /// replaces the draft, unless the user cancels.
+    /// Expands the commands in the draft or, if there are none, lets the user pick a prompt. As the
+    /// last step, replaces the draft, unless the user cancels.
     fn expand_draft(
         &self,
         source: anyhow::Result<&PromptSource>,
@@ -111,15 +116,16 @@ impl Compose {
             None => pick_prompt(&view, draft, terminal_modes, reporter)?,
         };
         match choice {
+            // `Copy` doesn't occur with a draft.
             Choice::Nothing | Choice::Copy(_) => Ok(NextStep::Nothing),
-            Choice::EditDraft => Ok(NextStep::OpenEditor("The draft is as it was.")),
+            Choice::EditDraft => Ok(NextStep::OpenEditor(DRAFT_UNCHANGED)),
             Choice::Use(text) => {
                 self.replace_draft(&old, &text)?;
                 Ok(NextStep::Nothing)
             }
             Choice::Edit(text) => {
                 self.replace_draft(&old, &text)?;
-                Ok(NextStep::OpenEditor("The draft is the expansion now."))
+                Ok(NextStep::OpenEditor(DRAFT_EXPANDED))
             }
         }
     }
