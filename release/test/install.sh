@@ -31,7 +31,7 @@ check() {
 }
 # run HOME [VARIABLE=VALUE…]: the script with only these variables.
 shell=(sh)
-# shellcheck disable=SC2317 # it is called through case_
+# shellcheck disable=SC2317,SC2329 # it is called through case_
 run() { env -i PATH="${path:-/usr/bin:/bin}" HOME="$1" SHELL=/bin/bash PROMPT_EXPANDER_URL="$url" "${@:2}" "${shell[@]}" "$script"; }
 
 home=$work/home
@@ -45,7 +45,6 @@ for words in dash "bash --posix" "busybox sh"; do
     case_ "it works in $words" ok "installed prompt-expander" run "$home"
 done
 shell=(sh)
-# shellcheck disable=SC2317 # it is called through case_
 mkdir "$work/wget" && ln -s /usr/bin/* /bin/* "$work/wget/" 2>/dev/null
 rm "$work/wget/curl"
 path=$work/wget
