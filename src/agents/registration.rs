@@ -198,7 +198,7 @@ impl Config {
             self.parse_entry(entry, &mut registration);
             // Finding a position parses the file again, so skip servers that nobody asks about.
             if name == SERVER_NAME || registration.is_prompt_expander() {
-                let entry_keys = [keys.as_slice(), &[name.clone()]].concat();
+                let entry_keys = [keys.as_slice(), std::slice::from_ref(name)].concat();
                 registration.position = file.position(&entry_keys);
             }
             registrations.push(registration);

@@ -1,7 +1,7 @@
 //! Writes to standard output and standard error. No other file does, so that no untrusted text can
 //! reach a terminal unescaped.
 //!
-//! On a terminal, text is made [visible]: it can't contain escape sequences of its own, or hide a
+//! On a terminal, text is made [printable](printable_text): it can't contain escape sequences of its own, or hide a
 //! part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the terminal itself, but
 //! gets its lines from [`for_terminal`].
 
