@@ -1,9 +1,9 @@
 //! Writes to standard output and standard error. No other file does, so that no untrusted text can
 //! reach a terminal unescaped.
 //!
-//! On a terminal, text is made [printable](printable_text): it can't contain escape sequences of its own, or hide a
-//! part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the terminal itself, but
-//! gets its lines from [`for_terminal`].
+//! On a terminal, text is made [printable](printable_text): it can't contain escape sequences of its
+//! own, or hide a part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the
+//! terminal itself, but gets its lines from [`for_terminal`].
 
 use crate::wording::{printable_json, printable_text, without_passwords};
 use anstream::{AutoStream, ColorChoice};
@@ -85,7 +85,7 @@ impl FromIterator<Styled> for Styled {
 }
 
 /// Renders styled parts for a terminal. The only escape sequences in the result are those for the
-/// styles; all others are made [visible].
+/// styles; all others are made [printable](printable_text).
 pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
     let mut line = String::new();
     for (style, text) in parts {
@@ -153,7 +153,7 @@ pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
 }
 
 /// Prints a message to standard error, with passwords masked and its lines wrapped by `lay_out`.
-/// Even in a pipe or a file, its characters are made [visible].
+/// Even in a pipe or a file, its characters are made [printable](printable_text).
 pub(super) fn print_message(
     text: &Styled,
     lay_out: impl FnOnce(String) -> String,
@@ -250,7 +250,7 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
     }
 }
 
-/// Makes bytes [visible] as text. Bytes that aren't UTF-8 become escapes such as `\x9b`.
+/// Makes bytes [printable](printable_text) as text. Bytes that aren't UTF-8 become escapes such as `\x9b`.
 fn visible_bytes(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
