@@ -166,6 +166,7 @@ struct Members {
     id: Option<Value>,
     #[serde(deserialize_with = "deserialize_nullable")]
     method: Option<Value>,
+    /// Unlike for the other members, `null` counts as missing: some clients send it.
     params: Option<Value>,
     #[serde(deserialize_with = "deserialize_nullable")]
     result: Option<Value>,
@@ -309,6 +310,7 @@ fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> Str
     if error.path().iter().len() == 0 {
         path.clear(); // the path of the whole object is displayed as `.`
     }
+    // serde's errors have no fields, so this parses their messages.
     let message = error.into_inner().to_string();
     if let Some(member) = message.strip_prefix("missing field ") {
         let separator = if path.is_empty() { "" } else { "." };

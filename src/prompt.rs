@@ -71,7 +71,7 @@ pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;
 pub(crate) use name::{
-    COLONS, fold_name, is_common_after_colon, non_command_kind, possible_names,
+    COLONS, MAX_TYPED_BYTES, fold_name, is_common_after_colon, non_command_kind, possible_names,
     spelling_starting_with, strip_colon,
 };
 pub use revision::Revision;

@@ -116,7 +116,7 @@ pub(crate) fn possible_names(command: &str) -> Vec<String> {
 
 /// The length of the longest text that can be a name, in bytes. It is larger than [`MAX_NAME`],
 /// because composing accents can shrink a text to a quarter.
-const MAX_TYPED_BYTES: usize = 4 * MAX_NAME;
+pub(crate) const MAX_TYPED_BYTES: usize = 4 * MAX_NAME;
 
 /// Normalizes a command or a name for comparison: strips the leading colon, replaces colons with
 /// `/`, and folds letter case and Unicode form (macOS decomposes accents in file names).

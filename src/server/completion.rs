@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::{prompts, resources};
 use crate::library::View;
 use crate::mcp::{CompleteParams, CompletionArgument};
-use crate::prompt::{MAX_NAME, fold_name};
+use crate::prompt::{MAX_TYPED_BYTES, fold_name};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
@@ -65,7 +65,8 @@ fn template_values(view: &View, uri: &str, argument: &CompletionArgument<'_>) ->
     let is_variable =
         uri == resources::URI_TEMPLATE && argument.name == resources::TEMPLATE_VARIABLE;
     // `fold_name` returns an empty string for overlong input, which would match every name.
-    if !is_variable || argument.value.len() > 4 * MAX_NAME {
+    let is_too_long = argument.value.len() > MAX_TYPED_BYTES;
+    if !is_variable || is_too_long {
         return Vec::new();
     }
     let mut names = Vec::new();

@@ -322,7 +322,7 @@ impl Framing {
     fn tap_label(self) -> &'static str {
         match self {
             Framing::Line => "",
-            Framing::Frame => "frame ",
+            Framing::Frame => "frame",
         }
     }
 }

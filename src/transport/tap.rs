@@ -30,12 +30,12 @@ impl Tap {
         }
     }
 
-    /// Records a message from the client. The `label` is empty or ends with a space.
+    /// Records a message from the client. The `label` may be empty.
     pub(super) fn record_received(&self, label: impl Display, message: &[u8]) {
         self.append("in ", label, message);
     }
 
-    /// Records a message to the client. The `label` is empty or ends with a space.
+    /// Records a message to the client. The `label` may be empty.
     pub(super) fn record_sent(&self, label: impl Display, message: &[u8]) {
         self.append("out", label, message);
     }
@@ -43,7 +43,11 @@ impl Tap {
     fn append(&self, direction: &str, label: impl Display, message: &[u8]) {
         let time = Timestamp::now();
         let process = std::process::id();
-        let mut line = format!("{time:.6} {process} {direction} {label}").into_bytes();
+        let mut columns = format!("{time:.6} {process} {direction} {label}");
+        if !columns.ends_with(' ') {
+            columns.push(' '); // after the label
+        }
+        let mut line = columns.into_bytes();
         line.extend_from_slice(message);
         // The JSON of HTTP bodies and frames may have line breaks. JSON allows them only between
         // tokens, where a space means the same.
@@ -57,7 +61,7 @@ impl Tap {
         let Some(writer) = output.as_mut() else {
             return;
         };
-        // Writes the line with one call, so that the lines of several processes don't mix.
+        // Write the line with one call, so that the lines of several processes don't mix.
         if let Err(error) = writer.write_all(&line) {
             *output = None;
             (self.warn)(&format!(

@@ -70,8 +70,8 @@ type JsonResult = Result<Bytes, Refusal>;
 struct ApiRequest {
     context: RequestContext,
     uri: Uri,
-    /// The name of the prompt in the path. Empty if the route has none.
-    name: String,
+    /// The name of the prompt in the path, or `None` if the path of the route has none.
+    name: Option<String>,
     body: Bytes,
 }
 
@@ -208,14 +208,10 @@ async fn handle(
         headers::check_content_type(&parts.headers)?;
     }
     let received = app.request_limits.read_body(client, body).await?;
-    let name = match name {
-        Some(Path(name)) => name,
-        None => String::new(),
-    };
     let api_request = ApiRequest {
         context: context.clone(),
         uri: parts.uri,
-        name,
+        name: name.map(|Path(name)| name),
         body: received.bytes.clone(),
     };
     api_request.record(&parts.method);
@@ -287,9 +283,9 @@ async fn may_wait_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
 }
 
 /// Returns the prompt that a request is about: the name in the path, or the command in the body.
-fn requested_command(name_in_path: String, body: &[u8]) -> Option<String> {
-    if !name_in_path.is_empty() {
-        return Some(name_in_path);
+fn requested_command(name_in_path: Option<String>, body: &[u8]) -> Option<String> {
+    if name_in_path.is_some() {
+        return name_in_path;
     }
     let call: CallRequest = input::parse_json_bytes(body).ok()?;
     Some(call.command)
@@ -320,6 +316,11 @@ impl ApiRequest {
         let method_and_uri = format!("{method} {} ", self.uri);
         let message = [method_and_uri.as_bytes(), &self.body].concat();
         self.context.client.record_received(&message);
+    }
+
+    /// Returns the name of the prompt in the path, for routes whose path has one.
+    fn prompt_name(&self) -> Result<&str, Refusal> {
+        self.name.as_deref().ok_or_else(Refusal::bug)
     }
 
     fn view(&self) -> View {
@@ -409,7 +410,7 @@ fn list_prompts(request: &ApiRequest) -> JsonResult {
 }
 
 fn get_prompt(request: &ApiRequest) -> JsonResult {
-    to_json(&api::file(&request.view(), &request.name)?)
+    to_json(&api::file(&request.view(), request.prompt_name()?)?)
 }
 
 fn expand_prompt(request: &ApiRequest) -> JsonResult {
@@ -455,7 +456,7 @@ fn create_prompt(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
     let file = require_member("file", members.file)?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.create(&request.name, &file, &authorship)?)
+    edit_json(&editor.create(request.prompt_name()?, &file, &authorship)?)
 }
 
 fn update_prompt(request: &ApiRequest) -> JsonResult {
@@ -464,7 +465,7 @@ fn update_prompt(request: &ApiRequest) -> JsonResult {
     let expected = require_member("expected", members.expected)?;
     let editor = request.editor()?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.update(&request.name, expected, &file, &authorship)?)
+    edit_json(&editor.update(request.prompt_name()?, expected, &file, &authorship)?)
 }
 
 fn delete_prompt(request: &ApiRequest) -> JsonResult {
@@ -472,7 +473,7 @@ fn delete_prompt(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
     let expected = require_member("expected", members.expected)?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.delete(&request.name, expected, &authorship)?)
+    edit_json(&editor.delete(request.prompt_name()?, expected, &authorship)?)
 }
 
 fn restore_prompt(request: &ApiRequest) -> JsonResult {
@@ -492,7 +493,7 @@ fn edit_json(edit: &CompletedWrite) -> JsonResult {
 /// Returns the versions of a prompt, the file of one version, and how that file differs from the
 /// current one. The query may name the `revision`, which defaults to the current one.
 fn get_history(request: &ApiRequest) -> JsonResult {
-    let name = &request.name;
+    let name = request.prompt_name()?;
     let editor = request.editor()?;
     let members: EditMembers = request.query()?;
     let versions = editor.history(name)?;

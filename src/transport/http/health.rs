@@ -18,7 +18,8 @@ pub(super) const HEALTH_PATH: &str = "/health";
 pub(super) const READY_PATH: &str = "/ready";
 pub(super) const METRICS_PATH: &str = "/metrics";
 
-/// Stands in for the caller's key when the server itself uses a thread.
+/// Stands in for the caller's key when the server itself uses a thread. Clients at `::1` have the
+/// same key, and so share their part of the threads with these checks.
 const SERVER_KEY: u128 = 0;
 
 /// How long the result of a check is reused.

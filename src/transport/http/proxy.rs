@@ -239,21 +239,22 @@ impl Client {
         trusted_proxies: &[IpNet],
         tap: Option<Arc<Tap>>,
     ) -> Client {
-        let mut client = Client {
-            address: peer.address.to_canonical(),
-            is_https: peer.is_tls,
-            is_behind_proxy: is_trusted(trusted_proxies, peer.address),
+        let is_behind_proxy = is_trusted(trusted_proxies, peer.address);
+        let mut address = peer.address.to_canonical();
+        let mut is_https = peer.is_tls;
+        // Anyone can send these headers, so only those of a trusted proxy count.
+        if is_behind_proxy {
+            address = forwarded_address(address, headers, trusted_proxies);
+            is_https = is_forwarded_https(headers).unwrap_or(is_https);
+        }
+        Client {
+            address,
+            is_https,
+            is_behind_proxy,
             peer: Arc::clone(peer),
             request_id: request_id(headers),
             tap,
-        };
-        if client.is_behind_proxy {
-            client.address = forwarded_address(client.address, headers, trusted_proxies);
-            if let Some(proto) = headers::items(headers, &FORWARDED_PROTO).next_back() {
-                client.is_https = proto.eq_ignore_ascii_case(b"https");
-            }
         }
-        client
     }
 
     /// Tracks the request of a client behind a proxy as incomplete until the result is dropped.
@@ -311,6 +312,13 @@ fn forwarded_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet
     client
 }
 
+/// Returns whether the client uses TLS, by the rightmost `X-Forwarded-Proto`, which is that of the
+/// peer. Returns `None` without this header.
+fn is_forwarded_https(headers: &HeaderMap) -> Option<bool> {
+    let protocol = headers::items(headers, &FORWARDED_PROTO).next_back()?;
+    Some(protocol.eq_ignore_ascii_case(b"https"))
+}
+
 /// Returns the client's `X-Request-Id` if it is short and has only visible ASCII characters.
 /// Otherwise returns a random id.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
@@ -342,7 +350,7 @@ pub(super) fn is_trusted(trusted_proxies: &[IpNet], address: IpAddr) -> bool {
 /// id of the request.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ", self.peer.connection, self.request_id())
+        write!(f, "{} {}", self.peer.connection, self.request_id())
     }
 }
 

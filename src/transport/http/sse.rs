@@ -247,24 +247,29 @@ impl Stream {
     /// have missed a change. `last_event_id` is the last id that the client has received, if any.
     fn send_first_event(&self, session: &SessionId, last_event_id: Option<&str>) {
         let id = self.event_id();
-        let data = if session.version >= FIRST_VERSION_WITH_EMPTY_DATA {
+        // Versions are dates, so their order as strings is that of their release.
+        let data_line = if session.version >= FIRST_VERSION_WITH_EMPTY_DATA {
             "data: \n"
         } else {
             ""
         };
-        self.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
+        self.send(format!("id: {id}\nretry: 1000\n{data_line}\n").into());
         let may_have_missed_change = match last_event_id {
             Some(last_event_id) => last_event_id != id,
-            None => {
-                let last_change = self.change_counts.visible_to(&self.caller).last_change;
-                // If the clock was set back since, it can't tell which came first.
-                let is_from_future = session.created > sessions::now();
-                session.created <= last_change || is_from_future
-            }
+            None => self.may_have_changed_since(session.created),
         };
         if may_have_missed_change {
             self.send_notifications(&server::all_lists_changed());
         }
+    }
+
+    /// Returns `true` if something visible to the caller may have changed since a time, in seconds
+    /// since 1970.
+    fn may_have_changed_since(&self, time: u64) -> bool {
+        let last_change = self.change_counts.visible_to(&self.caller).last_change;
+        // If the clock was set back since, it can't tell which came first.
+        let was_clock_set_back = time > sessions::now();
+        time <= last_change || was_clock_set_back
     }
 
     /// Returns the current event id, e.g. `0123456789abcdef`. It is unique to this process and the
