@@ -86,7 +86,7 @@ fn the_tests_on_the_page_of_prompt_files_pass_with_the_prompt_on_that_page() {
     };
     let client = Client::new().prompt("compare.md", file("markdown", "compare.md"));
     client.write("compare.test.txt", file("text", "`compare.test.txt`"));
-    let want = "ok    compare: several words\nok    compare: by name, and what it must hold\nok    compare: nothing given\n\
+    let want = "ok    compare: several words\nok    compare: by name, and what it must contain\nok    compare: nothing given\n\
                 3 passed, 0 failed\n";
     client.words("test").printed(want);
 }
