@@ -32,7 +32,7 @@
 //! word or quoted group, and the input is the whole text. Text that nothing receives is dropped
 //! with a warning.
 //!
-//! QuoteFinder group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
+//! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
 //! double quotes. A quote after a letter or digit (`it's`, `27"`) or without a closing quote is an
 //! ordinary character.
 
@@ -86,7 +86,8 @@ pub(super) struct GivenValue<'v> {
     pub(super) origin: Origin,
 }
 
-/// A recipient of part of the text.
+/// A recipient of text outside the pairs, filled by position: `:compare Rust or Go` fills the slot of
+/// the argument `options`.
 #[derive(Clone, Copy)]
 enum Slot {
     /// The declared argument with this index.
@@ -96,27 +97,36 @@ enum Slot {
 
 impl<'v> GivenValues<'v> {
     /// Creates the values of a call that provides no arguments, only an input.
-    pub(super) fn with_input_only(prompt: &Prompt, input: &'v str) -> GivenValues<'v> {
+    ///
+    /// The input is discarded if the prompt doesn't use it.
+    pub(super) fn with_input_only(
+        prompt: &Prompt,
+        input: impl Into<Cow<'v, str>>,
+    ) -> GivenValues<'v> {
         GivenValues {
             arguments: vec![None; prompt.arguments.len()],
-            input: prompt.takes_input().then_some(Cow::Borrowed(input)),
+            input: prompt.takes_input().then_some(input.into()),
             unassigned_text: None,
             first_dropped_word: None,
         }
     }
 
+    fn set_argument(&mut self, index: usize, text: Cow<'v, str>, origin: Origin) {
+        self.arguments[index] = Some(GivenValue { text, origin });
+    }
+
     /// Stores the text for a slot. The origin is recorded only for arguments.
     fn set_slot(&mut self, slot: Slot, text: Cow<'v, str>, origin: Origin) {
         match slot {
-            Slot::Argument(index) => self.arguments[index] = Some(GivenValue { text, origin }),
+            Slot::Argument(index) => self.set_argument(index, text, origin),
             Slot::Input => self.input = Some(text),
         }
     }
 }
 
-/// A part of the input: chat text, one shell word, or text from a pipe.
+/// A part of the text after the command name: chat text, one shell word, or text from a pipe.
 #[derive(Clone, Copy)]
-pub(super) struct InputPart<'v> {
+pub(super) struct TextPart<'v> {
     text: &'v str,
     /// The separator to insert before this part when joining. Ignored next to piped text, which a
     /// blank line always separates.
@@ -124,7 +134,7 @@ pub(super) struct InputPart<'v> {
     source: PartSource,
 }
 
-/// Where an [`InputPart`] comes from.
+/// Where a [`TextPart`] comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartSource {
     /// Text typed in a chat, which can be split into words.
@@ -135,10 +145,10 @@ enum PartSource {
     Pipe,
 }
 
-impl<'v> InputPart<'v> {
+impl<'v> TextPart<'v> {
     /// Creates the part for a shell word, which a space separates from the part before it.
-    fn shell_word(text: &'v str) -> InputPart<'v> {
-        InputPart {
+    fn shell_word(text: &'v str) -> TextPart<'v> {
+        TextPart {
             text,
             separator: " ",
             source: PartSource::Shell,
@@ -149,10 +159,10 @@ impl<'v> InputPart<'v> {
     ///
     /// If line breaks follow the pair, they become the separator between this part and the one
     /// before the pair; otherwise a space does.
-    fn after_pair(text_after_pair: &'v str) -> InputPart<'v> {
+    fn after_pair(text_after_pair: &'v str) -> TextPart<'v> {
         let text = trim_start_keeping_indent(text_after_pair);
         let (whitespace, _) = text_after_pair.split_at(text_after_pair.len() - text.len());
-        InputPart {
+        TextPart {
             text,
             separator: if whitespace.ends_with('\n') {
                 whitespace
@@ -188,7 +198,7 @@ pub(super) fn shell_parts<'v>(
     words: &'v [String],
     piped: &'v str,
     pipe_index: usize,
-) -> Vec<InputPart<'v>> {
+) -> Vec<TextPart<'v>> {
     let (words_before, words_after) = words.split_at(pipe_index.min(words.len()));
     let piped_text = if words_after.is_empty() {
         piped
@@ -197,16 +207,16 @@ pub(super) fn shell_parts<'v>(
     };
     let mut parts = Vec::with_capacity(words.len() + 1);
     for word in words_before {
-        parts.push(InputPart::shell_word(word));
+        parts.push(TextPart::shell_word(word));
     }
     if !piped_text.is_empty() {
-        parts.push(InputPart {
+        parts.push(TextPart {
             source: PartSource::Pipe,
-            ..InputPart::shell_word(piped_text)
+            ..TextPart::shell_word(piped_text)
         });
     }
     for word in words_after {
-        parts.push(InputPart::shell_word(word));
+        parts.push(TextPart::shell_word(word));
     }
     parts
 }
@@ -221,7 +231,7 @@ pub fn join_shell_input(words: &[String], piped: &str, pipe_index: usize) -> Str
 ///
 /// Each part is preceded by its separator, or by a blank line if it or the part before it is piped.
 /// A single part is returned without copying it.
-fn join_parts<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
+fn join_parts<'v>(parts: impl IntoIterator<Item = TextPart<'v>>) -> Cow<'v, str> {
     let mut parts = parts.into_iter();
     let Some(mut previous) = parts.next() else {
         return Cow::Borrowed("");
@@ -229,7 +239,8 @@ fn join_parts<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str
     let mut joined = Cow::Borrowed(previous.text);
     for part in parts {
         let buffer = joined.to_mut();
-        if !previous.is_piped() && !part.is_piped() {
+        let is_next_to_piped = previous.is_piped() || part.is_piped();
+        if !is_next_to_piped {
             buffer.push_str(part.separator);
         } else if !buffer.is_empty() {
             buffer.push_str("\n\n");
@@ -246,20 +257,20 @@ pub(super) fn divide_chat_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValue
     if prompt.arguments.is_empty() && !prompt.gives_one_word_per_argument() {
         return GivenValues::with_input_only(prompt, text);
     }
-    let mut values = assign(prompt, InputByPairs::from_chat_text(prompt, text));
-    if input_is_whole_text(prompt) {
-        values.input = Some(Cow::Borrowed(text));
-    }
-    values
+    let whole_text_input = input_is_whole_text(prompt).then_some(Cow::Borrowed(text));
+    let divided = DividedText::from_chat_text(prompt, text);
+    assign(prompt, divided, whole_text_input)
 }
 
 /// Divides shell words and piped text among a prompt's arguments and its input.
-pub(super) fn divide_shell_parts<'v>(prompt: &Prompt, parts: &[InputPart<'v>]) -> GivenValues<'v> {
-    let mut values = assign(prompt, InputByPairs::from_shell_parts(prompt, parts));
-    if input_is_whole_text(prompt) {
-        values.input = Some(join_parts(parts.iter().copied()));
-    }
-    values
+pub(super) fn divide_shell_parts<'v>(prompt: &Prompt, parts: &[TextPart<'v>]) -> GivenValues<'v> {
+    let whole_text_input = if input_is_whole_text(prompt) {
+        Some(join_parts(parts.iter().copied()))
+    } else {
+        None
+    };
+    let divided = DividedText::from_shell_parts(prompt, parts);
+    assign(prompt, divided, whole_text_input)
 }
 
 /// Returns whether the input is the whole text, including pairs and the words assigned to
@@ -268,43 +279,44 @@ fn input_is_whole_text(prompt: &Prompt) -> bool {
     prompt.takes_input() && (prompt.gives_one_word_per_argument() || !prompt.has_input_slot())
 }
 
-/// An input, divided into its pairs and the parts outside them.
-struct InputByPairs<'v> {
-    pairs: Vec<InputPair<'v>>,
+/// The text of a call, divided into its pairs and the parts outside them.
+///
+/// Text after a pair is stored twice, because either the pair or a slot can receive it:
+/// in [`TextPair::extended_value`] and in `other_parts`. [`assign`] uses only one of the two.
+struct DividedText<'v> {
+    pairs: Vec<TextPair<'v>>,
     /// The parts outside the pairs, in order.
-    parts: VecDeque<InputPart<'v>>,
+    other_parts: VecDeque<TextPart<'v>>,
     /// The chat text or the first shell word before the first pair, for an error message; `None` if
-    /// the input starts with a pair.
+    /// the text starts with a pair.
     text_before_pairs: Option<&'v str>,
 }
 
-/// A `name=value` pair.
-struct InputPair<'v> {
+/// A `name=value` pair. In `options=Rust or Go`, the value is `Rust`.
+struct TextPair<'v> {
     argument_index: usize,
     value: Cow<'v, str>,
-    /// The value including the text up to the next pair; `None` if no such text exists.
+    /// The value with the text up to the next pair, e.g. `Rust or Go`; `None` if the next pair or the
+    /// end of the text follows directly.
     extended_value: Option<Cow<'v, str>>,
 }
 
-impl<'v> InputByPairs<'v> {
+impl<'v> DividedText<'v> {
     /// Divides a chat message at its `name=value` pairs: `Hello tone=kind to all` becomes the part
     /// `Hello`, the pair `tone=kind`, and the part `to all`.
-    ///
-    /// The text after a pair is recorded twice, because it isn't known yet whether it continues the
-    /// pair's value: in `extended_value` and in `parts`. [`assign`] uses one of the two.
-    fn from_chat_text(prompt: &Prompt, text: &'v str) -> InputByPairs<'v> {
+    fn from_chat_text(prompt: &Prompt, text: &'v str) -> DividedText<'v> {
         let pairs = find_chat_pairs(prompt, text);
         let before = &text[..end_before_pair(text, pairs.first())];
-        let mut input = InputByPairs {
+        let mut divided = DividedText {
             pairs: Vec::with_capacity(pairs.len()),
-            parts: VecDeque::new(),
+            other_parts: VecDeque::new(),
             text_before_pairs: None,
         };
         if !before.trim().is_empty() {
-            input.text_before_pairs = Some(before.trim());
-            input.parts.push_back(InputPart {
+            divided.text_before_pairs = Some(before.trim());
+            divided.other_parts.push_back(TextPart {
                 text: before,
-                separator: "",
+                separator: "", // nothing precedes this part
                 source: PartSource::Chat,
             });
         }
@@ -314,28 +326,26 @@ impl<'v> InputByPairs<'v> {
             let mut extended_value = None;
             if !after.trim().is_empty() {
                 extended_value = Some(Cow::Borrowed(text[pair.value_start..end].trim()));
-                input.parts.push_back(InputPart::after_pair(after));
+                divided.other_parts.push_back(TextPart::after_pair(after));
             }
-            input.pairs.push(InputPair {
+            divided.pairs.push(TextPair {
                 argument_index: pair.argument,
                 value: Cow::Owned(unquote_value(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
         }
-        input
+        divided
     }
 
     /// Divides shell words and piped text at the words that are `name=value` pairs: `a tone=kind b c`
     /// becomes the part `a`, the pair `tone=kind`, and the parts `b` and `c`. Words are never split.
-    ///
-    /// As in [`InputByPairs::from_chat_text`], the words after a pair are recorded twice.
-    fn from_shell_parts(prompt: &Prompt, parts: &[InputPart<'v>]) -> InputByPairs<'v> {
+    fn from_shell_parts(prompt: &Prompt, parts: &[TextPart<'v>]) -> DividedText<'v> {
         let pairs = find_shell_pairs(prompt, parts);
         let first_pair = pairs.first().map_or(parts.len(), |pair| pair.part_index);
         let before = &parts[..first_pair];
-        let mut input = InputByPairs {
+        let mut divided = DividedText {
             pairs: Vec::with_capacity(pairs.len()),
-            parts: before.iter().copied().collect(),
+            other_parts: before.iter().copied().collect(),
             text_before_pairs: before.first().map(|part| part.text),
         };
         for (index, pair) in pairs.iter().enumerate() {
@@ -347,15 +357,15 @@ impl<'v> InputByPairs<'v> {
             let mut extended_value = None;
             if !after.is_empty() {
                 extended_value = Some(extend_value(value, after));
-                input.parts.extend(after);
+                divided.other_parts.extend(after);
             }
-            input.pairs.push(InputPair {
+            divided.pairs.push(TextPair {
                 argument_index: pair.argument_index,
                 value: Cow::Borrowed(value),
                 extended_value,
             });
         }
-        input
+        divided
     }
 }
 
@@ -369,12 +379,12 @@ fn end_before_pair(text: &str, next_pair: Option<&Pair>) -> usize {
 }
 
 /// Joins the value of a pair, unless it is empty, with the parts that follow it.
-fn extend_value<'v>(value: &'v str, parts_after: &[InputPart<'v>]) -> Cow<'v, str> {
+fn extend_value<'v>(value: &'v str, parts_after: &[TextPart<'v>]) -> Cow<'v, str> {
     let parts_after = parts_after.iter().copied();
     if value.is_empty() {
         join_parts(parts_after)
     } else {
-        join_parts(std::iter::once(InputPart::shell_word(value)).chain(parts_after))
+        join_parts(std::iter::once(TextPart::shell_word(value)).chain(parts_after))
     }
 }
 
@@ -399,7 +409,7 @@ struct ShellPair {
 }
 
 /// Finds the shell words that are `name=value` pairs. Only the first pair for each argument counts.
-fn find_shell_pairs(prompt: &Prompt, parts: &[InputPart<'_>]) -> Vec<ShellPair> {
+fn find_shell_pairs(prompt: &Prompt, parts: &[TextPart<'_>]) -> Vec<ShellPair> {
     let searched_count = if has_verbatim_argument(prompt) {
         1 // the argument takes everything after the first word verbatim
     } else {
@@ -434,50 +444,68 @@ fn has_verbatim_argument(prompt: &Prompt) -> bool {
     prompt.arguments.len() == 1 && !prompt.has_input_slot() && !prompt.gives_one_word_per_argument()
 }
 
-/// Assigns the values of the pairs to their arguments, and the text outside the pairs to the slots.
+/// Assigns the values of the pairs to their arguments, and the text outside the pairs by one of three
+/// rules: [`assign_one_word_each`], [`fill_slots`] or [`extend_pairs`].
 ///
-/// If nothing else can receive that text, it extends the pair before it: `options=Rust or Go` sets
-/// `options` to `Rust or Go`. Text before the first pair is then reported as unassigned.
-fn assign<'v>(prompt: &Prompt, input: InputByPairs<'v>) -> GivenValues<'v> {
-    // The callers set the input if it is the whole text. Otherwise it stays empty or is a slot.
-    let mut values = GivenValues::with_input_only(prompt, "");
-    let slots = free_slots(prompt, &input.pairs);
-    let extends_pairs =
-        slots.is_empty() && !prompt.takes_input() && !prompt.gives_one_word_per_argument();
-    for pair in input.pairs {
-        let mut value = pair.value;
-        if extends_pairs && let Some(extended_value) = pair.extended_value {
-            value = extended_value;
-        }
-        values.set_slot(Slot::Argument(pair.argument_index), value, Origin::Pair);
+/// `whole_text_input` is the input if it is the whole text. It is `None` if the input is a slot, or if
+/// the prompt doesn't use it.
+fn assign<'v>(
+    prompt: &Prompt,
+    divided: DividedText<'v>,
+    whole_text_input: Option<Cow<'v, str>>,
+) -> GivenValues<'v> {
+    // An input that is a slot is empty unless `fill_slots` finds text for it.
+    let input = whole_text_input.unwrap_or_default();
+    let mut values = GivenValues::with_input_only(prompt, input);
+    if prompt.gives_one_word_per_argument() {
+        assign_one_word_each(prompt, divided, &mut values);
+        return values;
     }
-    if extends_pairs {
-        values.unassigned_text = input.text_before_pairs;
-    } else if prompt.gives_one_word_per_argument() {
-        assign_one_word_each(prompt, input.parts, &mut values);
+    let slots = free_slots(prompt, &divided.pairs);
+    // Without slots, an input that the prompt uses is the whole text, so nothing is lost.
+    let only_pairs_can_receive_text = slots.is_empty() && !prompt.takes_input();
+    if only_pairs_can_receive_text {
+        extend_pairs(divided, &mut values);
     } else {
-        assign_to_slots(&slots, input.parts, &mut values);
+        fill_slots(&slots, divided, &mut values);
     }
     values
 }
 
-/// Returns the slots that the text outside the pairs fills, in order: arguments without a value, then
-/// the input placeholder.
+/// Assigns the value of each pair, without the text that follows it.
+fn assign_pairs<'v>(pairs: Vec<TextPair<'v>>, values: &mut GivenValues<'v>) {
+    for pair in pairs {
+        values.set_argument(pair.argument_index, pair.value, Origin::Pair);
+    }
+}
+
+/// Assigns the value of each pair together with the text up to the next pair: `options=Rust or Go`
+/// sets `options` to `Rust or Go`. Text before the first pair is reported as unassigned.
+fn extend_pairs<'v>(divided: DividedText<'v>, values: &mut GivenValues<'v>) {
+    for pair in divided.pairs {
+        let value = pair.extended_value.unwrap_or(pair.value);
+        values.set_argument(pair.argument_index, value, Origin::Pair);
+    }
+    values.unassigned_text = divided.text_before_pairs;
+}
+
+/// Returns the slots that the text outside the pairs fills, in order: arguments that no pair sets,
+/// then the input placeholder.
 ///
 /// Optional arguments are slots only if the prompt has neither required arguments nor an input
 /// placeholder.
-fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
+fn free_slots(prompt: &Prompt, pairs: &[TextPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.has_input_slot();
-    let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
+    let has_required = prompt.arguments.iter().any(|argument| argument.required);
+    let optional_are_slots = !has_input && !has_required;
     let mut slots = Vec::new();
     for (index, argument) in prompt.arguments.iter().enumerate() {
-        let has_value = pairs.iter().any(|pair| pair.argument_index == index);
-        if has_value || (required_only && !argument.required) {
-            continue;
-        }
+        let is_set_by_pair = pairs.iter().any(|pair| pair.argument_index == index);
+        let is_positional = argument.required || optional_are_slots;
         // Text assigned to an argument that the body doesn't use would be lost, so leave it to the
         // input placeholder.
-        if !has_input || prompt.uses_argument(argument) {
+        let would_lose_text = has_input && !prompt.uses_argument(argument);
+        if is_positional && !is_set_by_pair && !would_lose_text {
             slots.push(Slot::Argument(index));
         }
     }
@@ -487,15 +515,18 @@ fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
     slots
 }
 
-/// Assigns one word to each argument without a value, as Claude Code and Codex do.
+/// Assigns one word to each argument that no pair sets, as Claude Code and Codex do.
 ///
 /// If words remain and the prompt doesn't use the input, which would contain them, the first one is
 /// reported as dropped. Remaining piped text is reported as unassigned, which is an error.
 fn assign_one_word_each<'v>(
     prompt: &Prompt,
-    mut parts: VecDeque<InputPart<'v>>,
+    divided: DividedText<'v>,
     values: &mut GivenValues<'v>,
 ) {
+    // Pairs come first: the words go to the arguments that are still `None`.
+    assign_pairs(divided.pairs, values);
+    let mut parts = divided.other_parts;
     for value in &mut values.arguments {
         if value.is_none()
             && let Some(text) = next_word(&mut parts)
@@ -512,19 +543,17 @@ fn assign_one_word_each<'v>(
     values.first_dropped_word = next_word(&mut parts);
 }
 
-/// Assigns one word to each slot except the last, which gets everything that remains: with two
-/// slots, `a b c` becomes `a` and `b c`.
-fn assign_to_slots<'v>(
-    slots: &[Slot],
-    mut parts: VecDeque<InputPart<'v>>,
-    values: &mut GivenValues<'v>,
-) {
+/// Assigns the values of the pairs, then one word to each slot except the last, which gets everything
+/// that remains: with two slots, `a b c` becomes `a` and `b c`.
+fn fill_slots<'v>(slots: &[Slot], divided: DividedText<'v>, values: &mut GivenValues<'v>) {
+    assign_pairs(divided.pairs, values);
+    let mut parts = divided.other_parts;
     let Some((last_slot, other_slots)) = slots.split_last() else {
         return;
     };
     // Trailing piped text is meant for the last slot even if there are too few words for the
     // others, so set it aside until they have taken theirs.
-    let ends_piped = parts.back().is_some_and(InputPart::is_piped);
+    let ends_piped = parts.back().is_some_and(TextPart::is_piped);
     let trailing_piped = if ends_piped { parts.pop_back() } else { None };
     for slot in other_slots {
         if let Some(word) = next_word(&mut parts) {
@@ -539,7 +568,7 @@ fn assign_to_slots<'v>(
 
 /// Removes the first word or quoted group from the parts and returns it unquoted: `a b` from
 /// `"a b" c`, leaving `c`. A shell word or piped text is removed as a whole.
-fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
+fn next_word<'v>(parts: &mut VecDeque<TextPart<'v>>) -> Option<Cow<'v, str>> {
     let part = parts.pop_front()?;
     if part.source != PartSource::Chat {
         return Some(Cow::Borrowed(part.text));
@@ -547,7 +576,7 @@ fn next_word<'v>(parts: &mut VecDeque<InputPart<'v>>) -> Option<Cow<'v, str>> {
     let text = part.text.trim_start();
     let (word, after) = text.split_at(word_end(text, 0, &mut QuoteFinder::default()));
     if !after.trim().is_empty() {
-        parts.push_front(InputPart {
+        parts.push_front(TextPart {
             text: trim_start_keeping_indent(after),
             ..part
         });
