@@ -81,6 +81,16 @@ pub(super) struct Mistake {
     pub(super) diagnostic: Diagnostic,
 }
 
+impl Mistake {
+    /// Creates a mistake whose fix lists the supported syntax.
+    fn with_syntax_fix(offset: usize, message: impl Into<String>) -> Mistake {
+        Mistake {
+            offset,
+            diagnostic: Diagnostic::error(None, message, SUPPORTED_SYNTAX_FIX),
+        }
+    }
+}
+
 impl Template {
     /// Parses a body as a Jinja template and rejects everything that [`Validator`] doesn't support.
     /// `names` are the arguments of the prompt.
@@ -89,21 +99,25 @@ impl Template {
     /// Returns all unsupported constructs and undeclared names, in order. If the body isn't valid
     /// Jinja, returns only the first mistake.
     pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
+        // The order matters: long lines could make the tokenizer panic, and the scan limits the
+        // nesting that the parser must handle.
         check_line_lengths(body).map_err(|mistake| vec![mistake])?;
         let scan = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
-        let body = scan.body;
-        if scan.mistakes.len() > MAX_TEMPLATE_NESTING {
-            // The scan doesn't count the nesting of unsupported tags. If each were a block inside
-            // the previous one, they could overflow the parser's stack.
+        // The scan doesn't count the nesting of unsupported tags. If each were a block inside the
+        // previous one, they could overflow the parser's stack.
+        let may_be_nested_too_deeply = scan.mistakes.len() > MAX_TEMPLATE_NESTING;
+        if may_be_nested_too_deeply {
             return Err(scan.mistakes);
         }
+        // From here on, `body` is the one with `elif`.
+        let body = scan.body;
         let tree = match parse(&body, TEMPLATE_NAME, Default::default()) {
             Ok(tree) => tree,
             Err(error) => {
                 // An unsupported tag is the likely cause, and the better message.
                 let first_tag = scan.mistakes.into_iter().next();
                 return Err(vec![
-                    first_tag.unwrap_or_else(|| syntax_mistake(&body, &error)),
+                    first_tag.unwrap_or_else(|| mistake_from_minijinja(&body, &error)),
                 ]);
             }
         };
@@ -123,7 +137,7 @@ impl Template {
         let source = insert_all(&body, validator.insertions);
         Environment::empty()
             .template_from_str(&source)
-            .map_err(|error| vec![syntax_mistake(&body, &error)])?;
+            .map_err(|error| vec![mistake_from_minijinja(&body, &error)])?;
         Ok(ParsedTemplate {
             template: Template { source },
             placeholders: validator.placeholders,
@@ -166,8 +180,8 @@ fn insert_all(body: &str, mut insertions: Vec<Insertion>) -> String {
     source
 }
 
-/// Converts an error of minijinja to a mistake at the start of its line.
-fn syntax_mistake(body: &str, error: &Error) -> Mistake {
+/// Converts a minijinja error to a mistake at the start of the line that the error is about.
+fn mistake_from_minijinja(body: &str, error: &Error) -> Mistake {
     let line_count_before = error.line().unwrap_or(1).saturating_sub(1);
     let lines_before = body.split_inclusive('\n').take(line_count_before);
     let line_start = lines_before.map(str::len).sum();
@@ -175,15 +189,7 @@ fn syntax_mistake(body: &str, error: &Error) -> Mistake {
         "the template has a mistake in this line: {}",
         error_text(error)
     );
-    unsupported(line_start, message)
-}
-
-/// Creates a mistake at an offset, with advice that lists the supported syntax.
-fn unsupported(offset: usize, message: impl Into<String>) -> Mistake {
-    Mistake {
-        offset,
-        diagnostic: Diagnostic::error(None, message, SUPPORTED_SYNTAX_FIX),
-    }
+    Mistake::with_syntax_fix(line_start, message)
 }
 
 /// Returns the byte range of a minijinja span.
@@ -203,8 +209,10 @@ struct TagScan {
     /// it in the branch before.
     open_block_depths: Vec<usize>,
     token_count: usize,
-    /// The number of tokens read in the current tag; 1 at the tag's name.
+    /// The number of tokens read in the current tag, including the current one: 1 at the tag's name,
+    /// and 3 at the `in` of `for x in y`.
     tag_token_count: usize,
+    /// Whether the current tag is a `for` tag. Set at its name, and reset where the tag ends.
     is_in_for_tag: bool,
     /// The offset where the previous token ends.
     previous_end: usize,
@@ -228,11 +236,11 @@ impl TagScan {
             previous_end: 0,
         };
         for token in tokenize(body, false, Default::default()) {
-            let (token, span) = token.map_err(|error| syntax_mistake(body, &error))?;
+            let (token, span) = token.map_err(|error| mistake_from_minijinja(body, &error))?;
             let range = range_of(span);
-            scan.add_token(&token, &range);
-            scan.check_limits(range.start)?;
+            scan.add_token(&token, &range); // uses `previous_end` of the token before
             scan.previous_end = range.end;
+            scan.check_limits(range.start)?;
         }
         Ok(scan)
     }
@@ -245,7 +253,7 @@ impl TagScan {
         self.token_count += 1;
         self.tag_token_count += 1;
         match token {
-            // The first word in `{{ if }}` isn't the name of a tag, so it must not be token 1.
+            // The first word in `{{ if }}` isn't the name of a tag, so count it as token 2.
             Token::VariableStart => self.tag_token_count = 1,
             Token::TemplateData(_) | Token::BlockStart => self.tag_token_count = 0,
             Token::Ident(name) if self.tag_token_count == 1 => self.add_tag(name, range),
@@ -291,7 +299,8 @@ impl TagScan {
             _ if name.starts_with("end") && !self.mistakes.is_empty() => {}
             _ => {
                 let message = format!("the tag {} is not supported", quoted(name));
-                self.mistakes.push(unsupported(range.start, message));
+                self.mistakes
+                    .push(Mistake::with_syntax_fix(range.start, message));
             }
         }
     }
@@ -309,7 +318,7 @@ impl TagScan {
         } else {
             return Ok(());
         };
-        Err(unsupported(token_start, message))
+        Err(Mistake::with_syntax_fix(token_start, message))
     }
 }
 
@@ -343,10 +352,13 @@ impl Validator<'_> {
                 self.check_statements(&condition.false_body);
             }
             Stmt::ForLoop(for_loop) => self.check_loop(for_loop),
+            // The tag scan has already reported unsupported tags with their offsets. If it reported
+            // nothing, still reject the body, with a mistake at its start.
             _ if self.mistakes.is_empty() => {
-                self.mistakes.push(unsupported(0, "a tag is not supported"));
+                self.mistakes
+                    .push(Mistake::with_syntax_fix(0, "a tag is not supported"));
             }
-            _ => {} // the tag scan already reported it
+            _ => {}
         }
     }
 
@@ -462,7 +474,7 @@ impl Validator<'_> {
     /// Records a mistake at a span.
     fn reject(&mut self, span: Span, message: &str) {
         self.mistakes
-            .push(unsupported(range_of(span).start, message));
+            .push(Mistake::with_syntax_fix(range_of(span).start, message));
     }
 }
 
@@ -574,6 +586,7 @@ impl Renderer {
         template: &Template,
         first_line: usize,
     ) -> Result<Rendered, Diagnostic> {
+        // Can't underflow: a template that needs more steps than remain fails.
         self.environment.set_fuel(Some(MAX_STEPS - self.steps));
         match self.render_into_state(template) {
             Ok(steps) => self.steps += steps,
@@ -594,6 +607,9 @@ impl Renderer {
     }
 }
 
+/// The fix of an error for which there is no general advice.
+const NO_FIX: &str = "";
+
 /// Converts an error from rendering. Templates are validated when their file is read, so only limits
 /// can cause one.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
@@ -608,8 +624,12 @@ fn render_error(error: &Error, first_line: usize) -> Diagnostic {
         _ => error_text(error),
     };
     let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
-    Diagnostic::new(Kind::TooLong, format!("its template fails: {cause}"), "")
-        .with_position(Position::at_line(line))
+    Diagnostic::new(
+        Kind::TooLong,
+        format!("its template fails: {cause}"),
+        NO_FIX,
+    )
+    .with_position(Position::at_line(line))
 }
 
 /// Returns the message of a minijinja error, without its line.

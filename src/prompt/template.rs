@@ -229,12 +229,13 @@ impl MessageTemplate {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let mut has_input = false;
         for message in &mut *messages {
-            message.segments = split(&message.body, &names, syntax, None);
+            message.segments = split(&message.body, &names, syntax, NO_FALLBACK);
             has_input |= message
                 .placeholders()
                 .any(|placeholder| placeholder.name == INPUT);
         }
         if !has_input && syntax.fallback.is_some() {
+            // Split everything again, because the fallback can also occur in what was text before.
             for message in messages {
                 message.segments = split(&message.body, &names, syntax, syntax.fallback.as_ref());
             }
@@ -341,7 +342,7 @@ pub(super) fn escaped_or_placeholder_offsets(
 ) -> Vec<usize> {
     let syntax = &PlaceholderSyntax::OWN;
     let fallback = if has_input {
-        None
+        NO_FALLBACK
     } else {
         syntax.fallback.as_ref()
     };
@@ -356,10 +357,13 @@ pub(super) fn escaped_or_placeholder_offsets(
     offsets
 }
 
+/// Makes [`split`] recognize only the main forms.
+const NO_FALLBACK: Option<&PlaceholderForm> = None;
+
 /// Splits a body into text and placeholders: `Do {{input}}.` becomes the text `Do `, the
 /// placeholder `input`, and the text `.`.
 ///
-/// `fallback` is an additional form to recognize. Placeholders don't nest: in `${input:a:{{b}}`,
+/// `fallback` is an additional form to recognize, tried after the others. Placeholders don't nest: in `${input:a:{{b}}`,
 /// `{{b}}` isn't a placeholder of its own.
 fn split(
     body: &str,
@@ -376,13 +380,13 @@ fn split(
         text_start: 0,
         last_escaped: None,
     };
-    for opening in openings_and_dollars(body) {
-        let is_inside_placeholder = opening.range.start < splitter.text_start;
+    for opening in delimiter_runs(body) {
+        let is_inside_placeholder = opening.start < splitter.text_start;
         if !is_inside_placeholder {
-            splitter.add_opening(&opening.range);
+            splitter.add_opening(&opening);
         }
     }
-    splitter.push_text_until(body.len());
+    splitter.end_text(body.len(), body.len());
     splitter.segments
 }
 
@@ -395,47 +399,60 @@ struct Splitter<'s> {
     /// An additional form to recognize.
     fallback: Option<&'s PlaceholderForm>,
     segments: Vec<Segment>,
-    /// The offset of the first byte that isn't in `segments` yet. It is never inside a placeholder.
+    /// The offset where the current text starts: after the last placeholder or removed escape
+    /// character. `segments` covers everything before it.
     text_start: usize,
     /// The offset of the most recent escaped opening.
     last_escaped: Option<usize>,
 }
 
+/// What an opening delimiter in a body means.
+enum OpeningMeaning {
+    /// It is plain text, and the character before it is removed.
+    Escaped,
+    /// It starts this placeholder.
+    Placeholder(Placeholder),
+    /// It is plain text.
+    Text,
+}
+
 impl Splitter<'_> {
     /// Handles an opening delimiter such as `{{`: adds the placeholder that starts there and the
-    /// text before it. If no placeholder starts there, the opening remains part of the text.
+    /// text before it, or removes the character that escapes the opening.
     fn add_opening(&mut self, opening: &Range<usize>) {
-        let placeholder = self.placeholder_at(opening);
-        if self.is_escaped(opening.start, placeholder.is_some()) {
-            self.drop_escape_before(opening.start);
-        } else if let Some(placeholder) = placeholder {
-            self.push_text_until(placeholder.range.start);
-            self.text_start = placeholder.range.end;
-            self.segments.push(Segment::Placeholder(placeholder));
-        }
-    }
-
-    /// Returns whether the character before an opening escapes it, as in `\{{x}}`, `\$1` or `$$`. A
-    /// backslash that doesn't precede a placeholder is an ordinary character.
-    fn is_escaped(&self, opening_start: usize, is_placeholder: bool) -> bool {
-        match self.syntax.escape {
-            Escape::None => false,
-            Escape::Backslash => is_placeholder && self.is_preceded_by(b'\\', opening_start),
-            Escape::BackslashAndDigit => {
-                let is_replaceable = is_placeholder || self.is_dollar_digit(opening_start);
-                is_replaceable && self.is_preceded_by(b'\\', opening_start)
+        match self.meaning_of(opening) {
+            OpeningMeaning::Escaped => {
+                // Both escape characters, `\` and `$`, are one byte long.
+                self.end_text(opening.start - 1, opening.start);
+                self.last_escaped = Some(opening.start);
             }
-            Escape::Dollar => self.is_end_of_double_dollar(opening_start),
+            OpeningMeaning::Placeholder(placeholder) => {
+                self.end_text(placeholder.range.start, placeholder.range.end);
+                self.segments.push(Segment::Placeholder(placeholder));
+            }
+            // The current text continues, and includes the opening.
+            OpeningMeaning::Text => {}
         }
     }
 
-    /// Adds the text before an escaped opening, without the escape character. The opening itself
-    /// becomes the start of the next text.
-    fn drop_escape_before(&mut self, opening_start: usize) {
-        // Both escape characters, `\` and `$`, are one byte long.
-        self.push_text_until(opening_start - 1);
-        self.text_start = opening_start;
-        self.last_escaped = Some(opening_start);
+    /// Determines what an opening means. The character before it may escape it, as in `\{{x}}`,
+    /// `\$1` or `$$`; a backslash that doesn't precede a placeholder is an ordinary character.
+    fn meaning_of(&self, opening: &Range<usize>) -> OpeningMeaning {
+        let placeholder = self.placeholder_at(opening);
+        let follows_backslash = self.is_preceded_by(b'\\', opening.start);
+        let is_escaped = match self.syntax.escape {
+            Escape::None => false,
+            Escape::Backslash => follows_backslash && placeholder.is_some(),
+            Escape::BackslashAndDigit => {
+                follows_backslash && (placeholder.is_some() || self.is_dollar_digit(opening.start))
+            }
+            Escape::Dollar => self.is_end_of_double_dollar(opening.start),
+        };
+        match placeholder {
+            _ if is_escaped => OpeningMeaning::Escaped,
+            Some(placeholder) => OpeningMeaning::Placeholder(placeholder),
+            None => OpeningMeaning::Text,
+        }
     }
 
     /// Returns whether an opening is a `$` followed by a digit, as in `$1`.
@@ -460,6 +477,7 @@ impl Splitter<'_> {
 
     /// Returns the placeholder that starts at an opening, in the first form that matches.
     fn placeholder_at(&self, opening: &Range<usize>) -> Option<Placeholder> {
+        // Checked in every format: `$$1` is plain text even where `$$` isn't an escape.
         if self.is_end_of_double_dollar(opening.start) {
             return None;
         }
@@ -467,31 +485,41 @@ impl Splitter<'_> {
         forms.find_map(|form| form.placeholder_at(self.body, opening, self.names))
     }
 
-    /// Adds the text from `text_start` up to the offset `end`, unless it is empty.
-    fn push_text_until(&mut self, end: usize) {
+    /// Adds the text from `text_start` up to the offset `end`, unless it is empty. The next text
+    /// starts at `next_start`; what lies in between is a placeholder or a removed escape character.
+    fn end_text(&mut self, end: usize, next_start: usize) {
         if self.text_start < end {
             self.segments.push(Segment::Text(self.text_start..end));
         }
+        self.text_start = next_start;
     }
 }
 
-/// A run of `{` or `<`, or a single `$`, where a placeholder may start.
+/// A `{{`, `{{{` or `<<` in a body.
 pub(super) struct Opening {
-    /// The whole run.
+    /// The whole opening.
     pub(super) range: Range<usize>,
-    /// The matching closing delimiter of `{{`, `{{{` or `<<`; empty for runs of other lengths and
-    /// for `$`.
+    /// The matching closing delimiter, e.g. `}}`.
     pub(super) close: &'static str,
 }
 
 /// Returns the openings `{{`, `{{{` and `<<` in a body, in order. Other runs are skipped, because
 /// in our own format nothing is ever replaced inside them.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
-    openings_and_dollars(body).filter(|opening| !opening.close.is_empty())
+    delimiter_runs(body).filter_map(|range| {
+        let close = match &body[range.clone()] {
+            "{{" => "}}",
+            "{{{" => "}}}",
+            "<<" => ">>",
+            _ => return None,
+        };
+        Some(Opening { range, close })
+    })
 }
 
-/// Returns all runs of `{` or `<`, and each `$`, in order.
-fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
+/// Returns the byte ranges where a placeholder may start, in order: each whole run of `{` or `<`,
+/// such as `{{`, and each `$`.
+fn delimiter_runs(body: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = body.as_bytes();
     let mut search_start = 0;
     std::iter::from_fn(move || {
@@ -504,16 +532,7 @@ fn openings_and_dollars(body: &str) -> impl Iterator<Item = Opening> {
                 .count(),
         };
         search_start = start + length;
-        let close = match (bytes[start], length) {
-            (b'{', 2) => "}}",
-            (b'{', 3) => "}}}",
-            (b'<', 2) => ">>",
-            _ => "",
-        };
-        Some(Opening {
-            range: start..start + length,
-            close,
-        })
+        Some(start..search_start)
     })
 }
 
@@ -538,7 +557,7 @@ impl PlaceholderForm {
         format!("{}{name}{}", self.open, self.close)
     }
 
-    /// Returns the placeholder in this form that starts at an [`Opening`] of the body.
+    /// Returns the placeholder in this form that starts at an opening of the body.
     fn placeholder_at(
         &self,
         body: &str,
@@ -558,7 +577,7 @@ impl PlaceholderForm {
         })
     }
 
-    /// Returns the offset within an [`Opening`] where a placeholder in this form can start.
+    /// Returns the offset within an opening where a placeholder in this form can start.
     ///
     /// Usually the opening must be exactly as long as `open`, so `{{` doesn't match `{{{name}}}`.
     /// Programs that replace `{{name}}` wherever it occurs are different: in their files, the
