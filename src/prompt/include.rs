@@ -65,8 +65,16 @@ struct Section {
     line: usize,
     /// The number of the same line in its file.
     line_in_file: usize,
-    /// The index in [`LineOrigins::files`], or `None` for the prompt's own file.
-    file_index: Option<usize>,
+    source: LineSource,
+}
+
+/// The file that a body line comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineSource {
+    /// The prompt's own file.
+    OwnFile,
+    /// The included file with this index in [`LineOrigins::files`].
+    Included(usize),
 }
 
 /// The source of a position in the body.
@@ -94,11 +102,19 @@ impl LineOrigins {
             };
         };
         LineOrigin {
-            file: section.file_index.map(|index| &self.files[index].file),
+            file: self.included_file(section.source),
             position: Position {
                 line: section.line_in_file + (position.line - section.line),
                 ..position
             },
+        }
+    }
+
+    /// Returns the included file that lines come from, or `None` for the prompt's own file.
+    fn included_file(&self, source: LineSource) -> Option<&IncludedFile> {
+        match source {
+            LineSource::OwnFile => None,
+            LineSource::Included(index) => Some(&self.files[index].file),
         }
     }
 
@@ -122,7 +138,7 @@ pub(super) struct IncludedPart {
     /// The line of the file where the body starts.
     pub(super) first_line: usize,
     /// Whether include lines in the body are resolved. If not, they are plain text.
-    pub(super) includes: bool,
+    pub(super) expands_includes: bool,
 }
 
 /// Replaces all include lines in the body of a prompt's file. Returns the resulting body and the
@@ -147,7 +163,7 @@ pub(super) fn assemble(
         include_count: 0,
         open_files: Vec::new(),
     };
-    assembly.add_file(own_file, None, own_part)?;
+    assembly.add_lines_of(&own_file, LineSource::OwnFile, own_part)?;
     Ok((assembly.body.unwrap_or_default(), assembly.origins))
 }
 
@@ -175,54 +191,53 @@ struct OpenFile {
 }
 
 impl Assembly<'_> {
-    /// Adds the lines of a file to the body, including those of the files it includes. `file_index`
-    /// is its index among the included files, or `None` for the prompt's own file.
+    /// Adds the lines of a file to the body, including those of the files it includes.
     ///
     /// # Errors
     /// Fails at the first line that can't be added, with its position. The assembly must not be
     /// used afterwards, because `open_files` isn't restored.
-    fn add_file(
+    fn add_lines_of(
         &mut self,
-        file: IncludedFile,
-        file_index: Option<usize>,
+        file: &IncludedFile,
+        source: LineSource,
         part: &IncludedPart,
     ) -> Result<(), Diagnostic> {
         self.open_files.push(OpenFile {
-            file,
+            file: file.clone(),
             current_line: part.first_line,
         });
         for (line_number, line) in (part.first_line..).zip(part.body.split('\n')) {
-            if let Some(file) = self.open_files.last_mut() {
-                file.current_line = line_number;
+            if let Some(open_file) = self.open_files.last_mut() {
+                open_file.current_line = line_number;
             }
-            let content = if part.includes {
+            let content = if part.expands_includes {
                 IncludeLine::parse(line)
             } else {
                 IncludeLine::Text(line)
             };
             let result = match content {
-                IncludeLine::Include(path) => self.include(path),
-                IncludeLine::Text(text) => self.add_line(text, file_index, line_number),
+                IncludeLine::Include(path) => self.include(path, file),
+                IncludeLine::Text(text) => self.add_line(text, source, line_number),
             };
             if let Err(error) = result {
-                return Err(self.with_line_position(error, file_index, line_number, line));
+                return Err(self.with_line_position(error, source, line_number, line));
             }
         }
         self.open_files.pop();
         Ok(())
     }
 
-    /// Sets the position of an error to a line, unless the error already has one because it is about
-    /// the file that the line includes. `file_index` refers to the file that contains the line;
-    /// `None` is the prompt's own file.
+    /// Sets the file and position of an error to a line of `source`, unless the error already has
+    /// one because it is about the file that the line includes.
     fn with_line_position(
         &self,
         mut error: Diagnostic,
-        file_index: Option<usize>,
+        source: LineSource,
         line_number: usize,
         line: &str,
     ) -> Diagnostic {
-        if error.position.is_some() || error.file.is_some() {
+        let is_located = error.position.is_some() || error.file.is_some();
+        if is_located {
             return error;
         }
         let indentation = &line[..line.len() - line.trim_start().len()];
@@ -230,25 +245,34 @@ impl Assembly<'_> {
             line: line_number,
             column: 1 + indentation.chars().count(),
         });
-        error.file = file_index.map(|index| self.origins.files[index].file.path.as_path().into());
+        let included_file = self.origins.included_file(source);
+        error.file = included_file.map(|file| file.path.as_path().into());
         error
     }
 
-    /// Adds the body of the file that `path` refers to in the current file.
-    fn include(&mut self, path: &str) -> Result<(), Diagnostic> {
+    /// Adds the body of the file that `path` refers to in the file `from`.
+    ///
+    /// The limits and cycles are checked before the file is parsed, because its own includes are
+    /// added recursively.
+    fn include(&mut self, path: &str, from: &IncludedFile) -> Result<(), Diagnostic> {
         self.include_count += 1;
         self.check_limits()?;
-        let Some(current) = self.open_files.last() else {
-            return Ok(()); // unreachable: `add_file` opened the file that contains the include
-        };
-        let (file, bytes) = self.reader.read(path, &current.file)?;
+        let (file, bytes) = self.reader.read(path, from)?;
         self.check_cycle(&file)?;
         let text = decode_without_bom(&bytes).map_err(|error| in_file(&file, error))?;
-        let mut part = (self.parse)(text).map_err(|error| in_file(&file, error))?;
-        // Partials such as `_style.md` can include files without `include: true`.
-        part.includes = part.includes || is_partial(&file.name);
-        let index = self.find_or_add_file(&file, text);
-        self.add_file(file, Some(index), &part)
+        let part = self.parse_part(&file, text)?;
+        let index = self.index_in_origins(&file, text);
+        self.add_lines_of(&file, LineSource::Included(index), &part)
+    }
+
+    /// Extracts the body from the text of an included file.
+    fn parse_part(&self, file: &IncludedFile, text: &str) -> Result<IncludedPart, Diagnostic> {
+        let mut part = (self.parse)(text).map_err(|error| in_file(file, error))?;
+        if is_partial(&file.name) {
+            // A partial such as `_style.md` doesn't need `include: true`.
+            part.expands_includes = true;
+        }
+        Ok(part)
     }
 
     /// Fails if the current include exceeds the limit on their number or nesting.
@@ -286,8 +310,9 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Returns the index of a file among the included files, adding it if it isn't there yet.
-    fn find_or_add_file(&mut self, file: &IncludedFile, text: &str) -> usize {
+    /// Returns the index of a file in [`LineOrigins::files`]. Adds the file if it is included for
+    /// the first time.
+    fn index_in_origins(&mut self, file: &IncludedFile, text: &str) -> usize {
         let files = &mut self.origins.files;
         if let Some(index) = files.iter().position(|included| included.file == *file) {
             return index;
@@ -299,15 +324,14 @@ impl Assembly<'_> {
         files.len() - 1
     }
 
-    /// Adds a line of text to the body. `file_index` and `line_in_file` tell where it comes from; a
-    /// `file_index` of `None` is the prompt's own file.
+    /// Adds a line of text, which is line `line_in_file` of `source`, to the body.
     ///
     /// # Errors
     /// Fails if the body would exceed [`MAX_FILE`].
     fn add_line(
         &mut self,
         line: &str,
-        file_index: Option<usize>,
+        source: LineSource,
         line_in_file: usize,
     ) -> Result<(), Diagnostic> {
         if let Some(body) = &mut self.body {
@@ -323,24 +347,25 @@ impl Assembly<'_> {
             ));
         }
         body.push_str(line);
-        self.record_origin(file_index, line_in_file);
+        self.record_origin(source, line_in_file);
         self.next_line += 1;
         Ok(())
     }
 
     /// Records where the line `next_line` comes from. Starts a new section unless the line continues
     /// the last one.
-    fn record_origin(&mut self, file_index: Option<usize>, line_in_file: usize) {
-        if let Some(last) = self.origins.sections.last()
-            && last.file_index == file_index
-            && last.line_in_file + (self.next_line - last.line) == line_in_file
-        {
-            return;
+    fn record_origin(&mut self, source: LineSource, line_in_file: usize) {
+        if let Some(last) = self.origins.sections.last() {
+            let following_line = last.line_in_file + (self.next_line - last.line);
+            let continues_section = last.source == source && line_in_file == following_line;
+            if continues_section {
+                return;
+            }
         }
         self.origins.sections.push(Section {
             line: self.next_line,
             line_in_file,
-            file_index,
+            source,
         });
     }
 

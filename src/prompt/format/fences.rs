@@ -1,6 +1,6 @@
 //! Finds the `---` lines that open and close the frontmatter of a Markdown file.
 
-use super::frontmatter::{Dialect, KEYS};
+use super::frontmatter::{Dialect, FIRST_KEY_LINE, KEYS};
 use super::lenient;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_FRONTMATTER;
@@ -46,20 +46,17 @@ pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnosti
     };
     let yaml_start = opening.len();
     let mut line_start = yaml_start;
-    let mut has_key = false;
-    for (number, line) in (2..).zip(lines) {
-        let mut warning = None;
-        if dialect == Dialect::Own && has_key && looks_like_fence(line) {
-            warning = Some(unusual_fence_warning(line, number));
-        }
-        if is_fence(line) || warning.is_some() {
+    let mut has_key = false; // whether a line above the current one has a key
+    for (number, line) in (FIRST_KEY_LINE..).zip(lines) {
+        let is_misspelled_fence = dialect == Dialect::Own && has_key && looks_like_fence(line);
+        if is_fence(line) || is_misspelled_fence {
             let yaml = &text[yaml_start..line_start];
             reject_too_long(yaml)?;
             return Ok(Split {
                 yaml: Some(yaml),
                 body: &text[line_start + line.len()..],
                 body_line: number + 1,
-                warning,
+                warning: is_misspelled_fence.then(|| misspelled_fence_warning(line, number)),
             });
         }
         line_start += line.len();
@@ -107,7 +104,7 @@ fn looks_like_fence(line: &str) -> bool {
     has_comment || after_dashes.trim_end().is_empty()
 }
 
-fn unusual_fence_warning(line: &str, number: usize) -> Diagnostic {
+fn misspelled_fence_warning(line: &str, number: usize) -> Diagnostic {
     Diagnostic::warning(
         Some(Position::at_line(number)),
         format!("{} closes the frontmatter here", quoted(line.trim_end())),

@@ -57,7 +57,7 @@ pub(crate) enum Dialect {
 }
 
 /// The line of the file in which the keys begin, below the opening `---`.
-const FIRST_LINE: usize = 2;
+pub(super) const FIRST_KEY_LINE: usize = 2;
 
 /// The known keys of a frontmatter, except for those of [`Metadata`].
 pub(super) const KEYS: [&str; 10] = [
@@ -127,8 +127,7 @@ pub(crate) fn read(
         },
         has_messages: is_own && map.take_bool("messages"),
         one_word_per_argument: is_own && map.take_bool("words"),
-        // `mention` defaults to true, so only an explicit value can forbid mentions.
-        forbids_mentions: map.key_position("mention").is_some() && !map.take_bool("mention"),
+        forbids_mentions: map.take_forbids_mentions(),
         // Must come last: these are the keys that were not taken above.
         ignored_keys: map.into_ignored_keys(),
     }))
@@ -148,13 +147,13 @@ fn read_fields(
 ) -> Result<Option<Vec<Field>>, Diagnostic> {
     let has_keys = lenient::has_any_key(yaml);
     let mut budget = MAX_YAML_SIZE;
-    let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
+    let parsed = yaml::parse(yaml, FIRST_KEY_LINE, &mut budget);
     if let Err(YamlError::TooLarge(error)) = parsed {
         return Err(error);
     }
     // A swallowed body may be valid YAML, so this is checked even if parsing succeeded.
     if has_keys && dialect == Dialect::Own {
-        swallowed::reject_swallowed_body(yaml, FIRST_LINE)?;
+        swallowed::reject_swallowed_body(yaml, FIRST_KEY_LINE)?;
     }
     if yaml.lines().all(lenient::is_empty_or_comment) {
         return Ok(Some(Vec::new()));
@@ -171,7 +170,7 @@ fn read_fields(
         return Ok(None);
     }
     let mut lenient_budget = MAX_YAML_SIZE;
-    let fields = lenient::parse_fields(yaml, FIRST_LINE, &mut lenient_budget, warnings)?;
+    let fields = lenient::parse_fields(yaml, FIRST_KEY_LINE, &mut lenient_budget, warnings)?;
     Ok(Some(fields))
 }
 
@@ -275,6 +274,13 @@ impl MapReader<'_> {
         false
     }
 
+    /// Takes `mention` and returns whether mentions are forbidden. They are allowed if the key is
+    /// missing, unlike with other booleans, which default to `false`.
+    fn take_forbids_mentions(&mut self) -> bool {
+        let is_given = self.key_position("mention").is_some();
+        is_given && !self.take_bool("mention")
+    }
+
     /// Takes a key and returns its list of strings, without empty ones and duplicates. An unquoted
     /// string is split at its commas: `tags: a, b`.
     fn take_strings(&mut self, key: &str) -> Vec<String> {
@@ -370,16 +376,21 @@ impl MapReader<'_> {
         let mut arguments: Vec<Argument> = Vec::new();
         for (index, node) in self.take_argument_nodes().into_iter().enumerate() {
             let position = node.position;
-            let argument = self.argument_from(node);
+            let Some(argument) = self.argument_from(node) else {
+                // Claude Code ignores such an item, too, so its files get no warning.
+                if self.dialect != Dialect::Claude {
+                    let number = index + 1;
+                    let message = format!("argument {number} has no usable name, and is ignored");
+                    let fix = "write `- name: …`, with a name without spaces or braces";
+                    self.warn(position, message, fix);
+                }
+                continue;
+            };
             let name = &argument.name;
             if self.dialect == Dialect::Claude && is_ignored_by_claude_code(name) {
                 continue;
             }
-            if name.is_empty() {
-                let message = format!("argument {} has no usable name, and is ignored", index + 1);
-                let fix = "write `- name: …`, with a name without spaces or braces";
-                self.warn(position, message, fix);
-            } else if arguments.iter().any(|earlier| earlier.name == *name) {
+            if arguments.iter().any(|earlier| earlier.name == *name) {
                 let quoted_name = quoted(name);
                 let message =
                     format!("the argument {quoted_name} is declared twice; the first is used");
@@ -424,10 +435,9 @@ impl MapReader<'_> {
         }
     }
 
-    /// Converts an item of `arguments`. If the declared name is missing or invalid, the name of the
-    /// result is empty.
-    fn argument_from(&mut self, node: Node) -> Argument {
-        let mut argument = match node.value {
+    /// Converts an item of `arguments`. Returns `None` if the declared name is missing or invalid.
+    fn argument_from(&mut self, node: Node) -> Option<Argument> {
+        let argument = match node.value {
             Value::Scalar { text, .. } => Argument {
                 name: text.trim().to_owned(),
                 ..Argument::default()
@@ -438,12 +448,9 @@ impl MapReader<'_> {
                 warnings: self.warnings,
             }
             .into_argument(),
-            Value::Null(_) | Value::List(_) => Argument::default(),
+            Value::Null(_) | Value::List(_) => return None,
         };
-        if !is_argument_name(&argument.name) {
-            argument.name.clear();
-        }
-        argument
+        is_argument_name(&argument.name).then_some(argument)
     }
 
     /// Converts the map of one argument. Its name is not validated.

@@ -84,7 +84,7 @@ impl KeyBlock<'_> {
     }
 
     /// Parses the value as YAML; if that fails, with quotes around the parts that are invalid; and
-    /// if that fails, as a string. The last two add at least one warning.
+    /// if that fails, as a string. Adds at least one warning unless the first attempt succeeds.
     ///
     /// # Errors
     /// Fails if the value is larger than `budget`.
@@ -96,18 +96,15 @@ impl KeyBlock<'_> {
         if let Some(node) = self.parse_yaml(self.text, budget)? {
             return Ok(node);
         }
+        let warning_count_before = warnings.len();
         let text_with_quotes = quote_invalid_values(self.text, self.line, warnings);
         if let Some(node) = self.parse_yaml(&text_with_quotes, budget)? {
             return Ok(node);
         }
-        let position = Some(self.position());
-        // Warnings are in line order, so if there is one about this block, it is the last.
-        let has_warning = warnings
-            .last()
-            .is_some_and(|warning| warning.position >= position);
-        if !has_warning {
+        let has_quote_warning = warnings.len() > warning_count_before;
+        if !has_quote_warning {
             warnings.push(Diagnostic::warning(
-                position,
+                Some(self.position()),
                 format!(
                     "{} is read as text, because it is not valid YAML",
                     quoted(self.key)

@@ -76,7 +76,11 @@ fn parse_jinja_messages(
 /// Returns an empty string if the file can't be included.
 pub fn with_only_include_key(text: &str) -> String {
     match read_included_part(text) {
-        Ok(IncludedPart { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
+        Ok(IncludedPart {
+            body,
+            expands_includes,
+            ..
+        }) => format!("---\ninclude: {expands_includes}\n---\n{body}"),
         Err(_) => String::new(),
     }
 }
@@ -192,7 +196,7 @@ impl MarkdownSource {
         IncludedPart {
             body: std::mem::take(&mut self.body),
             first_line,
-            includes: self.frontmatter.has_includes,
+            expands_includes: self.frontmatter.has_includes,
         }
     }
 
