@@ -66,7 +66,7 @@ impl ConfigFile {
         if !value.is_object() {
             let message = "it must be an object, but is not";
             let error = Diagnostic::new(Kind::Invalid, message, "correct it");
-            let start_of_file = Position::in_text("", 0, 1);
+            let start_of_file = Position::in_file_text("", 0);
             return Err(error.with_position(start_of_file).in_file(path));
         }
         Ok(Some(ConfigFile {

@@ -218,7 +218,7 @@ fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {
         }
         Err(error) => {
             let message = format!("the settings file cannot be read: {error}");
-            SettingsFile::unusable(&path, Diagnostic::error(None, message, REPAIR))
+            SettingsFile::unusable(&path, Diagnostic::invalid(message, REPAIR))
         }
     };
     file.settings.packs = Some(path.with_file_name(LOCK));

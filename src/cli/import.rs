@@ -251,7 +251,7 @@ impl Import {
         }
         let message = format!("{}: its contents differ", error.message);
         let fix = "choose another folder with --to, or remove that file";
-        Err(Diagnostic::error(None, message, fix))
+        Err(Diagnostic::invalid(message, fix))
     }
 }
 
@@ -299,7 +299,7 @@ fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
         in_backticks(&file_name),
         in_backticks(name)
     );
-    Err(Diagnostic::error(None, message, "rename the original"))
+    Err(Diagnostic::invalid(message, "rename the original"))
 }
 
 /// Converts a prompt to the text of a Markdown file, with notes on what differs. Keeps a file that

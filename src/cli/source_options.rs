@@ -446,7 +446,7 @@ impl LoadedSettings {
     #[cfg(feature = "store")]
     fn with_store_error(message: String) -> LoadedSettings {
         LoadedSettings {
-            problems: vec![Diagnostic::error(None, message, NO_SEPARATE_FIX)],
+            problems: vec![Diagnostic::invalid(message, NO_SEPARATE_FIX)],
             is_unusable: true,
             ..LoadedSettings::default()
         }

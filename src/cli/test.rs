@@ -353,7 +353,7 @@ fn write_expected_texts(
 }
 
 fn write_error(file: &TestFile, message: &str, fix: &str) -> Diagnostic {
-    Diagnostic::error(None, message, fix).in_file(&*file.path)
+    Diagnostic::invalid(message, fix).in_file(&*file.path)
 }
 
 /// Returns the error of an invalid test file, without running its tests. Ignores an error of the

@@ -114,7 +114,7 @@ fn ignored_variable_error(variable: &str, folder: &Path) -> Diagnostic {
         path_in_backticks(folder)
     );
     let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
-    Diagnostic::error(None, message, fix)
+    Diagnostic::invalid(message, fix)
 }
 
 /// Returns `folder`, which the `dirs` crate derived from `variable`, or the variable's default if

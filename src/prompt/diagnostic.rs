@@ -147,6 +147,11 @@ impl Diagnostic {
         }
     }
 
+    /// Creates an error of the kind [`Kind::Invalid`] without a position.
+    pub fn invalid(message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Kind::Invalid, message, fix)
+    }
+
     /// Creates an error of the kind [`Kind::Invalid`] about the contents of a file.
     pub fn error(
         position: Option<Position>,
@@ -291,6 +296,11 @@ impl Position {
     /// Returns the position of the first character of a line.
     pub(crate) const fn at_line(line: usize) -> Position {
         Position { line, column: 1 }
+    }
+
+    /// Returns the position of a byte offset in the whole text of a file.
+    pub(crate) fn in_file_text(text: &str, offset: usize) -> Position {
+        PositionCursor::starting_at(text, Position::START).advance_to(offset)
     }
 
     /// Returns the position of a byte offset in `text`, whose first line has the number

@@ -12,7 +12,7 @@ use crate::wording::size_and_limit;
 /// A message whose pieces have not been joined yet.
 struct MessagePieces<'p> {
     role: Role,
-    /// Whether the prompt's template for this message is empty.
+    /// Whether the prompt's template, before the input is appended, produces no text.
     is_empty: bool,
     pieces: Vec<Piece<'p>>,
 }
@@ -92,11 +92,11 @@ impl Prompt {
         self.messages.iter().map(|message| message.role).collect()
     }
 
-    /// Renders the Jinja templates of the messages. Returns an empty list if the prompt doesn't use
-    /// Jinja.
-    fn render_jinja(&self, binding: &Binding<'_>) -> Result<Vec<Rendered>, Diagnostic> {
+    /// Renders the Jinja templates of the messages. Returns one item for each message, which is
+    /// `None` if the message isn't a Jinja template.
+    fn render_jinja(&self, binding: &Binding<'_>) -> Result<Vec<Option<Rendered>>, Diagnostic> {
         if !self.is_jinja() {
-            return Ok(Vec::new());
+            return Ok(self.messages.iter().map(|_| None).collect());
         }
         let mut names = Vec::with_capacity(self.arguments.len() + 1);
         for argument in &self.arguments {
@@ -109,11 +109,11 @@ impl Prompt {
         let mut outputs = Vec::with_capacity(self.messages.len());
         for message in &self.messages {
             let Some(template) = message.jinja() else {
-                outputs.push(Rendered::default());
+                outputs.push(None);
                 continue;
             };
             match renderer.render(template, message.first_line()) {
-                Ok(rendered) => outputs.push(rendered),
+                Ok(rendered) => outputs.push(Some(rendered)),
                 Err(error) => return Err(self.origins.locate(error)),
             }
         }
@@ -124,13 +124,13 @@ impl Prompt {
     fn message_pieces<'p>(
         &'p self,
         binding: &'p Binding<'_>,
-        rendered: &'p [Rendered],
+        rendered: &'p [Option<Rendered>],
     ) -> Vec<MessagePieces<'p>> {
         // `append_input` may add one more message.
         let mut messages = Vec::with_capacity(self.messages.len() + 1);
-        for (index, template) in self.messages.iter().enumerate() {
+        for (template, rendered) in self.messages.iter().zip(rendered) {
             let role = template.role;
-            messages.push(match rendered.get(index) {
+            messages.push(match rendered {
                 Some(rendered) => MessagePieces {
                     role,
                     is_empty: rendered.is_empty(),

@@ -84,8 +84,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
 fn check_argument_names(arguments: &[Argument]) -> Result<(), Diagnostic> {
     for Argument { name, .. } in arguments {
         if !is_argument_name(name) {
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 format!("{} cannot be the name of an argument", quoted(name)),
                 "choose a name without spaces, braces and angle brackets",
             ));

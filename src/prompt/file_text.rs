@@ -20,8 +20,7 @@ pub(super) fn decode_without_bom(bytes: &[u8]) -> Result<&str, Diagnostic> {
 /// Fails if the file is longer than [`MAX_FILE`] or isn't UTF-8.
 pub(super) fn decode_utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
-        return Err(Diagnostic::error(
-            None,
+        return Err(Diagnostic::invalid(
             format!("the file is {}", size_and_limit(bytes.len(), MAX_FILE)),
             "keep the instructions here, and give the path of the material for the agent to read",
         ));
@@ -42,7 +41,7 @@ pub fn decode_utf8_owned(bytes: Vec<u8>) -> Result<String, Diagnostic> {
 /// byte, where the error is reported.
 pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
-    let position = Position::in_text(&valid, valid.len(), 1);
+    let position = Position::in_file_text(&valid, valid.len());
     let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let message = if is_utf16 {
         "the file is UTF-16, not UTF-8"

@@ -33,7 +33,7 @@ pub struct Format {
     ///
     /// If a path matches several suffixes, e.g. `.md` and `.prompt.md`, the longest one is used.
     /// If several files have the same name, the one whose suffix comes first here is used.
-    pub files: &'static [(&'static str, Parse)],
+    pub files: &'static [FileSuffix],
     /// The path suffixes by which folders in this format are recognized. Those that begin with a
     /// dot, e.g. `.claude/commands`, are read by agents, in the home directory or in a project.
     pub folders: &'static [&'static str],
@@ -51,7 +51,7 @@ pub type Parse = fn(&Name, &str) -> Result<Prompt, Diagnostic>;
 pub(super) const fn recursive_format(
     name: &'static str,
     title: &'static str,
-    files: &'static [(&'static str, Parse)],
+    files: &'static [FileSuffix],
     folders: &'static [&'static str],
 ) -> Format {
     Format {
@@ -70,11 +70,11 @@ pub static FORMATS: &[Format] = &[
         "prompt-expander",
         "prompt-expander",
         &[
-            (".md", markdown::parse),
-            (".prompt.md", vscode::parse),
-            (".toml", gemini::parse),
-            ("/SKILL.md", claude::parse_skill),
-            ("/system.md", fabric::parse),
+            FileSuffix::new(".md", markdown::parse),
+            FileSuffix::new(".prompt.md", vscode::parse),
+            FileSuffix::new(".toml", gemini::parse),
+            FileSuffix::new("/SKILL.md", claude::parse_skill),
+            FileSuffix::new("/system.md", fabric::parse),
         ],
         &[],
     ),
@@ -82,16 +82,16 @@ pub static FORMATS: &[Format] = &[
         "claude",
         "Claude Code",
         &[
-            (".md", claude::parse_command),
-            (".prompt.md", claude::parse_command),
-            ("/SKILL.md", claude::parse_skill),
+            FileSuffix::new(".md", claude::parse_command),
+            FileSuffix::new(".prompt.md", claude::parse_command),
+            FileSuffix::new("/SKILL.md", claude::parse_skill),
         ],
         &[".claude/commands"],
     ),
     recursive_format(
         "skills",
         "Agent Skills",
-        &[("/SKILL.md", claude::parse_skill)],
+        &[FileSuffix::new("/SKILL.md", claude::parse_skill)],
         &[
             ".claude/skills",
             ".agents/skills",
@@ -108,22 +108,25 @@ pub static FORMATS: &[Format] = &[
         ..recursive_format(
             "codex",
             "Codex",
-            &[(".md", codex::parse), (".prompt.md", codex::parse)],
+            &[
+                FileSuffix::new(".md", codex::parse),
+                FileSuffix::new(".prompt.md", codex::parse),
+            ],
             &[".codex/prompts"],
         )
     },
     recursive_format(
         "gemini",
         "Gemini CLI",
-        &[(".toml", gemini::parse)],
+        &[FileSuffix::new(".toml", gemini::parse)],
         &[".gemini/commands"],
     ),
     recursive_format(
         "opencode",
         "opencode",
         &[
-            (".md", claude::parse_opencode),
-            (".prompt.md", claude::parse_opencode),
+            FileSuffix::new(".md", claude::parse_opencode),
+            FileSuffix::new(".prompt.md", claude::parse_opencode),
         ],
         &[
             ".opencode/command",
@@ -135,22 +138,22 @@ pub static FORMATS: &[Format] = &[
     recursive_format(
         "vscode",
         "VS Code",
-        &[(".prompt.md", vscode::parse)],
+        &[FileSuffix::new(".prompt.md", vscode::parse)],
         &[".github/prompts"],
     ),
     recursive_format(
         "cursor",
         "Cursor",
         &[
-            (".md", claude::parse_cursor),
-            (".prompt.md", claude::parse_cursor),
+            FileSuffix::new(".md", claude::parse_cursor),
+            FileSuffix::new(".prompt.md", claude::parse_cursor),
         ],
         &[".cursor/commands"],
     ),
     recursive_format(
         "antigravity",
         "Antigravity",
-        &[(".md", claude::parse_workflow)],
+        &[FileSuffix::new(".md", claude::parse_workflow)],
         &[
             ".agent/workflows",
             ".agents/workflows",
@@ -162,14 +165,14 @@ pub static FORMATS: &[Format] = &[
         ..recursive_format(
             "pi",
             "pi",
-            &[(".md", codex::parse_pi)],
+            &[FileSuffix::new(".md", codex::parse_pi)],
             &[".pi/agent/prompts", ".pi/prompts"],
         )
     },
     recursive_format(
         "windsurf",
         "Windsurf",
-        &[(".md", claude::parse_workflow)],
+        &[FileSuffix::new(".md", claude::parse_workflow)],
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
     ),
     Format {
@@ -193,7 +196,7 @@ pub static FORMATS: &[Format] = &[
     recursive_format(
         "fabric",
         "fabric",
-        &[("/system.md", fabric::parse)],
+        &[FileSuffix::new("/system.md", fabric::parse)],
         &["fabric/patterns", "fabric/data/patterns"],
     ),
 ];
@@ -219,10 +222,11 @@ pub struct FileSuffix {
 
 impl FileSuffix {
     /// The suffix `.md` of this program's own format.
-    pub const OWN: FileSuffix = FileSuffix {
-        suffix: ".md",
-        parse: markdown::parse,
-    };
+    pub const OWN: FileSuffix = FileSuffix::new(".md", markdown::parse);
+
+    pub(super) const fn new(suffix: &'static str, parse: Parse) -> FileSuffix {
+        FileSuffix { suffix, parse }
+    }
 
     /// Returns the case variants of the suffix to look for on disk, sorted by bytes: `.MD`, `.Md`,
     /// `.mD` and `.md`. A suffix such as `/SKILL.md` has only one.
@@ -346,10 +350,7 @@ impl Format {
 
     /// Returns the file suffixes of the format, in the order of [`Format::files`].
     pub fn file_suffixes(&self) -> impl Iterator<Item = FileSuffix> + use<> {
-        self.files.iter().map(|(suffix, parse)| FileSuffix {
-            suffix,
-            parse: *parse,
-        })
+        self.files.iter().copied()
     }
 
     /// Splits the path of a prompt file into the name of the prompt and the suffix: `git/commit.MD`
@@ -367,16 +368,22 @@ impl Format {
             .max_by_key(|(_, file)| file.suffix.len())
     }
 
-    /// Returns whether the path ends with a suffix that is special to some program, e.g.
-    /// `/SKILL.md` or `.agent.md`, but not plain `.md`.
+    /// Returns whether the path ends with a suffix other than a plain `.md` that determines how the
+    /// file is read: another suffix of this format, e.g. `/SKILL.md`, or one of a file that isn't a
+    /// prompt, e.g. `.agent.md`.
     ///
     /// Letter case and zero-width joiners are ignored, as some file systems do.
     pub fn has_special_suffix(&self, path: &str) -> bool {
+        let mut special_suffixes = Vec::new();
+        for file in self.files {
+            if file.suffix != FileSuffix::OWN.suffix {
+                special_suffixes.push(file.suffix);
+            }
+        }
+        special_suffixes.extend(NON_PROMPT_SUFFIXES.map(|(suffix, _)| suffix));
         let path = fold_path(path);
-        let prompt_suffixes = self.files.iter().map(|(suffix, _)| *suffix);
-        prompt_suffixes
-            .chain(NON_PROMPT_SUFFIXES.map(|(suffix, _)| suffix))
-            .filter(|suffix| *suffix != FileSuffix::OWN.suffix)
+        special_suffixes
+            .iter()
             .any(|suffix| path.ends_with(&fold_path(suffix)))
     }
 

@@ -132,8 +132,7 @@ impl Tests {
         }
         parser.finish_case()?;
         if parser.cases.is_empty() {
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 "the file has no case",
                 "begin one with `=== ` and a title",
             ));
@@ -469,21 +468,24 @@ struct TestFileParser<'t> {
     /// The finished cases.
     cases: Vec<Case>,
     /// The current case; `None` above the first case.
-    case: Option<Case>,
-    /// The current block of `case`; `None` in its setup.
-    block: Option<TestBlock<'t>>,
+    current_case: Option<Case>,
+    /// The current block of the current case; `None` in its setup.
+    current_block: Option<TestBlock<'t>>,
 }
 
 impl<'t> TestFileParser<'t> {
     /// Handles the next line: a header of a case or of a block, a line of the current block, or a
     /// line of the setup.
+    ///
+    /// A header finishes the block before it. [`TestFileParser::finish_case`] must be called after
+    /// the last line.
     fn add_line(&mut self, line: TestLine<'t>) -> Result<(), Diagnostic> {
         if let Some(title) = parse_header(line.text, "===") {
             self.finish_case()?;
-            self.case = Some(start_case(title, &line)?);
+            self.current_case = Some(start_case(title, &line)?);
             return Ok(());
         }
-        let Some(case) = &mut self.case else {
+        let Some(case) = &mut self.current_case else {
             if line.is_blank_or_comment() {
                 return Ok(());
             }
@@ -493,14 +495,15 @@ impl<'t> TestFileParser<'t> {
             ));
         };
         if let Some(kind) = parse_header(line.text, "---") {
-            if let Some(block) = self.block.take() {
-                case.add_block(block)?;
+            // The block ends where the next one starts.
+            if let Some(finished) = self.current_block.take() {
+                case.add_block(finished)?;
             }
             case.has_blocks = true;
-            self.block = Some(start_block(kind, &line)?);
+            self.current_block = Some(start_block(kind, &line)?);
             return Ok(());
         }
-        if let Some(block) = &mut self.block {
+        if let Some(block) = &mut self.current_block {
             block.lines.push(unescape_line(line.text));
             // Blank lines at the end of a block are kept when its text is updated.
             if !line.text.is_empty() {
@@ -513,10 +516,10 @@ impl<'t> TestFileParser<'t> {
 
     /// Moves the current case, if there is one, to the finished ones.
     fn finish_case(&mut self) -> Result<(), Diagnostic> {
-        let Some(mut case) = self.case.take() else {
+        let Some(mut case) = self.current_case.take() else {
             return Ok(());
         };
-        if let Some(block) = self.block.take() {
+        if let Some(block) = self.current_block.take() {
             case.add_block(block)?;
         }
         self.cases.push(case);

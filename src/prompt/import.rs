@@ -7,7 +7,7 @@ pub(super) mod continue_dev;
 pub(super) mod hexai;
 pub(super) mod llm;
 
-use super::format::{Format, recursive_format};
+use super::format::{FileSuffix, Format, recursive_format};
 use super::outline::parse_outline;
 use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
@@ -21,23 +21,23 @@ pub static IMPORTED: [Format; 3] = [
     recursive_format(
         "llm",
         "llm",
-        &[(".yaml", llm::parse)],
+        &[FileSuffix::new(".yaml", llm::parse)],
         &["io.datasette.llm/templates"],
     ),
     recursive_format(
         "continue",
         "Continue",
         &[
-            (".md", continue_dev::parse),
-            (".prompt", continue_dev::parse),
-            (".prompt.md", continue_dev::parse),
+            FileSuffix::new(".md", continue_dev::parse),
+            FileSuffix::new(".prompt", continue_dev::parse),
+            FileSuffix::new(".prompt.md", continue_dev::parse),
         ],
         &[".continue/prompts"],
     ),
     recursive_format(
         "hexai",
         "hexai",
-        &[(".jsonl", hexai::parse)],
+        &[FileSuffix::new(".jsonl", hexai::parse)],
         &["hexai/prompts"],
     ),
 ];
@@ -62,8 +62,7 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
         Some(text) => Ok(Imported { text, notes }),
         None => {
             let name = in_backticks(&prompt.name);
-            Err(Diagnostic::error(
-                None,
+            Err(Diagnostic::invalid(
                 format!("{name} cannot be written as one Markdown file"),
                 "write the prompt by hand, with placeholders such as `{{input}}`",
             ))

@@ -278,16 +278,14 @@ impl Assembly<'_> {
     /// Fails if the current include exceeds the limit on their number or nesting.
     fn check_limits(&self) -> Result<(), Diagnostic> {
         if self.include_count > MAX_INCLUDES {
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 format!("more than {MAX_INCLUDES} files are included"),
                 "write some of the texts into one file",
             ));
         }
         if self.open_files.len() > MAX_INCLUDE_DEPTH {
             let chain = self.format_chain(0);
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 format!("more than {MAX_INCLUDE_DEPTH} levels of nested includes: {chain}"),
                 "include the last file directly",
             ));
@@ -300,8 +298,7 @@ impl Assembly<'_> {
         for (index, open) in self.open_files.iter().enumerate() {
             if open.file.name == file.name {
                 let chain = self.format_chain(index);
-                return Err(Diagnostic::error(
-                    None,
+                return Err(Diagnostic::invalid(
                     format!("the file includes itself: {chain} → {}", file.name),
                     "delete one of these includes",
                 ));
@@ -340,8 +337,7 @@ impl Assembly<'_> {
         let body = self.body.get_or_insert_default();
         if body.len() + line.len() > MAX_FILE {
             let limit = format_size(MAX_FILE);
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 format!("the text is longer than {limit} including all included files"),
                 "include less, and give the path of the material for the agent to read",
             ));
@@ -467,7 +463,7 @@ mod tests {
         ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
             let found = self.0.iter().find(|(name, _)| *name == path);
             let (name, text) =
-                found.ok_or_else(|| Diagnostic::error(None, format!("no {path}"), "fix"))?;
+                found.ok_or_else(|| Diagnostic::invalid(format!("no {path}"), "fix"))?;
             Ok((file(name), text.clone().into_bytes()))
         }
     }

@@ -86,7 +86,7 @@ impl Mistake {
     fn with_syntax_fix(offset: usize, message: impl Into<String>) -> Mistake {
         Mistake {
             offset,
-            diagnostic: Diagnostic::error(None, message, SUPPORTED_SYNTAX_FIX),
+            diagnostic: Diagnostic::invalid(message, SUPPORTED_SYNTAX_FIX),
         }
     }
 }
@@ -156,8 +156,7 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     let limit = format_size(MAX_LINE_BYTES);
     Err(Mistake {
         offset: 0,
-        diagnostic: Diagnostic::error(
-            None,
+        diagnostic: Diagnostic::invalid(
             format!("a line is longer than {limit}, the limit in a template"),
             "write it in several lines",
         ),
@@ -509,7 +508,7 @@ fn check_name(kind: &str, name: &str, span: Span, known: &[&str]) -> Option<Mist
     let message = format!("no {kind} named {}", quoted(name));
     Some(Mistake {
         offset: range_of(span).start,
-        diagnostic: Diagnostic::error(None, message, fix),
+        diagnostic: Diagnostic::invalid(message, fix),
     })
 }
 

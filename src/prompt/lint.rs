@@ -79,9 +79,9 @@ pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
 
 /// Warns about a name that often occurs after a colon in ordinary text, e.g. in code.
 fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
+    let is_ambiguous = is_common_after_colon(&prompt.name) && prompt.may_be_mentioned();
     // The advice requires the key `mention`, which only our own files support.
-    if !is_common_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !has_own_syntax(prompt)
-    {
+    if !is_ambiguous || !has_own_syntax(prompt) {
         return None;
     }
     let message = format!(
@@ -124,7 +124,8 @@ fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
 
 /// Warns about declared arguments without a placeholder.
 fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
-    // Here, words are assigned by position, so an author may leave one unused on purpose.
+    // If each argument gets one word, `$2` is the second word even if the body doesn't use `$1`. So
+    // the author may have left out an argument on purpose.
     if prompt.gives_one_word_per_argument() {
         return None;
     }
@@ -383,13 +384,15 @@ fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
         }
         if let Some(Some(name)) = similar_names.get(word) {
             lookalikes.push(Lookalike::new(name, opened.offset, source));
-        } else if may_be_argument(word)
-            && !code.contains(opened.offset)
-            && undeclared_words.len() < MAX_CHECKED_WORDS
-            // `insert` is false for later occurrences of the word.
-            && undeclared_words.insert(word)
-        {
-            lookalikes.push(Lookalike::undeclared(word, opened.offset, source));
+            continue;
+        }
+        let is_candidate = may_be_argument(word) && !code.contains(opened.offset);
+        let is_limit_reached = undeclared_words.len() >= MAX_CHECKED_WORDS;
+        if is_candidate && !is_limit_reached {
+            let is_first_occurrence = undeclared_words.insert(word);
+            if is_first_occurrence {
+                lookalikes.push(Lookalike::undeclared(word, opened.offset, source));
+            }
         }
     }
     lookalikes

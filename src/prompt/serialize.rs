@@ -49,8 +49,7 @@ pub fn draft_around(
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
     let has_frontmatter = split(body, Dialect::Own)?.yaml.is_some();
     if has_frontmatter && description.is_some() {
-        return Err(Diagnostic::error(
-            None,
+        return Err(Diagnostic::invalid(
             "it has frontmatter already",
             "write the description there",
         ));

@@ -55,7 +55,7 @@ impl BodyPosition {
     pub(super) fn in_value(file_text: &str, value_start: usize, body: &str) -> BodyPosition {
         let offset = file_text[value_start..].find(body);
         BodyPosition {
-            start: Position::in_text(file_text, value_start + offset.unwrap_or(0), 1),
+            start: Position::in_file_text(file_text, value_start + offset.unwrap_or(0)),
             is_verbatim: offset.is_some(),
         }
     }

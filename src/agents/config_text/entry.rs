@@ -40,7 +40,7 @@ impl Entry {
 /// Returns a syntax error at a byte offset, with the first line of the parser's message.
 pub(super) fn syntax_error(text: &str, byte_offset: usize, parser_message: &str) -> Diagnostic {
     let message = parser_message.lines().next().unwrap_or_default();
-    let position = Position::in_text(text, byte_offset.min(text.len()), 1);
+    let position = Position::in_file_text(text, byte_offset.min(text.len()));
     Diagnostic::new(Kind::Invalid, uncapitalize(message), "correct it").with_position(position)
 }
 

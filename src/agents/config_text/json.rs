@@ -52,7 +52,7 @@ pub(super) fn position(
         start = property.name.start();
         value = &property.value;
     }
-    Some(Position::in_text(text, start, 1))
+    Some(Position::in_file_text(text, start))
 }
 
 /// Sets the entry at a path of keys, and creates missing parent objects.

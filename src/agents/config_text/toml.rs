@@ -27,7 +27,7 @@ pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position>
         }
         item = value;
     }
-    Some(Position::in_text(text, start, 1))
+    Some(Position::in_file_text(text, start))
 }
 
 /// Sets the entry at a path of keys, and creates missing parent tables.

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_finding_without_a_line_or_a_fix_is_its_message() {
-        let nowhere = Diagnostic::error(None, "it is empty", "");
+        let nowhere = Diagnostic::invalid("it is empty", "");
         let text = format_finding(&nowhere, Some("text"), 80);
         assert_eq!(text.without_styles(), "  error: it is empty\n\n");
         let want = "  9:1 warning: it is wrong\n  fix: mend it\n\n";

@@ -160,7 +160,7 @@ fn format_from_extension(path: &Path) -> Option<&'static Format> {
     }
     let name = path.to_string_lossy();
     IMPORTED.iter().find(|format| {
-        let mut suffixes = format.files.iter().map(|(suffix, _)| *suffix);
+        let mut suffixes = format.files.iter().map(|file| file.suffix);
         suffixes.any(|suffix| suffix != ".md" && name.ends_with(suffix))
     })
 }

@@ -96,8 +96,7 @@ pub(crate) fn parse_skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic>
         .iter()
         .any(|message| !message.body().is_empty());
     if !has_text {
-        return Err(Diagnostic::error(
-            None,
+        return Err(Diagnostic::invalid(
             "the skill has no text",
             "write its instructions below the frontmatter",
         ));

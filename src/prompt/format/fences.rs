@@ -131,7 +131,7 @@ pub(super) fn misplaced_frontmatter_warning(text: &str) -> Option<Diagnostic> {
     let line_start = text.len() - text_after_blanks.len();
     let line = quoted(first_line);
     Some(Diagnostic::warning(
-        Some(Position::in_text(text, line_start, 1)),
+        Some(Position::in_file_text(text, line_start)),
         format!("the line {line} does not open frontmatter, and is part of the prompt's text"),
         "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
     ))

@@ -43,12 +43,13 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let body = item.as_str().unwrap_or_default();
     if body.trim().is_empty() {
         return Err(Diagnostic::error(
-            Some(Position::in_text(text, start, 1)),
+            Some(Position::in_file_text(text, start)),
             "the `prompt` is empty, or not a string",
             PROMPT_FIX,
         ));
     }
-    let mut source = MarkdownSource::new(Frontmatter::default(), body, 1);
+    let placeholder_line = 1; // the position is set below, once the blank lines are trimmed
+    let mut source = MarkdownSource::new(Frontmatter::default(), body, placeholder_line);
     source.body_position = BodyPosition::in_value(text, start, &source.body);
     read_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
@@ -61,7 +62,7 @@ fn syntax_error(text: &str, error: &TomlError) -> Diagnostic {
     let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
     let position = error.span().map(|span| {
         let before = truncate_at_boundary(text, span.start);
-        Position::in_text(text, before.len(), 1)
+        Position::in_file_text(text, before.len())
     });
     Diagnostic::error(
         position,

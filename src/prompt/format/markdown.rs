@@ -232,7 +232,7 @@ impl MarkdownSource {
         if declared_names.len() > MAX_ARGUMENTS {
             let message =
                 format!("the text has placeholders for more than {MAX_ARGUMENTS} arguments");
-            return Err(Diagnostic::error(None, message, "use fewer names"));
+            return Err(Diagnostic::invalid(message, "use fewer names"));
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
         let (YamlError::Syntax(error) | YamlError::TooLarge(error)) = refusal;
         // The YAML parser sometimes reports a line beyond the end of the file.
-        let end = Position::in_text(text, text.len(), 1);
+        let end = Position::in_file_text(text, text.len());
         let position = error.position.map(|position| position.min(end));
         Diagnostic::error(position, error.message, error.fix)
     })?;
@@ -167,8 +167,7 @@ impl TemplateKeys {
             }
         }
         if texts.is_empty() {
-            return Err(Diagnostic::error(
-                None,
+            return Err(Diagnostic::invalid(
                 "the template has neither a `prompt` nor a `system` string",
                 "write `prompt: …` with the instructions",
             ));

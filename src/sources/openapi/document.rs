@@ -73,8 +73,7 @@ fn check_version(root: &Value) -> Result<(), Diagnostic> {
     if version.starts_with("3.") {
         return Ok(());
     }
-    Err(Diagnostic::error(
-        None,
+    Err(Diagnostic::invalid(
         "it is not an OpenAPI document of version 3",
         "name a document that begins with `openapi: 3.…`; one of Swagger 2 must be converted first",
     ))
@@ -136,7 +135,7 @@ impl DocumentReader<'_> {
             };
             if let Err(reason) = self.add_prompt(&described, path_item) {
                 let message = format!("{} is not a prompt: {reason}", described.label());
-                let error = Diagnostic::error(None, message, CORRECT_DOCUMENT);
+                let error = Diagnostic::invalid(message, CORRECT_DOCUMENT);
                 self.document.problems.push(error);
             }
         }
@@ -185,8 +184,7 @@ impl DocumentReader<'_> {
     fn report_unmatched_ids(&mut self) {
         for id in &self.unmatched_ids {
             let id = quoted(id);
-            self.document.problems.push(Diagnostic::error(
-                None,
+            self.document.problems.push(Diagnostic::invalid(
                 format!("no operation has the `operationId` {id}"),
                 "name one that the document has",
             ));

@@ -81,7 +81,7 @@ fn too_large_error() -> Diagnostic {
          (`*name`) written out, the limit is {limit}"
     );
     let fix = "name a document with the operations that render prompts alone";
-    Diagnostic::error(None, message, fix)
+    Diagnostic::invalid(message, fix)
 }
 
 fn to_json_value(node: yaml::Node) -> Value {

@@ -161,7 +161,7 @@ impl Pack {
     fn entry_error(&self, reason: &str) -> Diagnostic {
         let name = in_backticks(&self.name);
         let message = format!("the entry of the pack {name} is invalid: {reason}");
-        Diagnostic::error(None, message, RESTORE)
+        Diagnostic::invalid(message, RESTORE)
     }
 
     /// Validates an entry of the lock, which may have been edited by hand.
