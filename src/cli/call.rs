@@ -14,18 +14,23 @@ use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct CallArgs {
-    /// The value of an argument of the prompt; can be repeated, and must come before the name
+    /// Set an argument of the prompt; can be repeated, and must come before the name
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
-    /// The prompt's name, with or without a colon, or the path of a prompt file, beginning with
-    /// `./`, `../`, `/` or `~/`; then the input
+    /// The name of a prompt, with or without a colon, or the path of a prompt file; then the input
     ///
-    /// Everything after the name is part of the input, even if it looks like an option. If the
-    /// prompt has arguments, each of several words fills one of them; otherwise, the words are
-    /// joined by spaces. A single word is parsed like text that is typed in a chat. Without --arg,
-    /// `NAME=VALUE` words set arguments by name. Text from standard input (a pipe or a file) is
-    /// appended to the last argument that takes text, after an empty line; to insert it elsewhere,
-    /// write `-` there.
+    /// A path begins with `./`, `../`, `/` or `~/`. Everything after the name or path is part of
+    /// the input, even if it looks like an option.
+    ///
+    /// If the input is several shell arguments, they fill the arguments of the prompt in order, one
+    /// each. The last argument of the prompt gets the rest. If the prompt has no arguments, the
+    /// shell arguments are joined by spaces. If the input is a single shell argument, such as text
+    /// in quotes, it is parsed like text that you type in a chat. `NAME=VALUE` in the input sets an
+    /// argument by name, unless you use --arg.
+    ///
+    /// Text that you pipe in is appended to the last argument that takes text, after an empty line.
+    /// To insert it elsewhere, write `-` in its place. A file on standard input is treated like a
+    /// pipe.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

@@ -28,18 +28,17 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Names of prompts, and files and folders wherever they are; without any, your own prompt
-    /// files are checked
+    /// Names of prompts, or paths of any files and folders; by default, your own prompt files
     #[arg(value_name = "NAME|FILE", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// Fail if there are warnings, too: for CI
+    /// Also fail if there are warnings (for CI)
     #[arg(long)]
     strict: bool,
-    /// Warn of prompts that are too long for this agent to get in one part
+    /// Warn about prompts that are so long that this agent gets them in parts
     #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
     client: Option<&'static Agent>,
-    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file,
-    /// line, column, message and repair
+    /// Print one JSON object with `files`, the number of files checked, and `problems`, each with
+    /// severity, file, line, column, message and repair
     #[arg(long)]
     json: bool,
 }

@@ -65,34 +65,36 @@ fn with_common(examples: &str) -> String {
 pub(super) enum Command {
     /// Register this program with your agents
     ///
-    /// Adds this program to the config of each agent, as the MCP server `prompts` and with its
-    /// hook. Without an agent, lists the agents on this machine and what is registered with them.
+    /// Adds this program to the config of each agent, as the MCP server `prompts` and, if the agent
+    /// has hooks, as a hook. Without an agent, lists the agents on this machine and what is
+    /// registered with them.
     ///
-    /// The changes are shown first, and nothing is written until you confirm. The rest of each file
-    /// stays as it is, comments included. The state of a file before its first change is kept next
-    /// to it, in
-    /// `FILE.before-prompt-expander`.
+    /// Shows the changes first, and writes nothing until you confirm. The rest of each file stays
+    /// as it is, including comments. Before the first change to a file, `install` saves a copy of
+    /// it as `FILE.before-prompt-expander` in the same folder.
     ///
-    /// The only option that is registered is --config, because config.toml says for all agents
-    /// which prompts there are. For Gemini CLI, a new entry contains `"trust": true`, so that
-    /// Gemini CLI calls the tools of this server without asking you; --no-trust leaves it out.
+    /// The agents start this program without options, except for --config if you pass it. To choose
+    /// your prompts, use config.toml, which applies to all agents. For Gemini CLI, a new entry
+    /// contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking
+    /// you. To leave this out, pass --no-trust.
     #[command(after_help = install::EXAMPLES)]
     Install(install::Install),
     /// Remove this program from your agents
     ///
-    /// Without an agent, lists what is registered. The changes are shown first, and nothing is
-    /// written until you confirm. If nothing else has changed in a config, it is restored from its
-    /// backup, or removed if `install` created it. Folders are never removed.
+    /// Without an agent, lists what is registered. Otherwise, shows the changes first, and writes
+    /// nothing until you confirm. If nothing else in a config has changed, `uninstall` restores its
+    /// backup or, if `install` created the config, deletes it. Folders are never deleted.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
-    /// List your prompts, or those that match a query
+    /// List your prompts, or search them
     ///
-    /// On a terminal, prints a table. Broken prompt files come below it.
+    /// On a terminal, prints a table, and lists broken prompt files below it.
     ///
     /// In a pipe, prints one line for each prompt, with tabs between name, description, layer, tags
-    /// and usage. The layer is `project`, `user`, `team`, `pack`, `remote` or `built-in`, followed
-    /// by the format if the prompt is written for another program, as in `user (claude)`, or by the
-    /// pack and its commit. Broken prompt files are reported on standard error.
+    /// and usage. The layer is `project`, `user`, `team`, `pack`, `remote` or `built-in`. If the
+    /// prompt is written for another program, the layer is followed by its format, as in `user
+    /// (claude)`; if it is from a pack, by the pack and its commit. Broken prompt files are
+    /// reported on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME TEXT`
@@ -100,187 +102,196 @@ pub(super) enum Command {
     Expand(expand::Expand),
     /// Explain an expansion: its file, its values, its length
     ///
-    /// Shows the file of the prompt and the prompts of the same name that it overrides; the value
-    /// of each argument and where the value comes from; which placeholders are replaced, and which
-    /// text in braces stays as it is; and the length, with the agents that do not get all of it at
-    /// once.
+    /// Shows which file the prompt comes from, and which prompts of the same name it overrides.
+    /// Shows the value of each argument and where the value comes from, which placeholders are
+    /// replaced, and which text in braces stays as it is. Also shows how long the expansion is, and
+    /// which agents get it in parts.
     #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(explain::Explain),
     /// Copy what an agent gets to the clipboard
     ///
-    /// Uses the command of your system: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy`
-    /// with Wayland, `xclip` or `xsel` with X11, and `termux-clipboard-set` on Android. If none of
-    /// them works, asks your terminal to copy the text, with the escape sequence OSC 52.
+    /// Uses the clipboard command of your system: `pbcopy` on macOS, PowerShell on Windows and WSL,
+    /// `wl-copy` with Wayland, `xclip` or `xsel` with X11, and `termux-clipboard-set` on Android.
+    /// If none of these commands works, asks your terminal to copy the text, with the escape
+    /// sequence OSC 52.
     #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(copy::Copy),
-    /// Find a prompt while you type, and fill it in
+    /// Search for a prompt as you type, and fill it in
     ///
-    /// This is also what the program does on a terminal without a command. Type to search in names,
-    /// titles, tags and descriptions. Enter selects a prompt, asks for its arguments, and shows the
-    /// expansion. There, Enter prints it, `c` copies it, `e` opens it in your editor, and Esc goes
-    /// back.
+    /// Type to search in names, titles, tags and descriptions. Enter selects a prompt, asks for its
+    /// arguments, and shows the expansion. When you see the expansion, Enter prints it, `c` copies
+    /// it, `e` opens it in your editor, and Esc goes back. If you run `prompt-expander` on a
+    /// terminal without a command, it also opens this picker.
     ///
-    /// The output may be a pipe, as in `prompt-expander pick | pbcopy`. Text from a pipe is the
-    /// input of the prompt. If you select nothing, the exit status is 1.
+    /// You can pipe the output, as in `prompt-expander pick | pbcopy`. If you pipe text into
+    /// `pick`, the text becomes the input of the prompt. If you select nothing, the exit status is
+    /// 1.
     ///
     /// There is no picker on Windows, or with TERM=dumb. NO_COLOR turns colors off.
     #[command(after_help = with_common(pick::EXAMPLES))]
     Pick(pick::Pick),
-    /// Open the picker on your agent's draft (as VISUAL)
+    /// Expand prompts in drafts, as the editor of an agent
     ///
-    /// Codex, Claude Code, Gemini CLI and opencode can open the draft of your message in the editor
-    /// that the environment variable VISUAL names. They take back what is saved, and send nothing.
+    /// Codex, Claude Code, Gemini CLI and opencode can open the draft of your message in an editor:
+    /// the command in the environment variable VISUAL. When the editor exits, the agent reads the
+    /// draft again, but does not send it.
     ///
-    /// If the draft contains commands, each one is replaced by its expansion. Otherwise, you pick a
-    /// prompt, and the draft is its input. Esc leaves the draft as it was. Any other file is opened
-    /// in the editor of --then, and so is a draft if `pick` cannot draw.
+    /// If the draft contains commands, `compose` replaces each command by its expansion. Otherwise,
+    /// you pick a prompt, and the draft becomes its input. Esc leaves the draft unchanged. If the
+    /// file is not a draft, or if the picker cannot draw on the terminal, the editor of --then
+    /// opens instead.
     #[command(after_help = with_common(compose::EXAMPLES))]
     Compose(compose::Compose),
     /// Create a prompt
     ///
-    /// Prints the path of the new file. Text from a pipe becomes the prompt. Without it, the file
-    /// is a template for you to fill in. Such a template does not take the name of another prompt
-    /// unless you pass --empty. An existing file is never changed, and a name that cannot be typed
-    /// in a chat is refused.
+    /// Prints the path of the new file. If you pipe text into `new`, the text becomes the prompt.
+    /// Otherwise, the file is a template for you to fill in. If another prompt already has the
+    /// name, a template is created only with --empty. An existing file is never changed, and a name
+    /// that cannot be typed in a chat is refused.
     ///
-    /// With --project, the file is created in the project's folder `.prompts`. If there is none,
-    /// the folder is created at the root of the repository or, outside a repository, in the working
+    /// With --project, creates the file in the project's folder `.prompts`. If there is no such
+    /// folder, creates one at the root of the repository or, outside a repository, in the working
     /// directory.
     #[command(after_help = with_common(new::EXAMPLES))]
     New(new::New),
     /// Open a prompt in your editor, and check it afterwards
     ///
-    /// The editor is the command in the environment variable VISUAL or EDITOR, which may have
-    /// arguments. If neither is set, it is the first of `editor`, `nano` and `vi` that is
+    /// The editor is the command in the environment variable VISUAL or EDITOR, which can include
+    /// arguments. If neither variable is set, it is the first of `editor`, `nano` and `vi` that is
     /// installed, or `notepad` on Windows.
     ///
     /// A built-in prompt is first copied into your own folder. With --project, a prompt that is not
-    /// yet in the project's folder `.prompts` is first copied there. If you change nothing, the
-    /// copy is deleted again.
+    /// in the project yet is first copied into the project's folder `.prompts`. If you change
+    /// nothing, the copy is deleted again.
     #[command(after_help = with_common(edit::EXAMPLES))]
     Edit(edit::Edit),
     /// Print the path of a prompt's file, or of your folder
     ///
-    /// Without a name, prints the folder in which `new` and `edit` create files: the first
-    /// --prompts folder, else your own folder or, with --project, that of the project.
+    /// Without a name, prints the folder in which `new` and `edit` create files: with --project,
+    /// the project's folder `.prompts`; otherwise, the first --prompts folder or, without
+    /// --prompts, your own folder.
     #[command(after_help = with_common(path::EXAMPLES))]
     Path(path::PathOf),
     /// Print the file of a prompt as it is, even if broken
     ///
-    /// Also prints the files of built-in prompts.
+    /// Also prints built-in prompts.
     #[command(after_help = with_common(show::EXAMPLES))]
     Show(show::Show),
-    /// Remove your own prompts, or those of the project
+    /// Remove prompts of your own, or of the project
     ///
-    /// Shows the files and asks before it removes them. Without a terminal, it needs --yes. With
-    /// --project, removes prompts of the project. The test file of a prompt is removed, too. If a
-    /// file is a symlink, only the symlink is removed.
+    /// Lists the files, and asks before it removes them. Without a terminal, you must pass --yes.
+    /// With --project, removes prompts of the project. Also removes the test file of each prompt.
+    /// If a file is a symlink, removes only the symlink.
     ///
-    /// Prints the path of each file that was removed, and says which other prompt has the name now,
-    /// if any. The text stays in the folder `.history` next to your prompts, and `restore` brings
-    /// it back.
+    /// Prints the path of each removed file. If agents now get another prompt under the same name,
+    /// says which. The removed text is kept in the folder `.history` next to your prompts, and
+    /// `restore` brings the prompt back.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(rm::Rm),
-    /// Rename one of your own prompts, or of the project's
+    /// Rename a prompt of your own, or of the project
     ///
     /// The file stays in the same prompts folder, and its content does not change. Missing folders
-    /// are created, and no existing file is overwritten. The test file is renamed, too, and the
-    /// earlier versions get the new name. Prints the new path. With --project, renames a prompt of
-    /// the project.
+    /// are created, and existing files are never overwritten. The test file and the earlier
+    /// versions of the prompt are renamed, too. Prints the new path. With --project, renames a
+    /// prompt of the project.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(mv::Mv),
     /// List the versions of one of your prompts
     ///
-    /// Each change by an agent, the web page, `edit`, `rm` or `restore` keeps the old text in the
-    /// folder `.history` next to your prompts, even a text that you wrote by hand. The newest
-    /// version comes first. In a pipe, each line has tabs between revision, time, what was done,
-    /// author and note.
+    /// When an agent, the web page, `edit`, `rm` or `restore` changes a prompt, the old text is
+    /// kept in the folder `.history` next to your prompts, even if you wrote it by hand. The newest
+    /// version comes first. In a pipe, prints one line for each version: revision, time, operation,
+    /// author and note, separated by tabs.
     #[command(after_help = with_common(history::EXAMPLES))]
     History(history::HistoryCommand),
     /// Show what has changed in one of your prompts
     ///
-    /// Compares the current text with the version before it, or with the version that you name.
+    /// Compares the current text with the previous version, or with the version that you name.
     #[command(after_help = with_common(diff::EXAMPLES))]
     Diff(diff::Diff),
     /// Restore an earlier or deleted version of a prompt
     ///
-    /// Prints the path of the file. The text that is replaced stays in the history, so that you can
-    /// undo this, too. A prompt whose file you deleted yourself can be restored if `history` lists
-    /// a version of it.
+    /// Prints the path of the file. The replaced text is kept in the history, so you can undo this,
+    /// too. If you deleted the file of a prompt yourself, you can restore any version that
+    /// `history` lists.
     #[command(after_help = with_common(restore::EXAMPLES))]
     Restore(restore::Restore),
     /// Import prompts of other programs as Markdown files
     ///
     /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm,
     /// Continue or hexai as that program does. Writes each prompt into your own folder, as a
-    /// Markdown file that expands to the same text. Reports each difference, with its file and line
-    /// and what to do about it.
+    /// Markdown file that expands to the same text. Reports every difference from the original,
+    /// with file, line and what you can do about it.
     ///
-    /// The original files stay as they are, and no file is ever overwritten. If you already have
-    /// another prompt of the same name, the prompt is left out, and the exit status is 1.
+    /// The original files stay as they are, and no file is ever overwritten. If you already have a
+    /// different prompt with the same name, that prompt is not imported, and the exit status is 1.
     #[command(after_help = with_common(import::EXAMPLES))]
     Import(import::Import),
     /// Let agents use the prompts of a repository
     ///
-    /// Shows every text in the folder `.prompts` of the repository, says which of your prompts they
-    /// replace, and asks. From then on, all agents in this repository get these prompts.
+    /// Shows every text in the repository's folder `.prompts`, says which of your prompts these
+    /// texts replace, and asks. From then on, all agents in this repository get these prompts.
     ///
-    /// They also get what a later pull adds or changes: `list` counts such texts, and `trust` shows
-    /// them. A linked worktree serves only the texts that you were shown. A folder `.prompts` below
-    /// the root needs its own `trust`.
+    /// Agents also get the texts that a later pull adds or changes: `list` says how many there are,
+    /// and `trust` shows them. In a linked worktree, agents get only the texts that you were shown.
+    /// If a folder below the root of the repository has its own `.prompts`, run `trust` there, too.
     #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::TrustCommand),
     /// Add, update and list prompts from git repositories
     ///
-    /// The prompts of a pack are called `:NAME/PROMPT`, and override no other prompt. Every text is
-    /// shown before it is added, and every change before it is taken. The commit of the pack and
-    /// the SHA-256 of each file are written to packs.lock, beside config.toml or, with --project,
-    /// in the project's folder `.prompts`. A file that differs from them is not used.
+    /// You type the prompts of a pack with its name, as `:NAME/PROMPT`, so they never override
+    /// other prompts. You see every text before it is added, and every change before it is applied.
+    /// The commit of the pack and the SHA-256 of each file are written to packs.lock, next to
+    /// config.toml or, with --project, in the project's folder `.prompts`. A file that does not
+    /// match its SHA-256 is not used.
     #[command(subcommand, after_help = with_common(pack::EXAMPLES))]
     Pack(pack::PackCommand),
-    /// Check prompt files, and say how to fix what is wrong
+    /// Check prompt files, and suggest how to fix problems
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not
-    /// do what its author meant. Test files are checked, but not run: `test` does that. If there
-    /// are errors or, with --strict, warnings, the exit status is 1.
+    /// do what its author intended. Test files are checked, but not run; to run them, use `test`.
+    /// The exit status is 1 if there are errors or, with --strict, warnings.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(check::Check),
     /// Test whether prompts expand to what you expect
     ///
     /// The tests of `NAME.md` are in `NAME.test.txt` next to it. Each case has an input, and what
-    /// you expect: the whole text, texts that it contains or lacks, or an error. Prints one line
-    /// for each case, and a diff if the text differs. No model is asked.
+    /// you expect: the whole expansion, texts that it must or must not contain, or an error. Prints
+    /// one line for each case, and a diff if the expansion differs. No model is called.
     ///
-    /// The exit status is 1 if a case failed, or if a test file is broken or belongs to no prompt.
+    /// The exit status is 1 if a case fails, if a test file is broken, or if a test file belongs to
+    /// no prompt.
     #[command(after_help = with_common(test::EXAMPLES))]
     Test(test::Test),
     /// Find out why a `:command` does not work
     ///
     /// Checks your prompts, and each agent that is on this machine or has this program registered.
-    /// Prints one line for each, with what to do. If something is broken, the exit status is 1.
+    /// Prints one line for each finding, and says what you can do. If something is broken, the exit
+    /// status is 1.
     ///
-    /// Each registered server is started as its agent would start it, with the same command,
-    /// environment and working directory; its prompts are listed; and it is stopped. A registered
-    /// hook is run only if it runs this program and nothing else. Nothing is written, not even to
-    /// the files of --tap and --log-file.
+    /// `doctor` starts each registered server as the agent would, with the same command,
+    /// environment and working directory. It lists the server's prompts, and stops the server
+    /// again. It runs a registered hook only if the hook runs this program and nothing else. It
+    /// writes nothing, not even to the files of --tap and --log-file.
     #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(doctor::Doctor),
     /// Expand prompts in messages, as the hook of an agent
     ///
-    /// An agent runs this command whenever you submit a message, and the model gets the expansion
-    /// without calling a tool. The event comes from standard input.
+    /// An agent runs this command whenever you submit a message, and passes an event with the
+    /// message on standard input. The model gets the expansion without calling a tool.
     ///
     /// If a line of the message begins with the `:command` of a prompt, or if a sentence mentions
-    /// one, as in `check this against :style`, the expansion is added to the message. If the
-    /// message begins with a misspelled name, a question is added. Otherwise, nothing is printed.
-    /// The exit status is always 0, so that no message is blocked.
+    /// one, as in `check this against :style`, the hook adds the expansion to the message. If the
+    /// message begins with a misspelled name, the hook asks which prompt you meant. Otherwise, it
+    /// prints nothing. The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::HookCommand),
-    /// Run the server on standard input and output, or HTTP
+    /// Run the server over standard input/output, or HTTP
     ///
-    /// Without --http, this is what the program does without a command. With --http, it serves many
-    /// clients, and says on standard error where it listens. Ctrl-C or SIGTERM stops it after it
-    /// has answered the requests that are running.
+    /// Without --http, serves one agent over standard input and output. Agents get the same if they
+    /// start `prompt-expander` without a command. With --http, serves many clients, and prints the
+    /// address on standard error. Ctrl-C or SIGTERM stops the server after it has answered all
+    /// pending requests.
     #[command(after_help = with_common(serve::EXAMPLES))]
     Serve(Box<ServeCommand>),
     /// Add, list and remove tokens for a server over HTTP
@@ -289,7 +300,8 @@ pub(super) enum Command {
     Token(token::TokenCommand),
     /// Copy prompts to and from a PostgreSQL database
     ///
-    /// Prepares the database, and copies a folder to it or from it.
+    /// `init` prepares the database as a store of prompts. `push` copies a folder of prompts into
+    /// the store, and `pull` copies the store into a folder.
     #[cfg(feature = "store")]
     #[command(after_help = store::EXAMPLES)]
     Store(store::StoreCommand),

@@ -35,8 +35,8 @@ pub(super) struct Compose {
     /// The file with the draft
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The editor to open after Ctrl-O or `e`, and for all files that aren't drafts; defaults to
-    /// EDITOR, or to `vi`
+    /// The editor for Ctrl-O, for `e`, and for files that are not drafts; by default, the command
+    /// in EDITOR, or `vi`
     #[arg(long, value_name = "EDITOR", value_hint = ValueHint::CommandString)]
     then: Option<OsString>,
     // Gemini CLI passes these if the command contains the name of an editor that needs them. Even

@@ -18,15 +18,16 @@ const PASSWORD_FILE_VARIABLE: &str = "PGPASSFILE";
 // No doc comment, because clap would print it.
 #[derive(Debug, Default, Args)]
 pub(super) struct StoreOptions {
-    /// Use the prompts in this PostgreSQL database instead of those in folders, and read no
+    /// Use the prompts in this PostgreSQL database instead of prompts in folders, and read no
     /// settings file
     ///
-    /// Don't put a password into the address, where other users could see it. Put it into the file
-    /// that PGPASSFILE names, or put the whole address into the environment variable
-    /// PROMPT_EXPANDER_STORE or into the file that --store-file names.
+    /// Don't put a password into this option, where other users of the machine could see it. Put
+    /// the password into a file, and its path into the environment variable PGPASSFILE. Or put the
+    /// whole address into the environment variable PROMPT_EXPANDER_STORE, or into a file for
+    /// --store-file.
     #[arg(long, value_name = "URL", value_parser = Unrepeated(parse_option), conflicts_with = "store_file")]
     store: Option<Address>,
-    /// Read the address of the database from this file, which must be readable by you only
+    /// Read the address of the database from this file, which must be readable only by you
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     store_file: Option<PathBuf>,
 }

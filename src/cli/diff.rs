@@ -16,13 +16,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Diff {
-    /// The prompt's name, with or without a colon; it may have been deleted
+    /// The name of the prompt, with or without a colon, even if the prompt was deleted
     name: String,
-    /// The version to compare with, by the first characters of its revision; by default, the one
-    /// before the current one
+    /// The first characters of the revision to compare with; by default, the version before the
+    /// current one
     revision: Option<String>,
-    /// Print one JSON object: `name`, `from` and `to`, two revisions, of which the second is `null`
-    /// for a deleted prompt, and `diff`
+    /// Print one JSON object with `name`, the two revisions `from` and `to`, and `diff`; for a
+    /// deleted prompt, `to` is `null`
     #[arg(long)]
     json: bool,
 }

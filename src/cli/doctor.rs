@@ -24,17 +24,17 @@ pub(super) struct Doctor {
     /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// The timeout for each server and hook
+    /// How long to wait for each server and each hook
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     timeout: Duration,
     /// Also call the services that render prompts (see --openapi)
     #[arg(long)]
     online: bool,
-    /// Print all findings, not only the most severe one of each agent
+    /// Print all findings, not only the most severe one for each agent
     #[arg(long, short)]
     verbose: bool,
-    /// Print one JSON object: all `findings` with severity, message and, where they apply, client,
-    /// remedy, file, line and column
+    /// Print one JSON object with all `findings`, each with severity, message and, if they apply,
+    /// client, remedy, file, line and column
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ Examples:
 pub(super) struct Expand {
     #[command(flatten)]
     call: CallArgs,
-    /// Print one JSON object: `prompt`
+    /// Print one JSON object with the key `prompt`
     #[arg(long)]
     json: bool,
 }

@@ -21,11 +21,11 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: CallArgs,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `pack`, `format`, `source`,
-    /// `includes`, `shadows`, `tags`, `usage`, `messages` (the roles of several), `attachments`
-    /// (their paths and addresses), `arguments`, `input`, `placeholders`, `left`, `request` (of a
-    /// prompt that a service renders), `expansion` (or `error`) with all `limits`, `warnings` of
-    /// this call, and `problems` of the file
+    /// Print one JSON object with the keys `name`, `title`, `description`, `layer`, `pack`,
+    /// `format`, `source`, `includes`, `shadows`, `tags`, `usage`, `messages` (the roles, if there
+    /// are several messages), `attachments` (paths and addresses), `arguments`, `input`,
+    /// `placeholders`, `left`, `request` (if a service renders the prompt), `expansion` with all
+    /// `limits` (or `error`), `warnings` about this call, and `problems` in the file
     #[arg(long)]
     json: bool,
 }

@@ -19,11 +19,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryCommand {
-    /// The prompt's name, with or without a colon; it may have been deleted
+    /// The name of the prompt, with or without a colon, even if the prompt was deleted
     name: String,
-    /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation
-    /// (`create`, `update`, `delete`, `restore` or `by_hand`), author, note and current, the newest
-    /// first
+    /// Print one JSON object with `name` and `versions`, newest first, each with revision, at (the
+    /// time), operation (`create`, `update`, `delete`, `restore` or `by_hand`), author, note and
+    /// current
     #[arg(long)]
     json: bool,
 }

@@ -34,22 +34,24 @@ Formats: llm, continue, hexai, and those in docs/other-formats.md.";
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The folder or file to import, with a format before it if its path does not say which:
-    /// `fabric:DIR`; `-` reads standard input
+    /// The folder or file to import, or `-` for standard input; if the path does not show the
+    /// format, put it before the path: `fabric:DIR`
     #[arg(value_name = "[FORMAT:]SOURCE", value_hint = clap::ValueHint::AnyPath)]
     source: PathBuf,
-    /// The name of the prompt on standard input
+    /// The name for the prompt on standard input
     #[arg(long)]
     name: Option<String>,
-    /// Import into this folder, instead of the first --prompts folder or, without one, your own
-    /// folder; cannot be combined with --project
+    /// Import into this folder; cannot be combined with --project
+    ///
+    /// By default, prompts are imported into the first --prompts folder or, without --prompts, into
+    /// your own folder.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     to: Option<PathBuf>,
-    /// Write nothing, and say what would be imported
+    /// Write nothing, and only say what would be imported
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object: `imported` and `unchanged` (name, path and original), `problems` as
-    /// for `check`, and `written`, which is false with --dry-run
+    /// Print one JSON object with `imported` and `unchanged` (each with name, path and original),
+    /// `problems` as in `check --json`, and `written`, which is false with --dry-run
     #[arg(long)]
     json: bool,
 }

@@ -34,18 +34,17 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    /// Register for the project in the working directory, in a file of that project, instead of for
-    /// all your projects
+    /// Register only for the project in the working directory, in a file of that project
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
-    /// Leave out the prompt-submit hook, with which the model gets each expansion without calling a
-    /// tool (codex, claude-code, gemini, opencode)
+    /// Leave out the hook, which gives the model each expansion without a tool call (codex,
+    /// claude-code, gemini, opencode)
     #[arg(long, requires = "target")]
     no_hook: bool,
-    /// Replace another server that is registered as `prompts`
+    /// Replace another server that is already registered as `prompts`
     #[arg(long, requires = "target")]
     replace: bool,
-    /// Leave out `"trust": true`, with which Gemini CLI calls the tools of this server without
+    /// Leave out `"trust": true`, which lets Gemini CLI call the tools of this server without
     /// asking (gemini)
     #[arg(long, requires = "target")]
     no_trust: bool,

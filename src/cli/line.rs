@@ -26,7 +26,7 @@ pub(super) struct ProgramOptions {
         next_help_heading = "Options of the server, which runs without a command"
     )]
     pub(super) serve: Serve,
-    /// Print the version, the commit that it was built from, and how it was installed
+    /// Print the version, the commit that it was built from, and how the program was installed
     #[arg(long, short = 'V')]
     pub(super) version: bool,
     /// Print the version as one JSON object: `version`, `commit`, `date` and `installed`

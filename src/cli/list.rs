@@ -32,24 +32,26 @@ const HEADINGS: [(&str, &str); 6] = [
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// List only prompts whose name, title, tags or description contain these words, best match
-    /// first; tolerates a spelling mistake. A word that begins with a colon matches the beginning
-    /// of a name: `:re`. Without a query, all prompts are listed, sorted by name
+    /// List only prompts with these words in their name, title, tags or description, best match
+    /// first
+    ///
+    /// A spelling mistake is tolerated. A word that begins with a colon matches the beginning of a
+    /// name: `:re` finds `research`. Without a query, lists all prompts, sorted by name.
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// List only prompts with this tag
     #[arg(long)]
     tag: Option<String>,
-    /// Exclude the built-in prompts that you have not overridden
+    /// List only prompts that are not built in
     #[arg(long)]
     mine: bool,
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`,
-    /// `team`, `pack`, `remote` or `built-in`), pack with its commit, format of another program
-    /// (such as `claude`), source, tags, usage, arguments, revision, size, takes_input, author,
-    /// version and category, and `problems` if there are any
+    /// Print one JSON object with `prompts`, each with name, title, description, layer (`project`,
+    /// `user`, `team`, `pack`, `remote` or `built-in`), pack and its commit, format of another
+    /// program (such as `claude`), source, tags, usage, arguments, revision, size, takes_input,
+    /// author, version and category; and with `problems`, if there are any
     #[arg(long)]
     json: bool,
 }

@@ -20,15 +20,15 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Mv {
-    /// The prompt's current name, spelled exactly
+    /// The exact current name of the prompt
     old: String,
-    /// Its new name: `standup`, `git/commit`
+    /// The new name of the prompt: `standup`, `git/commit`
     new: String,
-    /// Rename it without asking, even if that breaks an attachment or an include
+    /// Rename the prompt without asking, even if an attachment or an include breaks
     #[arg(long)]
     yes: bool,
-    /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has
-    /// one
+    /// Print one JSON object with the paths `from` and `to` and, if the prompt has a test file, its
+    /// new path as `tests`
     #[arg(long)]
     json: bool,
 }

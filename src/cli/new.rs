@@ -33,32 +33,35 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// What you will type after a colon: `standup`, `git/commit`
+    /// What you will type after the colon: `standup`, `git/commit`
     name: String,
     /// What the prompt is for, in one line
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     description: Option<String>,
-    /// Create the file in this folder, instead of the first --prompts folder or, without one, your
-    /// own folder; cannot be combined with --project
+    /// Create the file in this folder; cannot be combined with --project
+    ///
+    /// By default, the file is created in the first --prompts folder or, without --prompts, in your
+    /// own folder.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Create the prompt on the team's server (see `team` in the settings file); without text from
-    /// a pipe, opens your editor first
+    /// Create the prompt on the team's server, which is set as `team` in the settings file; opens
+    /// your editor first, unless you pipe in text
     #[arg(long, conflicts_with_all = ["dir", "empty", "test"])]
     team: bool,
     /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that
-    /// you leave unchanged is removed
+    /// you don't change is deleted
     #[arg(long)]
     edit: bool,
     /// Create a template even if another prompt has the same name
     #[arg(long)]
     empty: bool,
-    /// Also create a file for its tests, `NAME.test.txt`; if the prompt exists, only that file. See
-    /// `prompt-expander test`
+    /// Also create a test file, `NAME.test.txt`; if the prompt exists, create only the test file
+    ///
+    /// `prompt-expander test` runs the tests.
     #[arg(long)]
     test: bool,
-    /// Print one JSON object: `path` and with --test `tests`, or `removed` for a template that you
-    /// left unchanged
+    /// Print one JSON object with `path` and, with --test, `tests`, or with `removed` if you left
+    /// the template unchanged
     #[arg(long)]
     json: bool,
 }

@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 pub(super) struct OpenApiArgs {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
-    /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has
-    /// the extension `x-mcp-prompt`, `x-zuplo-route` with `mcp` of the type `prompt`, or
-    /// `x-zuplo-mcp-prompt`. The service is called when such a prompt is expanded, never for a
-    /// list. Your own prompts override those of the same name.
+    /// The document is YAML or JSON, and its version is 3.0, 3.1 or 3.2. An operation is a prompt
+    /// if it has the extension `x-mcp-prompt` or `x-zuplo-mcp-prompt`, or `x-zuplo-route` with
+    /// `mcp` of the type `prompt`. The service is called only when such a prompt is expanded, not
+    /// when prompts are listed. Your own prompts override a service's prompts of the same name.
     #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) openapi: Vec<PathBuf>,
-    /// Make the operation with this `operationId` a prompt, too; can be repeated
+    /// Also use the operation with this `operationId` as a prompt; can be repeated
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(super) openapi_operation: Vec<String>,
-    /// The address of the service, instead of the first server in the document
+    /// The address of the service; by default, the first server in the document
     #[arg(long, value_name = "URL", requires = "openapi", value_parser = Unrepeated(base))]
     pub(super) openapi_base: Option<String>,
-    /// Send a header to the service, whose value is in a file, or in an environment variable; can
-    /// be repeated
+    /// Send the service a header whose value is in a file or an environment variable; can be
+    /// repeated
     ///
-    /// The value is read at each call, is sent to the service's own address only, and is never
+    /// The value is read at each call, is sent only to the service's own address, and is never
     /// shown. Quote the option for the shell: `--openapi-header 'Authorization: Bearer $TOKEN'`.
-    /// The word before the value, here `Bearer`, may be left out.
+    /// The prefix of the value, here `Bearer`, is optional.
     #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
     pub(super) openapi_header: Vec<SecretHeader>,
-    /// Call the service even if its address is that of a private network
+    /// Call the service even if its address is in a private network
     #[arg(long, requires = "openapi", overrides_with = "openapi_allow_private")]
     pub(super) openapi_allow_private: bool,
 }

@@ -38,19 +38,20 @@ const SHORT_COMMIT_LEN: usize = 12;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PackCommand {
-    /// Show all texts of a repository, and add it if you agree
+    /// Show the texts of a repository, and ask to add them
     ///
-    /// Git fetches the repository, with your credentials. Its prompts get the name of the pack
-    /// before their own, as in `:acme/review`.
+    /// Your git fetches the repository, with your credentials. The name of the pack comes before
+    /// the names of its prompts, as in `:acme/review`.
     Add(AddPack),
-    /// Show what has changed in packs, text by text, and take it if you agree
+    /// Show what has changed in packs, and ask to apply it
     Update(UpdatePack),
-    /// Fetch the versions in packs.lock; asks about new texts
+    /// Fetch the versions in packs.lock, and show new texts
     ///
-    /// Shows the texts that you have not accepted yet, and asks whether to take them.
+    /// Shows the texts that you have not accepted on this machine yet, and asks whether to accept
+    /// them.
     Sync {
-        /// Only check: fetch and write nothing, print each file that differs from packs.lock, and
-        /// exit with 1 if there is one
+        /// Fetch and write nothing; only print each file that differs from packs.lock, and exit
+        /// with 1 if there is one
         #[arg(long, conflicts_with = "yes")]
         locked: bool,
         /// Accept all texts without asking
@@ -59,7 +60,7 @@ pub(super) enum PackCommand {
     },
     /// Remove a pack
     Remove {
-        /// The pack
+        /// The name of the pack
         name: String,
     },
     /// List the packs and their versions
@@ -79,30 +80,30 @@ pub(super) struct AddPack {
     /// The folder in the repository that contains the prompts
     #[arg(long, value_name = "FOLDER", value_parser = pack_lock::parse_folder)]
     path: Option<String>,
-    /// Take only the prompts whose names match this pattern, which contains one `*`, such as
-    /// 'git/*'; can be repeated
+    /// Add only prompts whose names match this pattern with one `*`, such as 'git/*'; can be
+    /// repeated
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// The name of the pack; defaults to the name of the repository or, if that is `prompts`, of
-    /// its owner
+    /// The name of the pack; by default, the name of the repository or, if that is `prompts`, the
+    /// name of its owner
     #[arg(long = "as", value_name = "NAME", value_parser = parse_pack_name)]
     name: Option<String>,
-    /// Add it without asking; requires the 40 digits of a commit as --ref
+    /// Add the pack without asking; requires the 40 digits of a commit as --ref
     #[arg(long)]
     yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct UpdatePack {
-    /// The pack; defaults to all packs
+    /// The name of the pack; by default, all packs
     name: Option<String>,
-    /// Follow this branch or tag from now on, or take this commit
+    /// Follow this branch or tag from now on, or use this commit
     #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
     /// Only check for updates, and exit with 1 if there are any
     #[arg(long, conflicts_with = "yes")]
     check: bool,
-    /// Take it without asking; requires the 40 digits of a commit as --ref
+    /// Apply the changes without asking; requires the 40 digits of a commit as --ref
     #[arg(long)]
     yes: bool,
 }

@@ -43,8 +43,8 @@ pub(super) struct Pick {
     /// The initial search: words in names, titles, tags or descriptions
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Print the command to type in a chat, such as `:compare Rust or Go criteria=speed`, instead
-    /// of the expansion
+    /// Instead of the expansion, print what to type in a chat, such as `:compare Rust or Go
+    /// criteria=speed`
     #[arg(long)]
     print_command: bool,
 }

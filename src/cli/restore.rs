@@ -18,10 +18,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Restore {
-    /// The prompt's name, with or without a colon; it may have been deleted
+    /// The name of the prompt, with or without a colon, even if the prompt was deleted
     name: String,
-    /// The version, by the first characters of its revision; by default, the one before the current
-    /// one or, of a deleted prompt, the one that was deleted
+    /// The first characters of the revision to restore; by default, the version before the current
+    /// one or, if the prompt was deleted, the deleted version
     revision: Option<String>,
     /// Print one JSON object: `path` and `revision`
     #[arg(long)]

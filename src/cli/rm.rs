@@ -21,7 +21,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Rm {
-    /// The names of the prompts, spelled exactly: `standup`, `git/commit`
+    /// The exact names of the prompts: `standup`, `git/commit`
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// Remove the files without asking

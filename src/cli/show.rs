@@ -17,7 +17,7 @@ Examples:
 pub(super) struct Show {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
     name: String,
-    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in), `revision`
+    /// Print one JSON object with `name`, `layer`, `path` (not for a built-in prompt), `revision`
     /// and `text`
     #[arg(long)]
     json: bool,

@@ -38,12 +38,14 @@ pub(super) struct PromptSource {
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: LoadedSettings,
-    /// Add the project's prompts, which override all others: those in the nearest `.prompts`
-    /// folder, from the working directory up to the root of the repository
+    /// Add the project's prompts, which override all others
     ///
-    /// Use it only if you trust the repository, because its prompts override yours of the same
-    /// name. Outside a repository, only the working directory is searched. Symlinks that point
-    /// outside the folder are not followed.
+    /// The project's prompts are in the nearest folder `.prompts`, from the working directory up to
+    /// the root of the repository. Outside a repository, only the working directory is searched.
+    /// Symlinks that point outside the folder are not followed.
+    ///
+    /// Use this option only if you trust the repository, because its prompts override your prompts
+    /// of the same name.
     #[arg(long, overrides_with = "project")]
     pub(super) project: bool,
 }
@@ -91,23 +93,27 @@ pub(super) struct TeamKeys {
 pub(super) struct Folders {
     /// A folder of prompt files; can be repeated, and earlier folders override later ones
     ///
-    /// Defaults to the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in
-    /// PATH) or, if it is not set, to `prompt-expander/prompts` in your configuration directory.
+    /// By default, uses the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated
+    /// as in PATH). If it is not set, uses the folders in the settings file or, if that has none,
+    /// `prompt-expander/prompts` in your configuration directory.
     ///
-    /// Folders of other programs, such as `.claude/commands`, are recognized by their paths, read
-    /// as those programs read them, and never written to. For any other folder, put the format
-    /// before the path, as in `claude:DIR`; docs/other-formats.md lists all formats.
+    /// A folder of another program, such as `.claude/commands`, is recognized by its path. It is
+    /// read as that program reads it, and never written to. If the path does not show the format,
+    /// put the format before it, as in `claude:DIR`. docs/other-formats.md lists all formats.
     #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
     /// Add the commands, prompts and skills of the agents on this machine, such as Codex, Claude
-    /// Code and opencode, which your own prompts override; with --project also those in the project
+    /// Code and opencode
+    ///
+    /// Your own prompts override them. With --project, also adds the commands, prompts and skills
+    /// that the project has for these agents.
     #[arg(long, overrides_with = "from_agents")]
     pub(super) from_agents: bool,
     /// Exclude the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
-    /// Only expand commands at the start of a line: no stacks (`:review :security the parser`), and
-    /// no mentions in a sentence
+    /// Only expand commands at the start of a line, not stacks (`:review :security the parser`) or
+    /// mentions in a sentence
     #[arg(long, overrides_with = "no_mentions")]
     pub(super) no_mentions: bool,
     #[cfg(feature = "openapi")]

@@ -36,24 +36,25 @@ pub(super) struct StoreCommand {
 
 #[derive(Debug, Subcommand)]
 enum StoreAction {
-    /// Create the tables; connect as the owner of the database
+    /// Create the tables (connect as the database's owner)
     Init(StoreOptions),
     /// Write the prompts of a folder to the store
     ///
-    /// Shows what will change, and asks. Writes all Markdown and test files below the folder in one
-    /// transaction, except for hidden files. If the store rejects a file, e.g. one that `check`
-    /// reports as broken, nothing is written. In a folder that is not your own, no symlink is
-    /// followed out of its repository.
+    /// Shows what will change, and asks. Writes all Markdown and test files in the folder and below
+    /// it in one transaction, except for hidden files. If the store rejects a file, such as a file
+    /// that `check` reports as broken, nothing is written unless you pass --skip. Unless the folder
+    /// is your own, symlinks that point outside its repository are not followed.
     ///
-    /// A file in the store is only replaced or deleted if nobody has changed it since this folder
-    /// last pushed or pulled it, or if its contents are in a commit of the folder's git repository.
-    /// All other files are conflicts: they are shown, and kept.
+    /// `push` replaces or deletes a file in the store only if nobody has changed it since you last
+    /// pushed or pulled this folder, or if its contents are in a commit of the folder's git
+    /// repository. Every other difference is a conflict: `push` shows it, and keeps the file in the
+    /// store.
     Push(Push),
     /// Write the files of the store into a folder
     ///
-    /// Shows what will change, and asks. Files that exist only in the folder are kept. As with
-    /// `push`, a file that was changed in the folder is a conflict, unless its contents have been
-    /// committed.
+    /// Shows what will change, and asks. Files that exist only in the folder are kept. If a file
+    /// was changed in the folder, the difference is a conflict, as in `push`, unless the contents
+    /// of the file have been committed.
     Pull(SyncOptions),
 }
 
@@ -61,10 +62,10 @@ enum StoreAction {
 struct Push {
     #[command(flatten)]
     options: SyncOptions,
-    /// Delete files that exist only in the store; their earlier versions are kept
+    /// Also delete files that exist only in the store; their earlier versions are kept
     #[arg(long)]
     prune: bool,
-    /// Delete everything, even if the folder is empty
+    /// Let --prune delete everything, if the folder is empty
     #[arg(long, requires = "prune")]
     force: bool,
 }
@@ -72,7 +73,7 @@ struct Push {
 // The options of both `push` and `pull`.
 #[derive(Debug, Args)]
 struct SyncOptions {
-    /// The folder
+    /// The folder of prompts
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: PathBuf,
     /// Write without asking
@@ -81,13 +82,13 @@ struct SyncOptions {
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
-    /// Skip the files that a store rejects
+    /// Leave out files that the store rejects
     #[arg(long)]
     skip: bool,
-    /// Replace or delete this prompt and its tests, even if they are in conflict; can be repeated
+    /// Replace or delete this prompt and its tests, even if there is a conflict; can be repeated
     #[arg(long, value_name = "NAME")]
     overwrite: Vec<String>,
-    /// Replace or delete everything that is in conflict
+    /// Replace or delete all files with a conflict
     #[arg(long, conflicts_with = "overwrite")]
     overwrite_all: bool,
     #[command(flatten)]

@@ -27,17 +27,16 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Test {
-    /// The prompts whose tests are run, or folders of prompts, or test files; by default all
-    /// prompts
+    /// The prompts to test: names, folders of prompts, or test files; by default, all prompts
     #[arg(value_name = "NAME|DIR")]
     targets: Vec<PathBuf>,
-    /// Write the current expansions into the test files: where a text differs, and into cases that
+    /// Write the current expansions into the test files, for cases whose expansion differs or that
     /// expect nothing yet
     #[arg(long)]
     update: bool,
-    /// Print one JSON object: `cases` with prompt, title, file, line, status (`passed`, `failed` or
-    /// `updated`) and failures; `problems`, the files that are broken; and the numbers `passed`,
-    /// `failed` and `updated`
+    /// Print one JSON object with `cases`, each with prompt, title, file, line, status (`passed`,
+    /// `failed` or `updated`) and failures; with `problems`, the broken test files; and with the
+    /// numbers `passed`, `failed` and `updated`
     #[arg(long)]
     json: bool,
 }

@@ -17,33 +17,34 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
-    /// Print a new random token, and add the line that lets its owner in to a file
+    /// Create a token for a client of `serve --http`
     ///
-    /// The token is for the client. It is printed once, and stored nowhere. The line is for the
-    /// file that the server is started with, `serve --token-file FILE`; without --token-file, it is
-    /// printed after the token. It holds only the SHA-256 of the token, so others may read it. A
-    /// server that is running accepts the token within a second after the line is added.
+    /// Prints a new random token, which you give to the client. The token is stored nowhere. Also
+    /// adds a line to the file of --token-file, which you pass to the server as `serve --token-file
+    /// FILE`. Without --token-file, prints the line after the token. The line contains only the
+    /// SHA-256 of the token, so others may read it. A running server accepts the token within a
+    /// second after the line is added.
     #[command(after_help = ADD_EXAMPLES)]
     Add(AddToken),
-    /// List the tokens of a file, by their names, with what they may do
+    /// List the tokens in a file, and what they may do
     ///
-    /// On a terminal, prints columns; otherwise, one line for each token with tabs between name,
-    /// role, folder and last day.
+    /// On a terminal, prints columns. Otherwise, prints one line for each token: name, role, folder
+    /// and last day, separated by tabs.
     List {
-        /// The file, as `serve` has it
+        /// The file that you pass to `serve --token-file`
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         token_file: PathBuf,
-        /// Print one JSON object: `tokens` with `name`, `role`, `prefix` and `expires`
+        /// Print one JSON object with `tokens`, each with `name`, `role`, `prefix` and `expires`
         #[arg(long)]
         json: bool,
     },
     /// Remove a token from a file
     ///
-    /// A server that is running refuses the token within a second.
+    /// A running server refuses the token within a second.
     Remove {
-        /// Whose token it is, as `list` shows it
+        /// The name of the token, as `token list` shows it
         name: String,
-        /// The file, as `serve` has it
+        /// The file that you pass to `serve --token-file`
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         token_file: PathBuf,
     },
@@ -56,21 +57,23 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct AddToken {
-    /// Whose token it is, for logs: letters, digits and `-._@`
+    /// The name of the token's owner, for logs: letters, digits and `-._@`
     #[arg(value_parser = parse_name)]
     name: String,
-    /// What the token may do: `read` (use prompts), `write` (change them, too) or `admin` (operate
-    /// the server, too)
+    /// What the token may do: `read` (use prompts), `write` (also change prompts) or `admin` (also
+    /// operate the server)
     #[arg(long, default_value = "read", value_parser = parse_role)]
     role: Role,
-    /// The only folder of prompts that exists for the token, such as `team-a/`; by default all
+    /// The only folder of prompts that the token can see, such as `team-a/`; by default, all
+    /// folders
     #[arg(long, value_name = "FOLDER/", value_parser = Prefix::new)]
     prefix: Option<Prefix>,
-    /// The last day of the token in UTC, such as `2027-01-31`, or a number of days such as `90d`;
-    /// by default it never expires
+    /// The last day on which the token is valid (in UTC), such as `2027-01-31`, or a number of
+    /// days, such as `90d`; by default, the token never expires
     #[arg(long, value_name = "DATE|DAYS", value_parser = parse_expiry)]
     expires: Option<Date>,
-    /// The file to add the line to, which is made if there is none; without it, the line is printed
+    /// The file to add the line to, which is created if it does not exist; by default, the line is
+    /// printed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// Print one JSON object: `name`, `token` and `line`

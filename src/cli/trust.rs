@@ -30,10 +30,10 @@ pub(super) struct TrustCommand {
     /// Stop trusting the repository
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
-    /// Trust it without asking
+    /// Trust the repository without asking
     #[arg(long)]
     yes: bool,
-    /// Print one JSON object: `trusted`, the list of all repositories that you trust
+    /// Print one JSON object with `trusted`, the list of all repositories that you trust
     #[arg(long)]
     json: bool,
 }

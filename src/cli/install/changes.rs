@@ -19,11 +19,11 @@ const MAX_LINE_CHARS: usize = 1_000;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
 pub(super) struct AgentSelection {
-    /// The agents; if you name none, the agents and their status are listed
+    /// The agents; by default, the command only lists agents and their status
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     pub(super) agents: Vec<&'static Agent>,
-    /// Select all agents: those found on this machine or, for `uninstall`, those with a
-    /// registration
+    /// Select all agents: for `install`, every agent found on this machine; for `uninstall`, every
+    /// agent with a registration
     #[arg(long)]
     pub(super) all: bool,
     /// Write without asking
@@ -32,8 +32,8 @@ pub(super) struct AgentSelection {
     /// Show what would change, and write nothing
     #[arg(long, requires = "target", conflicts_with = "yes")]
     pub(super) dry_run: bool,
-    /// Print one JSON object: what is written (with --yes or --dry-run) or, without agents, the
-    /// status of every agent
+    /// Print one JSON object: with --yes or --dry-run, the changes; without agents, the status of
+    /// every agent
     #[arg(long)]
     pub(super) json: bool,
 }

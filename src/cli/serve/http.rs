@@ -36,63 +36,70 @@ const KEY_VARIABLE: &str = "PROMPT_EXPANDER_KEY";
 #[derive(Debug, Args)]
 #[group(id = "http_options")]
 pub(in super::super) struct Http {
-    /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on
-    /// this machine, and port 0 takes a free one
+    /// Serve over HTTP at this address, instead of over standard input and output
+    ///
+    /// If you pass only a port, the address is 127.0.0.1, which only this machine can reach. With
+    /// port 0, the system chooses a free port.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) http: Option<String>,
-    /// The file with the key that signs session ids, the same for all servers behind one address; a
-    /// second line can hold the previous key
+    /// The file with the key that signs session ids; use the same key for all servers behind one
+    /// address
     ///
-    /// The environment variable PROMPT_EXPANDER_KEY has the same effect. Without both, a key is
-    /// made and stored in your state directory (~/.local/state/prompt-expander on Linux), so that
+    /// A second line can hold the previous key. Instead of this option, you can put the key into
+    /// the environment variable PROMPT_EXPANDER_KEY. Without either, the server creates a key, and
+    /// stores it in your state directory (~/.local/state/prompt-expander on Linux), so that
     /// sessions survive a restart.
     #[arg(long, value_name = "FILE", requires = "http")]
     key: Option<PathBuf>,
-    /// Only accept requests with a bearer token of this file; needed for an address that other
-    /// machines can reach
+    /// Only accept requests with a bearer token from this file; required if other machines can
+    /// reach the address
     ///
-    /// Each line is a token or `sha256:` and its hash, and what it may do, as
-    /// `prompt-expander token add` prints it. The file is read again when it changes. Without
-    /// tokens, everyone on this machine can read your prompts.
+    /// Each line begins with a token, or with `sha256:` and the hash of a token. The rest of the
+    /// line says what the token may do. `prompt-expander token add` prints such lines. When the
+    /// file changes, the server reads it again. Without this option, everyone on this machine can
+    /// read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Serve over HTTPS with the certificate in this PEM file, which its intermediate certificates
-    /// follow
+    /// Serve over HTTPS with the certificate in this PEM file, followed by its intermediate
+    /// certificates
     ///
-    /// This file and that of --tls-key are read again when they change.
+    /// The server reads this file and the file of --tls-key again when they change.
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The PEM file with the key of the certificate, which only you may read
+    /// The PEM file with the certificate's private key; must be readable only by you
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Trust a proxy at this address, or in this network, to say who its clients are; may be
+    /// Trust what a proxy at this address, or in this network, says about its clients; can be
     /// repeated
     ///
-    /// It does so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits
-    /// for each address then apply to the client's address instead of the proxy's.
+    /// The proxy uses the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits
+    /// for each address then apply to the address of the client instead of the proxy.
     #[arg(long, value_name = "ADDR[/BITS]", requires = "http", value_parser = parse_proxy)]
     trusted_proxy: Vec<IpNet>,
-    /// Also accept requests in which this server has a name other than `localhost` or its address,
-    /// such as that of a proxy; may be repeated
+    /// Also accept requests whose Host header has this name, such as the public name of a proxy;
+    /// can be repeated
+    ///
+    /// The server always accepts `localhost` and the address that it listens on.
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
     allow_host: Vec<AllowedHost>,
-    /// Also accept requests of the web pages of this origin, such as `https://app.example.com`; may
+    /// Also accept requests from web pages of this origin, such as `https://app.example.com`; can
     /// be repeated
     ///
-    /// Those of this machine may always use the server. Programs that are not web pages need no
-    /// origin.
+    /// Web pages served from this machine are always allowed. Programs other than browsers are not
+    /// affected.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<AllowedOrigin>,
     /// How many messages a client may send, such as `600/minute` or
-    /// `prompts/list=30/minute,burst=5`; may be repeated
+    /// `prompts/list=30/minute,burst=5`; can be repeated
     ///
-    /// The limit is for each token or, without tokens, for each address. That of a method applies
-    /// in addition to that of all messages. `burst` is how many may come at once after a pause; by
-    /// default, as many as in a minute. Without this option, there is no limit.
+    /// The limit applies to each token or, without tokens, to each address. A limit for one method
+    /// applies in addition to the limit for all messages. `burst` is how many messages may arrive
+    /// at once after a pause; by default, it is the number for a minute. Without this option, there
+    /// is no limit.
     #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
     rate_limit: Vec<RateLimit>,
-    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default
-    /// 32 MiB
+    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; 32 MiB by
+    /// default
     #[arg(long, value_name = "BYTES", requires = "http", value_parser = parse_bytes)]
     max_body: Option<usize>,
 }

@@ -13,28 +13,28 @@ pub(in crate::cli) struct Serve {
     /// first page [default: 500]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) page_size: Option<NonZeroUsize>,
-    /// The maximum number of characters in a result of expand_prompt; longer ones are returned in
-    /// parts
+    /// The maximum number of characters in a result of expand_prompt; longer results are returned
+    /// in parts
     ///
-    /// Must be at least 600. By default, only results for Codex, Claude Code, Gemini CLI and
-    /// opencode are divided, just below the limit at which each of them truncates results.
+    /// The minimum is 600. By default, only results for Codex, Claude Code, Gemini CLI and opencode
+    /// are divided, just below the length at which the agent would truncate them.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     pub(in crate::cli) result_limit: Option<usize>,
     /// Let agents create, change and delete prompts in your folder, or in the first --prompts
     /// folder
     ///
-    /// Agents then get tools for it. Earlier versions are kept; `prompt-expander restore` restores
-    /// them. Over HTTP with --token-file, the role of a token decides instead: `write` and `admin`
-    /// may edit prompts.
+    /// Agents get additional tools for this. Earlier versions are kept, and `prompt-expander
+    /// restore` brings them back. Over HTTP with --token-file, the role of each token decides
+    /// instead: `write` and `admin` may edit prompts.
     #[arg(long)]
     pub(in crate::cli) edit: bool,
     /// How many earlier versions of a prompt to keep in the folder `.history` [default: 50]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) history: Option<NonZeroUsize>,
-    /// What to log on standard error; defaults to nothing, or to `info` with --log-file or
-    /// --log-format
+    /// How much to log on standard error; by default, nothing or, with --log-file or --log-format,
+    /// `info`
     ///
-    /// Nothing is ever logged on standard output, which is used for the protocol.
+    /// The log never goes to standard output, which is used for the protocol.
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(in crate::cli) log_level: Option<LevelFilter>,
     /// Append the log to this file instead of writing it to standard error
@@ -43,9 +43,10 @@ pub(in crate::cli) struct Serve {
     /// The format of the log: text, or one JSON object per line
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::cli) log_format: Option<LogFormat>,
-    /// Append all messages from and to clients to this file, with time, process and direction
+    /// Append every message from and to clients to this file, with time, process and direction
     ///
-    /// The file contains what you typed and your prompts. If it is new, only you can read it.
+    /// The file contains your prompts and what you type. If the program creates the file, only you
+    /// can read it.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tap: Option<PathBuf>,
 }
@@ -87,7 +88,7 @@ pub(in crate::cli) fn level() -> impl TypedValueParser<Value = LevelFilter> {
 pub(in crate::cli) enum LogFormat {
     /// The time, the level, the message and its fields
     Text,
-    /// The same as a JSON object, for programs that collect logs
+    /// The same fields as a JSON object, for programs that collect logs
     Json,
 }
 
