@@ -310,41 +310,72 @@ pub const MAX_PROMPTS: usize = 8;
 fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String> {
     let distinct = without_duplicates(&analysis.invocations);
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
-    // Each part asks the model to call the tool, until it is known whether the expansion fits.
     let mut parts = Vec::new();
-    let mut expansions = Vec::new();
     for invocation in expanded {
+        parts.push(ContextPart::for_prompt(agent, invocation));
+    }
+    if !further.is_empty() {
+        parts.push(ContextPart::note(left_out_note(further)));
+    }
+    parts.extend(analysis.note_for_model().map(ContextPart::note));
+    if parts.is_empty() {
+        return None;
+    }
+    let (max, unit) = agent.hook.as_ref()?.context_limit;
+    Some(join_within(max, unit, parts))
+}
+
+/// A part of a context: a note, or the text for one prompt.
+struct ContextPart {
+    /// The note. For a prompt, a request to call `expand_prompt`.
+    short: String,
+    /// The expansion of a prompt, which replaces `short` if it fits into the context.
+    expansion: Option<String>,
+}
+
+impl ContextPart {
+    fn note(note: String) -> ContextPart {
+        ContextPart {
+            short: note,
+            expansion: None,
+        }
+    }
+
+    fn for_prompt(agent: &Agent, invocation: &Invocation<'_, Found>) -> ContextPart {
         let prompt = invocation.found.prompt();
         let reason = match &prompt {
             Ok(prompt) if prompt.is_rendered_by_service() => CallReason::RenderedByService,
             _ => CallReason::TooLong,
         };
-        parts.push(request_call(invocation, reason));
-        expansions.push(expansion_part(agent, invocation, prompt));
-    }
-    if !further.is_empty() {
-        parts.push(left_out_note(further));
-    }
-    parts.extend(analysis.note_for_model());
-    if parts.is_empty() {
-        return None;
-    }
-    insert_fitting(&mut parts, expansions, agent.hook.as_ref()?.context_limit);
-    Some(parts.join(SEPARATOR))
-}
-
-/// Replaces the first parts of a context by these expansions, skipping each that would exceed the
-/// limit.
-fn insert_fitting(parts: &mut [String], expansions: Vec<String>, limit: (usize, Unit)) {
-    let (max, unit) = limit;
-    let mut available = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    for (part, expansion) in parts.iter_mut().zip(expansions) {
-        let additional = unit.count(&expansion).saturating_sub(unit.count(part));
-        if additional <= available {
-            available -= additional;
-            *part = expansion;
+        ContextPart {
+            short: request_call(invocation, reason),
+            expansion: Some(expansion_part(agent, invocation, prompt)),
         }
     }
+}
+
+/// Joins the parts of a context, with as many expansions as fit into `max` units. Earlier
+/// expansions take precedence.
+fn join_within(max: usize, unit: Unit, parts: Vec<ContextPart>) -> String {
+    // Start with the short text of every part, so that no expansion displaces a later part.
+    let mut texts = Vec::new();
+    let mut expansions = Vec::new();
+    for part in parts {
+        texts.push(part.short);
+        expansions.push(part.expansion);
+    }
+    let mut available = max.saturating_sub(unit.count(&texts.join(SEPARATOR)));
+    for (text, expansion) in texts.iter_mut().zip(expansions) {
+        let Some(expansion) = expansion else {
+            continue;
+        };
+        let additional = unit.count(&expansion).saturating_sub(unit.count(text));
+        if additional <= available {
+            available -= additional;
+            *text = expansion;
+        }
+    }
+    texts.join(SEPARATOR)
 }
 
 /// Returns the invocations without duplicates of earlier ones, and without mentions of prompts that

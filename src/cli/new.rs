@@ -67,6 +67,7 @@ pub(super) struct New {
 }
 
 impl New {
+    /// Creates the prompt on the team's server, in the user's store, or in a folder.
     pub(super) fn run(
         self,
         source: &PromptSource,
@@ -117,7 +118,8 @@ impl New {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Creates a prompt file. If the prompt exists, --test creates only its test file.
+    /// Creates a prompt file, and then opens it in the editor, or only checks it. If the prompt
+    /// exists, --test creates only its test file.
     fn create_in_folder(
         &self,
         source: &PromptSource,
@@ -131,16 +133,13 @@ impl New {
         let draft = self.read_draft(name, reporter)?;
         let edit_command = format!("prompt-expander edit {name}{project_option}");
         if draft.is_template && !self.empty {
-            let existing = folder_library.view().get(name);
-            if let Some(found) = &existing
-                && self.test
-                && self.description.is_none()
-            {
-                return self.create_only_tests(found, project_option, reporter);
-            }
-            // If it exists in this folder, `create_prompt_file` fails.
-            if existing.is_none() {
-                check_name_is_free(library, name, &edit_command)?;
+            let adds_tests_only = self.test && self.description.is_none();
+            match folder_library.view().get(name) {
+                Some(existing) if adds_tests_only => {
+                    return self.create_only_tests(&existing, project_option, reporter);
+                }
+                Some(_) => {} // `create_prompt_file` fails below, and names the file
+                None => check_name_is_free(library, name, &edit_command)?,
             }
         }
         let path = create_prompt_file(&folder, name, &draft.text)
@@ -207,7 +206,8 @@ impl New {
     fn edit_file(&self, new_file: &NewFile<'_>) -> anyhow::Result<ExitCode> {
         let path = &new_file.path;
         let reporter = new_file.reporter;
-        // Even if the editor failed, an unchanged template must be deleted.
+        // Check the result only below: even if the editor failed, an unchanged template must be
+        // deleted, or the path of the new file printed.
         let editor_exit = text_editor::open(path, reporter);
         if new_file.draft.is_template && delete_if_unchanged(path, &new_file.draft.text)? {
             return self.report_unchanged_template(path, editor_exit, reporter);

@@ -118,7 +118,7 @@ pub(super) fn find_invocations<'t, T: Clone>(
         if reader.candidate_count == MAX_CANDIDATES {
             break;
         }
-        reader.read(&word);
+        reader.read_word(&word);
     }
     set_inputs(text, &mut reader.invoked.invocations);
     reader.invoked
@@ -168,11 +168,11 @@ struct MessageReader<'t, T, L> {
 impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader<'t, T, L> {
     /// Reads the next word, and adds it to the result if it is an invocation. The checks are
     /// ordered from cheap to expensive.
-    fn read(&mut self, word: &ColonWord<'t>) {
+    fn read_word(&mut self, word: &ColonWord<'t>) {
         if word.text.is_empty() || self.is_in_last_invocation(word.colon) {
             return;
         }
-        self.lines.advance(word.colon);
+        self.lines.advance(word.colon); // everything below depends on the current line
         let Some(candidate) = self.candidate_at(word.colon) else {
             return;
         };
@@ -180,16 +180,16 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
             return;
         }
         self.candidate_count += 1;
-        if candidate.form == InvocationForm::Mention && !self.lines.is_prose(word.colon) {
+        let is_mention = candidate.form == InvocationForm::Mention;
+        if is_mention && !self.lines.is_prose(word.colon) {
             return;
         }
         let Some(found_name) = self.names.find_in_word(word.text, candidate.form) else {
             self.remember_unknown(word.text, candidate.form);
             return;
         };
-        if (self.is_builtin)(&found_name.found)
-            && self.looks_like_symbol(word, &candidate, found_name.name)
-        {
+        let is_builtin = (self.is_builtin)(&found_name.found);
+        if is_builtin && self.looks_like_symbol(word, &candidate, found_name.name) {
             return;
         }
         self.add_invocation(word, &candidate, found_name);

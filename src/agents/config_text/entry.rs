@@ -22,7 +22,7 @@ pub(crate) enum SetMode {
 }
 
 impl Entry {
-    /// Returns the keys and values of a new entry.
+    /// Returns the keys and values of a new entry: first the required, then the initial ones.
     pub(super) fn all(&self) -> Vec<(&'static str, &Value)> {
         let mut pairs = Vec::new();
         for (key, value) in &self.required {

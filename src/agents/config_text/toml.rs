@@ -46,6 +46,7 @@ pub(super) fn set(
     let mut document = parse_document(text)?;
     let parent = get_or_create_table(&mut document, text, parent_keys)?;
     if mode == SetMode::Replace {
+        // `update_table` fills a cleared table like a new one.
         clear_or_remove(parent, name);
     }
     if parent.contains_key(name) {
@@ -229,7 +230,8 @@ fn invalid_toml(error: &TomlError, text: &str) -> Diagnostic {
     syntax_error(text, start, error.message())
 }
 
-/// Converts a value of an [`Entry`] to TOML. Entries contain no nulls or numbers.
+/// Converts a value of an [`Entry`] to TOML. Entries contain no nulls or numbers: they would
+/// become empty strings.
 fn json_to_toml(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(boolean) => (*boolean).into(),

@@ -165,12 +165,12 @@ fn format_from_extension(path: &Path) -> Option<&'static Format> {
     })
 }
 
-/// Returns where symlinks in a folder of prompts may lead.
+/// Returns where symlinks in a folder of prompts may lead. `path` is what the user asked to import.
 fn reach_of_folder(source: &PromptSource, folder: &Path, path: &Path) -> Reach {
     let reach = source.reach_of(folder);
-    if reach.is_confined() && folder.starts_with(path) {
-        // The folder was found inside the path that the user named. It may be a symlink itself, so
-        // it must not lead outside of that path.
+    let was_found_inside = folder.starts_with(path);
+    if reach.is_confined() && was_found_inside {
+        // The folder may be a symlink itself, so it must not lead outside of the user's path.
         return source.reach_of(path);
     }
     reach

@@ -46,6 +46,7 @@ pub(super) struct AgentChange {
 
 /// All changes that `install` or `uninstall` plans.
 pub(super) struct ConfigChanges {
+    /// What to do with the copy of this program that the agents run, if there is one.
     copy_change: Option<CopyChange>,
     agents: Vec<AgentChange>,
     /// The titles of the agents for which planning or writing failed.
@@ -84,8 +85,8 @@ impl ConfigChanges {
         self.failed_agents.push(agent.title);
     }
 
-    /// Returns the exit code. If several agents were selected, also prints a summary of those that
-    /// failed.
+    /// Returns the exit code, which is a failure if any agent failed. If several agents were
+    /// selected, also prints a summary of those that failed.
     pub(super) fn exit_code(&self, selected_count: usize, reporter: &Reporter) -> ExitCode {
         if self.failed_agents.is_empty() {
             return ExitCode::SUCCESS;
@@ -112,6 +113,7 @@ impl ConfigChanges {
     /// Makes all changes. If a file can't be written, reports the error, removes the file and those
     /// after it from the agent's plan, and goes on with the next agent.
     fn write(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
+        // If the program can't be copied, write nothing: the entries would name a missing program.
         if let Some(copy_change) = &self.copy_change {
             copy_change.apply()?;
         }
@@ -183,6 +185,7 @@ fn write_files(files: &mut Vec<ConfigFile>) -> Result<(), Diagnostic> {
 fn file_to_json(file: &ConfigFile) -> Value {
     let path = file.path.display().to_string();
     let mut json = json!({"file": path, "removed": file.edited.is_none()});
+    // With --dry-run, this is the backup of an earlier installation, if any.
     let backup = file.backup_path();
     if backup.exists() {
         json["backup"] = json!(backup.display().to_string());
@@ -214,8 +217,9 @@ impl AgentSelection {
         agents
     }
 
-    /// Previews the changes, asks once, and writes them. Prints `unchanged_message` for an agent
-    /// without changes. Returns whether the changes were written.
+    /// Previews the changes, asks the user once, and writes them. Prints `unchanged_message` for an
+    /// agent without changes. Returns whether the user agreed to write; [`ConfigChanges::exit_code`]
+    /// tells whether that failed for some agents.
     pub(super) fn preview_and_write(
         &self,
         changes: &mut ConfigChanges,
