@@ -154,9 +154,11 @@ fn import_notes(prompt: &Prompt) -> Vec<Diagnostic> {
 /// Returns whether the imported file is equivalent to the prompt. It may have an additional title
 /// or description that is derived from its body.
 fn is_equivalent(prompt: &Prompt, imported: &Prompt) -> bool {
-    (prompt.title.is_none() || prompt.title == imported.title)
-        && (prompt.description.is_none() || prompt.description == imported.description)
-        && Behavior::from_prompt(prompt) == Behavior::from_prompt(imported)
+    let keeps_title = prompt.title.is_none() || prompt.title == imported.title;
+    let keeps_description =
+        prompt.description.is_none() || prompt.description == imported.description;
+    let keeps_behavior = Behavior::from_prompt(prompt) == Behavior::from_prompt(imported);
+    keeps_title && keeps_description && keeps_behavior
 }
 
 /// The parts of a prompt that an import must preserve, independent of their notation in a file.

@@ -237,7 +237,7 @@ impl TagScan {
         for token in tokenize(body, false, Default::default()) {
             let (token, span) = token.map_err(|error| mistake_from_minijinja(body, &error))?;
             let range = range_of(span);
-            scan.add_token(&token, &range); // uses `previous_end` of the token before
+            scan.add_token(&token, &range);
             scan.previous_end = range.end;
             scan.check_limits(range.start)?;
         }
@@ -248,6 +248,9 @@ impl TagScan {
     ///
     /// Also adds a filter to the operand of each loop, so that it iterates over the lines of a
     /// string: `{% for x in y %}` becomes `{% for x in ( y)|lines %}`.
+    ///
+    /// The offset after the operand is the end of the previous token, so `previous_end` must not be
+    /// updated before.
     fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
         self.token_count += 1;
         self.tag_token_count += 1;

@@ -441,11 +441,12 @@ fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Ve
             continue;
         };
         // For example, `{input}` is part of `{{input}}`.
-        let is_part_of_longer = body[..offset].ends_with(['{', '｛', '$', '\\']);
+        let is_part_of_longer_form = body[..offset].ends_with(['{', '｛', '$', '\\']);
         let is_placeholder = message
             .placeholders()
             .any(|placeholder| placeholder.range.start == offset);
-        if !is_part_of_longer && !is_placeholder && !code.contains(offset) {
+        let has_meaning = is_part_of_longer_form || is_placeholder || code.contains(offset);
+        if !has_meaning {
             lookalikes.push(Lookalike::new(INPUT, offset, source));
         }
     }

@@ -118,14 +118,17 @@ pub(crate) fn possible_names(command: &str) -> Vec<String> {
 /// because composing accents can shrink a text to a quarter.
 pub(crate) const MAX_TYPED_BYTES: usize = 4 * MAX_NAME;
 
+/// What [`fold_name`] returns for a text that is too long. No name folds to an empty string.
+const MATCHES_NO_NAME: &str = "";
+
 /// Normalizes a command or a name for comparison: strips the leading colon, replaces colons with
 /// `/`, and folds letter case and Unicode form (macOS decomposes accents in file names).
 ///
-/// Returns an empty string if the text is too long for a name. No name folds to that.
+/// Returns an empty string, which no name folds to, if the text is too long for a name.
 pub(crate) fn fold_name(command: &str) -> String {
     let name = strip_colon(command);
     if name.len() > MAX_TYPED_BYTES {
-        return String::new();
+        return MATCHES_NO_NAME.to_owned();
     }
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }

@@ -62,7 +62,8 @@ fn parse_unopened(text: &str) -> Result<Option<MarkdownSource>, Diagnostic> {
     let Some((yaml, body)) = text.split_once("\n---\n") else {
         return Ok(None);
     };
-    if text.starts_with("---") || !looks_like_frontmatter(yaml) {
+    let is_opened = text.starts_with("---");
+    if is_opened || !looks_like_frontmatter(yaml) {
         return Ok(None);
     }
     let body_line = yaml.lines().count() + 2; // after the line `---`

@@ -57,11 +57,15 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let arguments = keys.arguments(&names);
     // With only a `system` prompt, llm sends the input as the user's prompt. Without arguments,
     // that need not be written: the input is appended anyway.
-    if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
+    let has_only_system = keys.prompt.is_none();
+    let appends_input_anyway = arguments.is_empty();
+    if has_only_system && !appends_input_anyway && !names.contains(&INPUT) {
         body += "\n\n$input";
     }
-    let mut source = MarkdownSource::new(keys.frontmatter, &body, 1);
-    source.body_position = BodyPosition::derived_at_line(keys.first_line);
+    let first_line = keys.first_text_line.unwrap_or(1); // always set, since there is a body
+    let mut source = MarkdownSource::new(keys.frontmatter, &body, first_line);
+    // Replaces the position that `new` set, because the file doesn't contain the body verbatim.
+    source.body_position = BodyPosition::derived_at_line(first_line);
     source.warnings = keys.warnings;
     source.declare_used(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))
@@ -96,8 +100,8 @@ fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
 struct TemplateKeys {
     system: Option<String>,
     prompt: Option<String>,
-    /// The first line of `system` or `prompt`, whichever comes first. 0 if there is neither yet.
-    first_line: usize,
+    /// The first line of `system` or `prompt`, whichever comes first.
+    first_text_line: Option<usize>,
     defaults: HashMap<String, String>,
     /// All other keys.
     frontmatter: Frontmatter,
@@ -123,11 +127,13 @@ impl TemplateKeys {
         }
     }
 
-    /// Updates `first_line` for a `system` or `prompt` that begins on `line`.
+    /// Updates `first_text_line` for a `system` or `prompt` that begins on `line`.
     fn record_text_line(&mut self, line: usize) {
-        if self.first_line == 0 || line < self.first_line {
-            self.first_line = line;
-        }
+        let first_line = match self.first_text_line {
+            Some(earlier) => earlier.min(line),
+            None => line,
+        };
+        self.first_text_line = Some(first_line);
     }
 
     /// Adds the defaults that are strings. Others, e.g. lists, are ignored.
