@@ -115,13 +115,15 @@ impl OwnPrompt<'_> {
         removed.push(found.location().path());
         if editor.find_in_store(name).is_none() {
             let restore = format!("prompt-expander restore {name}{}", project_option(found));
-            let mut result = "it back";
-            if let Some(tests) = tests {
-                editor.delete_tests(name, &tests)?;
-                removed.push(tests.path);
-                result = "the prompt back, not its test file";
-            }
-            reporter.note(&format!("`{restore}` brings {result}"));
+            let restored = match tests {
+                Some(tests) => {
+                    editor.delete_tests(name, &tests)?;
+                    removed.push(tests.path);
+                    "the prompt back, not its test file"
+                }
+                None => "it back",
+            };
+            reporter.note(&format!("`{restore}` brings {restored}"));
         }
         note_what_is_used_now(editor.view(), name, reporter);
         Ok(())
