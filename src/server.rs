@@ -118,7 +118,7 @@ impl Server {
         if session.version.is_none() {
             return; // there was no `initialize`
         }
-        session.subscriptions.is_initialized = true; // before `notify_changed`, which skips others
+        session.subscriptions.is_initialized = true;
         if session.has_cacheable_results {
             self.shared.watch();
             // Those results may have changed since, and the client wasn't notified yet.
@@ -147,7 +147,7 @@ impl Server {
                 }
                 Ok(other) => {
                     self.handle(session, other);
-                    continue; // notifications and responses get no response
+                    continue; // no response; a request that this cancels still gets its own
                 }
                 Err(error_response) => error_response,
             };
