@@ -258,8 +258,8 @@ pub(super) fn serialize_displayed_path<S: Serializer>(
     }
 }
 
-/// Formats a path for display. Removes the password if the path is actually a URL, such as that of a
-/// database.
+/// Formats a path for display. Removes the password if the path is actually a URL, such as that of
+/// a database.
 fn display_path_without_password(path: &Path) -> String {
     without_password(&path.display().to_string())
 }
@@ -329,8 +329,8 @@ impl<'t> PositionCursor<'t> {
         }
     }
 
-    /// Moves to a byte offset and returns its position, e.g. line 2, column 1 for the `b` in `a\nb`.
-    /// An offset past the end has the position of the end.
+    /// Moves to a byte offset and returns its position, e.g. line 2, column 1 for the `b` in
+    /// `a\nb`. An offset past the end has the position of the end.
     ///
     /// # Panics
     /// Panics if the offset is less than that of the previous call, or not on a character boundary.

@@ -86,8 +86,8 @@ pub(super) struct GivenValue<'v> {
     pub(super) origin: Origin,
 }
 
-/// A recipient of text outside the pairs, filled by position: `:compare Rust or Go` fills the slot of
-/// the argument `options`.
+/// A recipient of text outside the pairs, filled by position: `:compare Rust or Go` fills the slot
+/// of the argument `options`.
 #[derive(Clone, Copy)]
 enum Slot {
     /// The declared argument with this index.
@@ -221,8 +221,8 @@ pub(super) fn shell_parts<'v>(
     parts
 }
 
-/// Joins the input of a [`Call::Shell`](super::Call::Shell) into one string: the words are separated
-/// by spaces, and the piped text by blank lines.
+/// Joins the input of a [`Call::Shell`](super::Call::Shell) into one string: the words are
+/// separated by spaces, and the piped text by blank lines.
 pub fn join_shell_input(words: &[String], piped: &str, pipe_index: usize) -> String {
     join_parts(shell_parts(words, piped, pipe_index)).into_owned()
 }
@@ -296,8 +296,8 @@ struct DividedText<'v> {
 struct TextPair<'v> {
     argument_index: usize,
     value: Cow<'v, str>,
-    /// The value with the text up to the next pair, e.g. `Rust or Go`; `None` if the next pair or the
-    /// end of the text follows directly.
+    /// The value with the text up to the next pair, e.g. `Rust or Go`; `None` if the next pair or
+    /// the end of the text follows directly.
     extended_value: Option<Cow<'v, str>>,
 }
 
@@ -337,8 +337,9 @@ impl<'v> DividedText<'v> {
         divided
     }
 
-    /// Divides shell words and piped text at the words that are `name=value` pairs: `a tone=kind b c`
-    /// becomes the part `a`, the pair `tone=kind`, and the parts `b` and `c`. Words are never split.
+    /// Divides shell words and piped text at the words that are `name=value` pairs: `a tone=kind b
+    /// c` becomes the part `a`, the pair `tone=kind`, and the parts `b` and `c`. Words are never
+    /// split.
     fn from_shell_parts(prompt: &Prompt, parts: &[TextPart<'v>]) -> DividedText<'v> {
         let pairs = find_shell_pairs(prompt, parts);
         let first_pair = pairs.first().map_or(parts.len(), |pair| pair.part_index);
@@ -444,11 +445,11 @@ fn has_verbatim_argument(prompt: &Prompt) -> bool {
     prompt.arguments.len() == 1 && !prompt.has_input_slot() && !prompt.gives_one_word_per_argument()
 }
 
-/// Assigns the values of the pairs to their arguments, and the text outside the pairs by one of three
-/// rules: [`assign_one_word_each`], [`fill_slots`] or [`extend_pairs`].
+/// Assigns the values of the pairs to their arguments, and the text outside the pairs by one of
+/// three rules: [`assign_one_word_each`], [`fill_slots`] or [`extend_pairs`].
 ///
-/// `whole_text_input` is the input if it is the whole text. It is `None` if the input is a slot, or if
-/// the prompt doesn't use it.
+/// `whole_text_input` is the input if it is the whole text. It is `None` if the input is a slot, or
+/// if the prompt doesn't use it.
 fn assign<'v>(
     prompt: &Prompt,
     divided: DividedText<'v>,
@@ -543,8 +544,8 @@ fn assign_one_word_each<'v>(
     values.first_dropped_word = next_word(&mut parts);
 }
 
-/// Assigns the values of the pairs, then one word to each slot except the last, which gets everything
-/// that remains: with two slots, `a b c` becomes `a` and `b c`.
+/// Assigns the values of the pairs, then one word to each slot except the last, which gets
+/// everything that remains: with two slots, `a b c` becomes `a` and `b c`.
 fn fill_slots<'v>(slots: &[Slot], divided: DividedText<'v>, values: &mut GivenValues<'v>) {
     assign_pairs(divided.pairs, values);
     let mut parts = divided.other_parts;
@@ -711,8 +712,8 @@ mod tests {
         }
     }
 
-    /// Expands a prompt with shell words and piped text. A word `-` marks where the piped text goes;
-    /// without one, it goes to the end.
+    /// Expands a prompt with shell words and piped text. A word `-` marks where the piped text
+    /// goes; without one, it goes to the end.
     fn piped(declared: &str, words: &[&str], text: &str) -> Result<String, String> {
         let pipe_index = words
             .iter()

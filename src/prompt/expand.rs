@@ -25,15 +25,15 @@ impl Prompt {
     /// unless all are empty.
     ///
     /// # Errors
-    /// Fails if the call doesn't match the prompt's arguments, if the expansion would be longer than
-    /// [`MAX_EXPANSION`] (checked before allocating it), or if a remote service
+    /// Fails if the call doesn't match the prompt's arguments, if the expansion would be longer
+    /// than [`MAX_EXPANSION`] (checked before allocating it), or if a remote service
     /// [renders](Prompt::is_rendered_by_service) the prompt.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, Diagnostic> {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Like [`Prompt::expand`], but `join` builds the text of each message from its pieces, which it
-    /// can change.
+    /// Like [`Prompt::expand`], but `join` builds the text of each message from its pieces, which
+    /// it can change.
     ///
     /// # Errors
     /// See [`Prompt::expand`].

@@ -88,8 +88,8 @@ pub(super) struct LineOrigin<'o> {
 impl LineOrigins {
     /// Returns the file, and the position in it, that a position in the body comes from.
     ///
-    /// For example, if line 2 of a prompt includes a file of three lines, line 4 of the body is line
-    /// 3 of that file, and line 5 of the body is line 3 of the prompt.
+    /// For example, if line 2 of a prompt includes a file of three lines, line 4 of the body is
+    /// line 3 of that file, and line 5 of the body is line 3 of the prompt.
     pub(super) fn line_origin(&self, position: Position) -> LineOrigin<'_> {
         // The last section that starts at or before the line contains it.
         let count_until_line = self
@@ -348,8 +348,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Records where the line `next_line` comes from. Starts a new section unless the line continues
-    /// the last one.
+    /// Records where the line `next_line` comes from. Starts a new section unless the line
+    /// continues the last one.
     fn record_origin(&mut self, source: LineSource, line_in_file: usize) {
         if let Some(last) = self.origins.sections.last() {
             let following_line = last.line_in_file + (self.next_line - last.line);

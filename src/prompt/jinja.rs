@@ -163,8 +163,8 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     })
 }
 
-/// Inserts strings into a body. For example, inserting ` (` at offset 8 of `for x in y` and `)|lines`
-/// at its end gives `for x in ( y)|lines`.
+/// Inserts strings into a body. For example, inserting ` (` at offset 8 of `for x in y` and
+/// `)|lines` at its end gives `for x in ( y)|lines`.
 fn insert_all(body: &str, mut insertions: Vec<Insertion>) -> String {
     // Only `|read` and `)|lines` can have the same offset, and either order of the two is valid.
     insertions.sort_unstable_by_key(|insertion| insertion.offset);
@@ -204,12 +204,12 @@ struct TagScan {
     insertions: Vec<Insertion>,
     /// The unsupported tags.
     mistakes: Vec<Mistake>,
-    /// The nesting depth of each open `if` or `for`. Every `elif` adds one, because the parser nests
-    /// it in the branch before.
+    /// The nesting depth of each open `if` or `for`. Every `elif` adds one, because the parser
+    /// nests it in the branch before.
     open_block_depths: Vec<usize>,
     token_count: usize,
-    /// The number of tokens read in the current tag, including the current one: 1 at the tag's name,
-    /// and 3 at the `in` of `for x in y`.
+    /// The number of tokens read in the current tag, including the current one: 1 at the tag's
+    /// name, and 3 at the `in` of `for x in y`.
     tag_token_count: usize,
     /// Whether the current tag is a `for` tag. Set at its name, and reset where the tag ends.
     is_in_for_tag: bool,
@@ -290,7 +290,8 @@ impl TagScan {
                     *depth += 1;
                 }
                 if name == "elsif" {
-                    // minijinja knows only `elif`. The trailing space keeps later offsets unchanged.
+                    // minijinja knows only `elif`. The trailing space keeps later offsets
+                    // unchanged.
                     self.body.replace_range(range.clone(), "elif ");
                 }
             }
@@ -450,7 +451,8 @@ impl Validator<'_> {
         is_named_loop && !self.loop_variables.is_empty()
     }
 
-    /// Checks that a name is declared, and records it as a placeholder unless it is a loop variable.
+    /// Checks that a name is declared, and records it as a placeholder unless it is a loop
+    /// variable.
     fn check_variable(&mut self, name: &str, span: Span) {
         let is_loop_variable = self.loop_variables.iter().any(|variable| variable == name);
         if !is_loop_variable {
@@ -464,8 +466,8 @@ impl Validator<'_> {
         self.meter_value(span);
     }
 
-    /// Adds a filter after the value at `span` that counts its bytes whenever the template reads it:
-    /// `x` becomes `x|read`.
+    /// Adds a filter after the value at `span` that counts its bytes whenever the template reads
+    /// it: `x` becomes `x|read`.
     fn meter_value(&mut self, span: Span) {
         self.insertions.push(Insertion {
             offset: range_of(span).end,
@@ -531,8 +533,8 @@ impl Rendered {
         self.trimmed_range.is_empty()
     }
 
-    /// Splits the output into alternating pieces: text of the prompt, a value of the call, text, and
-    /// so on. Concatenated, they make up the whole output. Text pieces may be empty.
+    /// Splits the output into alternating pieces: text of the prompt, a value of the call, text,
+    /// and so on. Concatenated, they make up the whole output. Text pieces may be empty.
     pub(super) fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces = Vec::with_capacity(2 * self.call_value_ranges.len() + 1);
         let mut text_start = self.trimmed_range.start;
@@ -559,7 +561,8 @@ pub(super) struct Renderer {
 impl Renderer {
     /// Creates a renderer from the names and values of the arguments and the input.
     ///
-    /// A [`Piece::Value`] comes from the call, and a [`Piece::Text`] from the prompt, e.g. a default.
+    /// A [`Piece::Value`] comes from the call, and a [`Piece::Text`] from the prompt, e.g. a
+    /// default.
     pub(super) fn new<'v>(values: impl Iterator<Item = (&'v str, Piece<'v>)>) -> Renderer {
         let mut call_values = HashSet::new();
         let mut template_values = Vec::new();
@@ -612,8 +615,8 @@ impl Renderer {
 /// The fix of an error for which there is no general advice.
 const NO_FIX: &str = "";
 
-/// Converts an error from rendering. Templates are validated when their file is read, so only limits
-/// can cause one.
+/// Converts an error from rendering. Templates are validated when their file is read, so only
+/// limits can cause one.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),

@@ -362,9 +362,9 @@ fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
 
 /// Finds names in delimiters that are not declared, in order.
 ///
-/// A name similar to a declared one is probably a misspelling, so every occurrence is reported, even
-/// in code. Any other name may be an argument that was never declared; only its first occurrence
-/// outside of code is reported.
+/// A name similar to a declared one is probably a misspelling, so every occurrence is reported,
+/// even in code. Any other name may be an argument that was never declared; only its first
+/// occurrence outside of code is reported.
 fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     // The declared name that is most similar to each word, or `None` if there is none.
@@ -485,8 +485,8 @@ impl Prompt {
         warnings
     }
 
-    /// Guesses whether the words `$1` to `$9` at the given ranges of a body are arguments of another
-    /// program rather than prices.
+    /// Guesses whether the words `$1` to `$9` at the given ranges of a body are arguments of
+    /// another program rather than prices.
     fn are_arguments(&self, body: &str, word_ranges: &[Range<usize>]) -> bool {
         if self.has_argument_hint() {
             return true;

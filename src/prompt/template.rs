@@ -363,8 +363,8 @@ const NO_FALLBACK: Option<&PlaceholderForm> = None;
 /// Splits a body into text and placeholders: `Do {{input}}.` becomes the text `Do `, the
 /// placeholder `input`, and the text `.`.
 ///
-/// `fallback` is an additional form to recognize, tried after the others. Placeholders don't nest: in `${input:a:{{b}}`,
-/// `{{b}}` isn't a placeholder of its own.
+/// `fallback` is an additional form to recognize, tried after the others. Placeholders don't nest:
+/// in `${input:a:{{b}}`, `{{b}}` isn't a placeholder of its own.
 fn split(
     body: &str,
     names: &BTreeSet<&str>,
@@ -466,8 +466,8 @@ impl Splitter<'_> {
         self.body.as_bytes()[opening_start] == b'$' && self.is_preceded_by(b'$', opening_start)
     }
 
-    /// Returns whether `byte` directly precedes the offset `opening_start`. A byte that belongs to a
-    /// placeholder or is itself escaped doesn't count: in `$$$`, the second `$` is preceded by a
+    /// Returns whether `byte` directly precedes the offset `opening_start`. A byte that belongs to
+    /// a placeholder or is itself escaped doesn't count: in `$$$`, the second `$` is preceded by a
     /// `$`, but the third isn't.
     fn is_preceded_by(&self, byte: u8, opening_start: usize) -> bool {
         opening_start > self.text_start
