@@ -45,7 +45,7 @@ pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, pat
 // What sources (`src/sources`) need: the traits they implement, and helpers to read, cache and
 // watch files.
 pub(crate) use builtin_texts::BUILTIN_TEXTS;
-pub(crate) use disk::cache::{Cache, MIN_STAMP_AGE, Trace};
+pub(crate) use disk::cache::{Cache, MIN_STAMP_AGE, ONLY_KEY, Trace};
 pub(crate) use disk::folder::Folder;
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::memory_files::MemoryFiles;

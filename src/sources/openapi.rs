@@ -26,7 +26,7 @@ mod syntax;
 
 use crate::library::{
     About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Location,
-    MIN_STAMP_AGE, ServiceRequest, Source, Trace, Watched, read_file,
+    MIN_STAMP_AGE, ONLY_KEY, ServiceRequest, Source, Trace, Watched, read_file,
 };
 use crate::prompt::{
     Binding, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, decode_utf8_owned,
@@ -94,7 +94,7 @@ impl OpenApi {
     /// Returns the contents of the document. It is read again only after a change.
     fn content(&self) -> Arc<DocumentContent> {
         self.content
-            .get("", |trace| Arc::new(self.read_content(trace)))
+            .get(ONLY_KEY, |trace| Arc::new(self.read_content(trace)))
     }
 
     /// Reads the document, and records in `trace` the file that the result depends on.

@@ -81,6 +81,7 @@ impl Postgres {
         let waiting = finished.wait_for(|is_finished| *is_finished);
         _ = self.runtime.block_on(waiting);
         match lock(&self.shared.failure).clone() {
+            // `record_failure` uses this kind only if the files were never loaded.
             Some(error) if error.kind == Kind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -121,6 +122,7 @@ async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
     match with_timeout(STATEMENT_TIMEOUT, client.batch_execute(CREATE_TABLES)).await {
         Ok(()) => Ok(true),
+        // A table with one of the names exists. Fail unless it is ours.
         Err(error) if error.kind == Kind::NameCollision => {
             let format = read_format(&client)
                 .await

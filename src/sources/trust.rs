@@ -7,7 +7,9 @@
 //! served.
 
 use super::shown::{SHOWN_LIST, ShownRecords, ShownTexts, list_line};
-use crate::library::{Cache, MIN_STAMP_AGE, ProjectText, REPOSITORY, file_error, read_regular};
+use crate::library::{
+    Cache, MIN_STAMP_AGE, ONLY_KEY, ProjectText, REPOSITORY, file_error, read_regular,
+};
 use crate::prompt::{Diagnostic, sha256};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::is_hex;
@@ -80,7 +82,7 @@ impl Trust {
     /// Returns the roots of the trusted repositories. They are cached until the settings file
     /// changes, because every message needs them.
     pub(super) fn roots(&self) -> Arc<[PathBuf]> {
-        self.roots.get("", |trace| {
+        self.roots.get(ONLY_KEY, |trace| {
             trace.record(&self.settings);
             let roots = (self.read_roots)(&self.settings);
             roots.into_iter().map(PathBuf::from).collect()
@@ -141,6 +143,7 @@ impl Trust {
         }
         let lines = updated_list(&old_lines, texts);
         write_private(&list, lines.as_bytes())?;
+        // After the list is replaced, because the old list still names these copies.
         remove_outdated_copies(&record, &ShownTexts::parse(&lines));
         Ok(())
     }

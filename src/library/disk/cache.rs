@@ -30,6 +30,9 @@ use std::time::{Duration, SystemTime};
 /// every two seconds.
 pub(crate) const MIN_STAMP_AGE: Duration = Duration::from_secs(2);
 
+/// The key of the value in a cache that has only one.
+pub(crate) const ONLY_KEY: &str = "";
+
 /// The files and folders that a value was computed from, each with its state from before it was
 /// read.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! A folder of prompt files as a source of prompts.
 
-use super::cache::{Cache, MIN_STAMP_AGE, Trace};
+use super::cache::{Cache, MIN_STAMP_AGE, ONLY_KEY, Trace};
 use super::memory_files::MemoryFiles;
 use super::prompt_file::Files;
 use super::reach::Reach;
@@ -84,7 +84,7 @@ impl Source for Folder {
     }
 
     fn list(&self) -> Listing {
-        let listing = self.scans.get("", |trace| self.scan(trace));
+        let listing = self.scans.get(ONLY_KEY, |trace| self.scan(trace));
         listing.as_ref().clone()
     }
 

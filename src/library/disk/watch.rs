@@ -174,8 +174,9 @@ impl Watch {
     /// [`MAX_RESTARTS`] times.
     fn restart_watcher(&mut self) {
         for _ in 0..MAX_RESTARTS {
-            self.watched = Arc::new(self.paths_to_watch());
+            self.watched = Arc::new(self.paths_to_watch()); // `start_watcher` watches these
             self.watcher = self.start_watcher();
+            // Compare after the start: a path that appeared before it is not watched yet.
             if *self.watched == self.paths_to_watch() {
                 return;
             }

@@ -65,7 +65,8 @@ fn pair_with_parameters<'a>(
 
 /// Fills in the path template. A value cannot add or remove a segment of the path.
 fn build_path(operation: &Operation, values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
-    // These parameters are in the order of their placeholders, so their names aren't needed.
+    // There is one such parameter for each placeholder, in the same order. So their names aren't
+    // needed, and `next` never returns `None`.
     let mut path_values = values
         .iter()
         .filter(|value| value.parameter.location == ParameterLocation::Path);

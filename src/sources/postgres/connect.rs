@@ -34,7 +34,7 @@ pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The server also applies [`STATEMENT_TIMEOUT`], and to idle transactions, too, because they may
 /// hold the lock of all writers. `$1` is the schema to use; null for the one in the address.
 const PREPARE_SESSION: &str =
-    "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
+    "select current_setting('transaction_read_only') as read_only, set_config('statement_timeout', '3s', false),
     set_config('idle_in_transaction_session_timeout', '3s', false),
     set_config('search_path', coalesce($1, current_setting('search_path')), false)";
 
@@ -241,7 +241,7 @@ async fn prepare_session(client: &Client, config: &Config) -> Result<(), Diagnos
         Some(DEFAULT_SCHEMA)
     };
     let rows = query(client, PREPARE_SESSION, &[(&schema, Type::TEXT)]).await?;
-    let read_only_setting: Option<&str> = rows.first().map(|row| row.get(0));
+    let read_only_setting: Option<&str> = rows.first().map(|row| row.get("read_only"));
     if read_only_setting == Some("off") {
         Ok(())
     } else {

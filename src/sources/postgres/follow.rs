@@ -113,7 +113,7 @@ pub(super) async fn read_format(client: &impl GenericClient) -> Result<i32, Diag
     let Some(row) = rows.first() else {
         return Err(foreign_tables_error());
     };
-    row.try_get(0).map_err(|_| foreign_tables_error())
+    row.try_get("format").map_err(|_| foreign_tables_error())
 }
 
 /// Returns the error for a database in which another program uses the names of our tables.
@@ -201,8 +201,8 @@ impl FollowState {
         *lock(&self.failure) = None;
     }
 
-    /// Records why the database cannot be followed. This is only a hint if the files were loaded
-    /// before, because they are still served.
+    /// Records why the database cannot be followed. The kind is [`Kind::NotFound`] if the files were
+    /// never loaded. Otherwise, it is only a hint, because they are still served.
     fn record_failure(&self, error: Diagnostic) {
         let last_answer = *lock(&self.last_answer);
         let failure = if let Some(time) = last_answer {

@@ -31,7 +31,7 @@ pub(crate) struct FolderTexts {
 }
 
 /// Selects the last author of each path, and when they wrote or deleted it.
-const LAST_WRITES: &str = "select distinct on (path) path, coalesce(author, 'somebody'), at \
+const LAST_WRITES: &str = "select distinct on (path) path, coalesce(author, 'somebody') as author, at \
     from history where path = any($1) order by path, seq desc";
 
 /// Checks the path of a file that is pushed or pulled. It must be the name of a prompt with the
@@ -243,9 +243,10 @@ impl Postgres {
         let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
         let mut last_writes = BTreeMap::new();
         for row in self.query(LAST_WRITES, &[(&paths, Type::TEXT_ARRAY)])? {
-            let at = Timestamp::try_from(row.get::<_, SystemTime>(2)).unwrap_or_default();
-            let author: &str = row.get(1);
-            last_writes.insert(row.get(0), format!("{author} at {at:.0}"));
+            let written_at: SystemTime = row.get("at");
+            let at = Timestamp::try_from(written_at).unwrap_or_default();
+            let author: &str = row.get("author");
+            last_writes.insert(row.get("path"), format!("{author} at {at:.0}"));
         }
         Ok(last_writes)
     }

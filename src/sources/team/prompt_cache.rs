@@ -15,7 +15,7 @@
 use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
 use crate::library::{
-    Cache, Change, Library, MIN_STAMP_AGE, ServiceRequest, file_error, read_file,
+    Cache, Change, Library, MIN_STAMP_AGE, ONLY_KEY, ServiceRequest, file_error, read_file,
 };
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Revision};
@@ -198,7 +198,7 @@ impl Team {
 
     /// Returns the cached list, or an empty one if there is none.
     pub(super) fn list(&self) -> Arc<TeamList> {
-        self.lists.get("", |trace| {
+        self.lists.get(ONLY_KEY, |trace| {
             trace.record(&self.folder.join(LIST_FILE));
             self.read(LIST_FILE).unwrap_or_default()
         })
