@@ -94,6 +94,27 @@ fn matches(shown: &str, printed: &str) -> bool {
     starts.any(|start| matches(after, &remaining[start..])) || matches(after, "")
 }
 
+#[test]
+fn the_functions_on_the_path_of_a_request_are_in_the_files_that_are_named() {
+    let text = page("CONTRIBUTING.md");
+    let (_, table) = text.split_once("| step | functions | files |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for row in table.lines().skip(2) {
+        let cells: Vec<&str> = row.split('|').collect();
+        let code: String = cells[3]
+            .split('`')
+            .filter(|file| file.ends_with(".rs"))
+            .map(page)
+            .collect();
+        for function in cells[2].split('`').skip(1).step_by(2) {
+            let name = function.rsplit("::").next().unwrap();
+            let is_defined =
+                code.contains(&format!("fn {name}(")) || code.contains(&format!("fn {name}<"));
+            assert!(is_defined, "{function} is not in {}", cells[3]);
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn every_command_prints_what_its_page_shows() {
