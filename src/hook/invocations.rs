@@ -450,10 +450,12 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
     Some(width)
 }
 
-/// Returns whether a character before a command is ignored: it is invisible, and no whitespace.
+/// Returns whether a character before a colon is ignored: it is invisible, but neither whitespace nor
+/// a control character.
 fn is_ignored(character: char) -> bool {
     let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
-    (is_joiner || is_invisible(character)) && !character.is_whitespace()
+    let is_excluded = character.is_whitespace() || character.is_control();
+    (is_joiner || is_invisible(character)) && !is_excluded
 }
 
 /// Returns the byte offset of the first character from `start` on that doesn't match the predicate.
@@ -984,7 +986,7 @@ mod tests {
                 prop_assert!(is_within(range.start, range.end), "{text:?}");
                 prop_assert!(COLONS.iter().any(|colon| text[range.clone()] == format!("{colon}{name}")), "{text:?}");
                 prop_assert!(input.is_empty() && *name != "D", "{text:?}");
-                let before = text[..range.start].chars().next_back();
+                let before = trim_invisible_end(&text[..range.start]).chars().next_back();
                 let after = text[range.end..].chars().next();
                 prop_assert!(before.is_none_or(|it| it.is_whitespace() || OPENING.contains(&it)), "{text:?}");
                 let is_end = |it: char| it.is_whitespace() || CLOSING.contains(&it) || PUNCTUATION.contains(&it);

@@ -748,11 +748,11 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
     for (answer, want) in [
         (
             response("200 OK", "text/html", "<html>"),
-            "answered 200 OK, but not with JSON; write the address",
+            "answered 200 OK, but not with JSON; in the settings file, use the address",
         ),
         (
             redirect,
-            "answered 302 Found, but not with JSON; write the address",
+            "answered 302 Found, but not with JSON; in the settings file, use the address",
         ),
         (
             response("200 OK", "application/json", "[]"),
