@@ -79,8 +79,8 @@ pub fn command() -> clap::Command {
 /// name of the program.
 ///
 /// The exit status is 0 on success, 1 on failure, and 2 if the arguments are invalid. For `check`,
-/// `edit` and `new`, failure means that a file has an error; for `test`, that a test failed; and for
-/// `doctor`, that something is broken.
+/// `edit` and `new`, failure means that a file has an error; for `test`, that a test failed; and
+/// for `doctor`, that something is broken.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if let Some(status) = completions::complete_if_requested(&words, command) {
@@ -121,8 +121,8 @@ fn run_line(line: ParsedLine, words: &[OsString]) -> ExitCode {
     status
 }
 
-/// Runs a line without a command: serves on standard input and output, as agents expect. If a person
-/// types only the name of the program at a terminal, runs the picker instead.
+/// Runs a line without a command: serves on standard input and output, as agents expect. If a
+/// person types only the name of the program at a terminal, runs the picker instead.
 fn serve_or_pick(
     serve: Serve,
     source: &mut PromptSource,

@@ -1,5 +1,5 @@
-//! `doctor`: finds out why `:research` doesn't work. It reads the configuration of each agent, starts
-//! the registered server in the same way as the agent, and asks it for its prompts.
+//! `doctor`: finds out why `:research` doesn't work. It reads the configuration of each agent,
+//! starts the registered server in the same way as the agent, and asks it for its prompts.
 //!
 //! **Nothing is written**, not even by the started server ([`EXAMINED_VARIABLE`]), except for the
 //! cache of a team's prompts.
@@ -48,8 +48,8 @@ struct AgentReport {
 }
 
 impl AgentReport {
-    /// Returns whether to suggest that the user registers this program. If there is an error, e.g. a
-    /// config file that cannot be read, it has to be fixed first.
+    /// Returns whether to suggest that the user registers this program. If there is an error, e.g.
+    /// a config file that cannot be read, it has to be fixed first.
     fn needs_registration(&self) -> bool {
         let has_error = self
             .findings
@@ -60,8 +60,8 @@ impl AgentReport {
 }
 
 impl Examination {
-    /// Examines the agents, and then the library. `only` restricts this to one agent; otherwise, all
-    /// agents that are in use are examined.
+    /// Examines the agents, and then the library. `only` restricts this to one agent; otherwise,
+    /// all agents that are in use are examined.
     pub fn diagnose(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
         let view = library.view();
         let prompt = find_builtin_prompt(&view);

@@ -10,7 +10,8 @@
 //!
 //! # The modules
 //!
-//! A module may use only modules in the rows above it. `tests/it/tidy.rs` lists which, and checks it.
+//! A module may use only modules in the rows above it. `tests/it/tidy.rs` lists which, and checks
+//! it.
 //!
 //! | module | what it does | what it never does |
 //! |---|---|---|
@@ -34,21 +35,21 @@
 //! # What holds everywhere
 //!
 //! - Each answer shows what is on disk now. What is cached of a file has a trace, which is compared
-//!   with the file before each use (`library/disk/cache.rs`). Events of the file system never decide
-//!   what is served.
+//!   with the file before each use (`library/disk/cache.rs`). Events of the file system never
+//!   decide what is served.
 //! - Only `library/disk/open.rs` reads the prompts that are served, and only `library/disk/root.rs`
 //!   turns a name from a client into a path. Other code opens a prompt file only to write it
 //!   (`library/write/single_file.rs`), or for a command that imports or stores files that the user
 //!   named.
 //! - A project's prompts are served only if the user trusts it, and none of its symlinks may lead
 //!   outside of it.
-//! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens to
-//!   the owner and the mode of the file, and what a crash leaves.
+//! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens
+//!   to the owner and the mode of the file, and what a crash leaves.
 //! - The program writes only these files: those that the user named, prompt files for callers who
 //!   may edit them, agents' configs after the user has confirmed, and its own files in the user's
 //!   folders for data, caches and state.
-//! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the kind
-//!   of a diagnostic; people read its message.
+//! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
+//!   kind of a diagnostic; people read its message.
 //! - Everything that comes from outside has a limit, and exceeding the limit is an error that says
 //!   so. Each limit is a constant next to the code that enforces it.
 //! - Only five places start other programs: [`doctor`] starts what an agent's config names, as that

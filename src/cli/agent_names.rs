@@ -8,8 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::path::PathBuf;
 
-/// Returns a parser for the name or an alias of an agent. The help and the shell completion show the
-/// titles of agents.
+/// Returns a parser for the name or an alias of an agent. The help and the shell completion show
+/// the titles of agents.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
     PossibleValuesParser::new(AGENTS.map(possible_value))
         .try_map(|name| Agent::by_name(&name).ok_or("unknown agent"))
@@ -28,8 +28,8 @@ pub(super) fn system() -> anyhow::Result<System> {
     Ok(system)
 }
 
-/// Returns the system that agents run on, with an empty project. Excludes environment variables that
-/// point into an untrusted repository.
+/// Returns the system that agents run on, with an empty project. Excludes environment variables
+/// that point into an untrusted repository.
 fn system_without_project() -> System {
     let environment = env::vars_os().filter(|(name, _)| match name.to_str() {
         Some(name) => !user_folders::is_ignored(name),

@@ -1,7 +1,7 @@
 //! `prompt-expander completions`: shell completion.
 //!
-//! The command prints a script, which runs this program with the words of the line whenever the user
-//! presses Tab. So the completions always include the current prompts.
+//! The command prints a script, which runs this program with the words of the line whenever the
+//! user presses Tab. So the completions always include the current prompts.
 
 use super::line::{command_first, command_position};
 use super::source_options::PromptSource;
@@ -22,8 +22,8 @@ use std::{env, io};
 /// The environment variable that the script sets to the name of the shell.
 const SHELL_VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 
-/// Characters with a meaning in a shell. Names that contain one of them aren't offered, because they
-/// would have to be quoted.
+/// Characters with a meaning in a shell. Names that contain one of them aren't offered, because
+/// they would have to be quoted.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 pub(super) const EXAMPLES: &str = "\
@@ -44,8 +44,8 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script. `program` is the first word of the command line: the path of this program,
-    /// or its name if it was found in PATH.
+    /// Prints the script. `program` is the first word of the command line: the path of this
+    /// program, or its name if it was found in PATH.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<()> {
         let name = env!("CARGO_PKG_NAME");
         let completer = program_for_script(program)?;
@@ -194,8 +194,8 @@ fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate
     }
 }
 
-/// Returns the words after a command such as `expand`, including the unfinished one. Returns none if
-/// the line has a different command.
+/// Returns the words after a command such as `expand`, including the unfinished one. Returns none
+/// if the line has a different command.
 fn words_of_call(line: &ArgMatches) -> Vec<&String> {
     let Some((_, command)) = line.subcommand() else {
         return Vec::new();
@@ -227,8 +227,8 @@ fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandida
     candidates
 }
 
-/// Completes an argument of the prompt `prompt_name`: `de` to `depth=`, and `depth=` to its choices,
-/// e.g. `depth=short`.
+/// Completes an argument of the prompt `prompt_name`: `de` to `depth=`, and `depth=` to its
+/// choices, e.g. `depth=short`.
 fn complete_argument(
     line: &ArgMatches,
     prompt_name: &str,

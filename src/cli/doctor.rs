@@ -48,8 +48,8 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Doctor {
-    /// Prints the findings. Exits with 1 if something is broken, or if this program isn't registered
-    /// with any agent.
+    /// Prints the findings. Exits with 1 if something is broken, or if this program isn't
+    /// registered with any agent.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let Diagnosis {
             findings,
@@ -95,8 +95,8 @@ impl Doctor {
         Ok(diagnosis)
     }
 
-    /// Prints a line per finding. Without `--verbose`, prints only one line per agent. Findings about
-    /// the same agent must be consecutive.
+    /// Prints a line per finding. Without `--verbose`, prints only one line per agent. Findings
+    /// about the same agent must be consecutive.
     fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
         if self.verbose {
             for finding in findings {

@@ -166,8 +166,8 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
     Ok(())
 }
 
-/// Checks a file after it was edited. As long as it is broken and the user wants to fix it, opens it
-/// again. Returns the exit status of the last check.
+/// Checks a file after it was edited. As long as it is broken and the user wants to fix it, opens
+/// it again. Returns the exit status of the last check.
 ///
 /// # Errors
 /// Fails if the editor failed.

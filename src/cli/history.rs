@@ -75,8 +75,8 @@ pub(super) fn editor_for<'l>(
     Ok(own)
 }
 
-/// Returns the revision of the current version, or `None` if the prompt was deleted. `versions` must
-/// begin with the newest one.
+/// Returns the revision of the current version, or `None` if the prompt was deleted. `versions`
+/// must begin with the newest one.
 pub(super) fn current_revision(versions: &[Version]) -> Option<Revision> {
     let newest = versions.first()?;
     newest.is_current.then_some(newest.revision)
@@ -130,8 +130,8 @@ fn row_for_scripts(version: &Version) -> [String; 5] {
     ]
 }
 
-/// Returns the row for a terminal: with a short revision, a relative time, and a mark if the version
-/// is the current one.
+/// Returns the row for a terminal: with a short revision, a relative time, and a mark if the
+/// version is the current one.
 fn row_for_people(version: &Version, now: Timestamp) -> [String; 5] {
     let mut note = in_one_line(&version.note);
     if version.is_current {

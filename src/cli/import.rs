@@ -207,8 +207,8 @@ impl Import {
         let written = self
             .write_prompt(target, name, &text)
             .map_err(|mut error| {
-                // The error is about the file in the target folder. Report it for the original, which
-                // the user named.
+                // The error is about the file in the target folder. Report it for the original,
+                // which the user named.
                 error.file = None;
                 error.in_file(original.file.as_path())
             })?;

@@ -58,7 +58,8 @@ const PACKAGE_MANAGERS: [PackageManager; 5] = [
 /// of the package manager.
 const RECEIPT: &str = "share/prompt-expander/installed-by";
 
-/// The names of cache folders, and of folders such as `.pnpm` whose subfolders depend on the version.
+/// The names of cache folders, and of folders such as `.pnpm` whose subfolders depend on the
+/// version.
 const CACHE_NAMES: [&str; 5] = ["_npx", ".pnpm", ".cache", "Caches", "Cache"];
 
 /// Returns how this program was installed, e.g. `installed with npm`. If this program is the copy

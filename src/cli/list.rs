@@ -138,8 +138,8 @@ impl List {
         text
     }
 
-    /// Formats the prompts for people: grouped by layer, and within a layer by pack and format. Adds
-    /// the problems at the end.
+    /// Formats the prompts for people: grouped by layer, and within a layer by pack and format.
+    /// Adds the problems at the end.
     fn page(&self, prompts: &[ListRow], problems: &[Diagnostic], columns: usize) -> Styled {
         let mut page = Styled::default();
         for (layer, heading) in HEADINGS {

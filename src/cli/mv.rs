@@ -34,8 +34,9 @@ pub(super) struct Mv {
 }
 
 impl Mv {
-    /// Renames the prompt and its test file. If that breaks attachments or includes of other prompts,
-    /// warns about them, and asks first. Exits with 1 if anything is broken by the new name.
+    /// Renames the prompt and its test file. If that breaks attachments or includes of other
+    /// prompts, warns about them, and asks first. Exits with 1 if anything is broken by the new
+    /// name.
     pub(super) fn run(
         self,
         source: &PromptSource,

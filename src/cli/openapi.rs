@@ -39,8 +39,8 @@ pub(super) struct OpenApiArgs {
 }
 
 impl OpenApiArgs {
-    /// Adds the operations of the documents to the library. The options for the service apply to all
-    /// documents.
+    /// Adds the operations of the documents to the library. The options for the service apply to
+    /// all documents.
     pub(super) fn add_to(&self, library: Library) -> Library {
         let options = OpenApiOptions {
             operations: self.openapi_operation.clone(),

@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text in the pager in PAGER, which defaults to `less`. Prints the text instead if there is
-/// no terminal, or the pager fails.
+/// Shows a text in the pager in PAGER, which defaults to `less`. Prints the text instead if there
+/// is no terminal, or the pager fails.
 pub(super) fn show(text: &Styled) -> anyhow::Result<()> {
     let words = pager_words();
     let is_at_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();

@@ -108,8 +108,8 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
 /// Returns whether an invalid command line contains the command `hook`, e.g.
 /// `prompt-expander --project hook codex`.
 ///
-/// Assumes that an unknown option before `hook` takes no value. Such an option may come from a newer
-/// version of this program that wrote the agent's configuration.
+/// Assumes that an unknown option before `hook` takes no value. Such an option may come from a
+/// newer version of this program that wrote the agent's configuration.
 pub(super) fn is_hook(words: &[OsString]) -> bool {
     let position = if begins_with_command(words) {
         FIRST_WORD
@@ -165,8 +165,8 @@ fn asks_for_help(words: &[OsString]) -> bool {
         || words.iter().any(|word| word == "--help" || word == "-h")
 }
 
-/// Adds a tip to an error, if there is one: for an unknown command, a similar command or prompt, and
-/// for an unknown option of `install`, the corresponding key of the settings file.
+/// Adds a tip to an error, if there is one: for an unknown command, a similar command or prompt,
+/// and for an unknown option of `install`, the corresponding key of the settings file.
 fn with_tip(
     error: clap::Error,
     words: &[OsString],

@@ -1,5 +1,5 @@
-//! `prompt-expander serve`: runs the MCP server, on standard input and output or, with `--http`, over
-//! HTTP. It is also what the program does without a command.
+//! `prompt-expander serve`: runs the MCP server, on standard input and output or, with `--http`,
+//! over HTTP. It is also what the program does without a command.
 
 #[cfg(feature = "http")]
 mod http;

@@ -412,8 +412,8 @@ impl PromptSource {
         is_new.then(|| changed.hint())
     }
 
-    /// Returns how far symlinks may lead from a path on the command line. In the user's own folders,
-    /// they may lead anywhere.
+    /// Returns how far symlinks may lead from a path on the command line. In the user's own
+    /// folders, they may lead anywhere.
     pub(super) fn reach_of(&self, path: &Path) -> Reach {
         // A path with `..` can begin with a folder, and still lead out of it.
         let has_parents = path.components().any(|part| part == Component::ParentDir);

@@ -13,8 +13,8 @@ use std::time::Duration;
 const NOTE_DELAY: Duration = Duration::from_secs(1);
 
 /// Reads standard input to its end. `limit` is the maximum number of bytes, and `purpose` says in
-/// errors what the limit applies to, e.g. `a prompt`. For a person, prints a note if nothing arrives
-/// for [`NOTE_DELAY`].
+/// errors what the limit applies to, e.g. `a prompt`. For a person, prints a note if nothing
+/// arrives for [`NOTE_DELAY`].
 ///
 /// # Errors
 /// Fails if standard input can't be read, exceeds the limit, or isn't UTF-8.

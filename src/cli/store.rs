@@ -308,8 +308,8 @@ impl SyncOptions {
         Ok(())
     }
 
-    /// Asks the user whether to write `file_count` files. With `--yes`, doesn't ask. Returns whether
-    /// the user agreed.
+    /// Asks the user whether to write `file_count` files. With `--yes`, doesn't ask. Returns
+    /// whether the user agreed.
     fn prompt_user_to_write(
         &self,
         file_count: usize,

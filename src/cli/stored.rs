@@ -39,8 +39,9 @@ pub(super) fn write(
         .unwrap_or_default())
 }
 
-/// Opens the text of a prompt in the user's editor, and writes the edited text to its store. Returns
-/// the path that identifies the prompt in the store, or `None` if the user hasn't changed anything.
+/// Opens the text of a prompt in the user's editor, and writes the edited text to its store.
+/// Returns the path that identifies the prompt in the store, or `None` if the user hasn't changed
+/// anything.
 ///
 /// # Errors
 /// Fails if the editor fails, or the text can't be written. In the latter case, the edited text is

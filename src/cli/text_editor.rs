@@ -86,8 +86,8 @@ pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Resu
     Ok(EditorExit { editor, status })
 }
 
-/// Runs a command, and ignores Ctrl-C until it exits: the terminal sends the signal to this process,
-/// too, but only the editor should react to it.
+/// Runs a command, and ignores Ctrl-C until it exits: the terminal sends the signal to this
+/// process, too, but only the editor should react to it.
 #[cfg(unix)]
 fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
     use signal_hook::consts::{SIGINT, SIGQUIT};

@@ -234,8 +234,8 @@ impl TrustCommand {
     }
 }
 
-/// Returns a view that includes the prompts of the project at `root`, even if it isn't trusted. Sets
-/// `--project` in `source` for that.
+/// Returns a view that includes the prompts of the project at `root`, even if it isn't trusted.
+/// Sets `--project` in `source` for that.
 fn view_including_project(source: &mut PromptSource, root: &Path) -> View {
     source.project = true;
     source.library_at(root).view()

@@ -70,8 +70,8 @@ pub(super) fn prompts() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns all prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths, including those in
-/// an untrusted repository.
+/// Returns all prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths, including those
+/// in an untrusted repository.
 fn listed_prompts() -> Vec<PathBuf> {
     let Some(value) = env::var_os(PROMPTS_VARIABLE) else {
         return Vec::new();
@@ -292,8 +292,8 @@ pub(super) fn trusted(settings: &Path) -> Vec<String> {
     document.get(TRUSTED).and_then(strings).unwrap_or_default()
 }
 
-/// Returns the value of a key as a list of strings: `"a"` is `["a"]`. Returns `None` if the value is
-/// neither a string nor an array of strings.
+/// Returns the value of a key as a list of strings: `"a"` is `["a"]`. Returns `None` if the value
+/// is neither a string nor an array of strings.
 pub(super) fn strings(item: &Item) -> Option<Vec<String>> {
     if let Some(string) = item.as_str() {
         return Some(vec![string.to_owned()]);

@@ -118,8 +118,8 @@ pub(super) fn run(command: &ResolvedCommand, input: String) -> Result<ProgramOut
 }
 
 impl ProgramOutput {
-    /// Returns why the program failed, as a phrase that follows its name. Returns `None` if it exited
-    /// successfully.
+    /// Returns why the program failed, as a phrase that follows its name. Returns `None` if it
+    /// exited successfully.
     pub(super) fn failure(&self) -> Option<String> {
         match self.status {
             Some(status) if status.success() => None,
@@ -177,7 +177,8 @@ impl ProgramOutput {
         Ok(messages)
     }
 
-    /// Returns why there is no answer to `method`, as a phrase that follows the name of the program.
+    /// Returns why there is no answer to `method`, as a phrase that follows the name of the
+    /// program.
     fn missing_answer(&self, method: &str) -> String {
         let stderr = self.stderr_clause();
         match self.status {
@@ -207,8 +208,8 @@ fn find_result(messages: &[Value], id: u64) -> Option<&Value> {
     response.get("result")
 }
 
-/// Returns the line of an output that most likely says what is wrong: the first one that starts with
-/// `error`, or else the last one that isn't empty. Control characters are escaped.
+/// Returns the line of an output that most likely says what is wrong: the first one that starts
+/// with `error`, or else the last one that isn't empty. Control characters are escaped.
 fn most_useful_line(output: &str) -> Option<String> {
     let mut useful_line = None;
     for line in output.lines() {
@@ -258,8 +259,8 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Writes to the standard input of a program in a new thread, because the program may never read it.
-/// `stream` is never `None`, because [`spawn`] creates a pipe.
+/// Writes to the standard input of a program in a new thread, because the program may never read
+/// it. `stream` is never `None`, because [`spawn`] creates a pipe.
 fn write_in_background(stream: Option<impl Write + Send + 'static>, input: String) {
     std::thread::spawn(move || {
         if let Some(mut stream) = stream {
@@ -269,8 +270,8 @@ fn write_in_background(stream: Option<impl Write + Send + 'static>, input: Strin
     });
 }
 
-/// Reads the standard output or error of a program in a new thread. The receiver gets it as a single
-/// item, cut off after [`MAX_OUTPUT_BYTES`].
+/// Reads the standard output or error of a program in a new thread. The receiver gets it as a
+/// single item, cut off after [`MAX_OUTPUT_BYTES`].
 ///
 /// `stream` is never `None`, because [`spawn`] creates a pipe.
 fn read_in_background(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {

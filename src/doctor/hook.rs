@@ -16,8 +16,8 @@ struct HookExamination<'a> {
     registered: Examined<'a>,
 }
 
-/// Examines the hooks of an agent that run prompt-expander. They are run with `prompt`, the name of a
-/// prompt that every hook can expand; with `None`, they are not run.
+/// Examines the hooks of an agent that run prompt-expander. They are run with `prompt`, the name of
+/// a prompt that every hook can expand; with `None`, they are not run.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,

@@ -261,8 +261,8 @@ impl ServerExamination<'_> {
         findings
     }
 
-    /// Warns if the command is looked up on `PATH`, but the agent is usually started from the desktop,
-    /// where `PATH` is different.
+    /// Warns if the command is looked up on `PATH`, but the agent is usually started from the
+    /// desktop, where `PATH` is different.
     fn path_lookup_finding(&self, command: &ResolvedCommand) -> Option<Finding> {
         let agent = self.registered.agent;
         if !agent.launch.is_from_desktop || Path::new(&command.command).is_absolute() {
@@ -276,8 +276,8 @@ impl ServerExamination<'_> {
         Some(self.registered.warning(message, self.reinstall()))
     }
 
-    /// Warns if [`PROMPTS_VARIABLE`] is set in the terminal, but the agent doesn't pass it on to its
-    /// servers.
+    /// Warns if [`PROMPTS_VARIABLE`] is set in the terminal, but the agent doesn't pass it on to
+    /// its servers.
     fn lost_variable_finding(&self, command: &ResolvedCommand) -> Option<Finding> {
         let value = self.examination.system.environment.get(PROMPTS_VARIABLE)?;
         if value.is_empty() || command.environment.get(PROMPTS_VARIABLE).is_some() {
@@ -294,7 +294,8 @@ impl ServerExamination<'_> {
     /// Returns why the server must not be started, as a phrase that follows its name.
     ///
     /// The project and the working directory may be untrusted. A program from there is started only
-    /// if it is this program; and if the project registers it, only without arguments and variables.
+    /// if it is this program; and if the project registers it, only without arguments and
+    /// variables.
     fn reason_not_to_start(&self, command: &ResolvedCommand) -> Option<&'static str> {
         let server = self.server;
         let is_this_program = self.examination.is_this_program(&command.program);

@@ -47,7 +47,8 @@ const MAX_INDENTATION: usize = 3;
 /// invisible characters.
 const MAX_INDENTATION_BYTES: usize = 64;
 
-/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the message.
+/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the
+/// message.
 const PASTE_START: &str = "\u{1b}[200~";
 
 /// How a message invokes a prompt.
@@ -450,8 +451,8 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
     Some(width)
 }
 
-/// Returns whether a character before a colon is ignored: it is invisible, but neither whitespace nor
-/// a control character.
+/// Returns whether a character before a colon is ignored: it is invisible, but neither whitespace
+/// nor a control character.
 fn is_ignored(character: char) -> bool {
     let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
     let is_excluded = character.is_whitespace() || character.is_control();

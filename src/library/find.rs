@@ -234,8 +234,8 @@ fn nearest<'n>(
     near.into_iter().map(|(_, name)| name.clone()).collect()
 }
 
-/// Returns the name that differs from the [folded](fold_name) input only in slashes: `git/commit` for
-/// `git\commit` or `/git//commit`.
+/// Returns the name that differs from the [folded](fold_name) input only in slashes: `git/commit`
+/// for `git\commit` or `/git//commit`.
 fn with_other_slashes<'n>(folded: &str, names: &[&'n Name]) -> Option<&'n Name> {
     let mut segments: Vec<&str> = folded.split(['/', '\\']).collect();
     segments.retain(|segment| !segment.is_empty());

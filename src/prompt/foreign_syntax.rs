@@ -163,8 +163,8 @@ impl ForeignSyntax {
 }
 
 impl ForeignConstruct {
-    /// Returns whether this is the construct for a word of the input, such as `$1`, which could also
-    /// be a price.
+    /// Returns whether this is the construct for a word of the input, such as `$1`, which could
+    /// also be a price.
     pub(super) fn is_dollar_word(&self) -> bool {
         self.open == WORD.open
     }
@@ -181,8 +181,8 @@ impl ForeignConstruct {
         ranges
     }
 
-    /// Returns the end of the construct whose opening delimiter is at `start`, or `None` if the text
-    /// there isn't a construct, like the `@` in `me@example.com`.
+    /// Returns the end of the construct whose opening delimiter is at `start`, or `None` if the
+    /// text there isn't a construct, like the `@` in `me@example.com`.
     fn find_end(&self, body: &str, start: usize) -> Option<usize> {
         let contents_start = start + self.open.len();
         let rest_of_line = truncate_at_boundary(&body[contents_start..], MAX_CONTENTS_BYTES)

@@ -83,8 +83,8 @@ fn normalize_choice(text: &str) -> String {
     text.to_lowercase().nfc().collect()
 }
 
-/// Returns the completion for typed text: the candidates that start with it, then those that contain
-/// it. `normalize` is applied to both before comparing.
+/// Returns the completion for typed text: the candidates that start with it, then those that
+/// contain it. `normalize` is applied to both before comparing.
 fn completion_of(candidates: Vec<String>, typed: &str, normalize: fn(&str) -> String) -> Value {
     let typed = normalize(typed);
     let mut values = Vec::new();

@@ -151,7 +151,8 @@ impl Context {
         }
     }
 
-    /// Returns how the client processes prompts from its menu as templates, or `None` if it doesn't.
+    /// Returns how the client processes prompts from its menu as templates, or `None` if it
+    /// doesn't.
     pub(super) fn menu_template(&self) -> Option<&'static MenuTemplate> {
         self.agent?.menu_template.as_ref()
     }

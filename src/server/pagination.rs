@@ -23,8 +23,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Creates the page for the cursor of a request. Without a cursor, or with an empty one, this is
-    /// the first page. `list_id` identifies the list and its filter.
+    /// Creates the page for the cursor of a request. Without a cursor, or with an empty one, this
+    /// is the first page. `list_id` identifies the list and its filter.
     ///
     /// # Errors
     /// Fails if the cursor is invalid or belongs to another list or filter.

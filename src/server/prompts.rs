@@ -53,8 +53,8 @@ pub(super) fn list(
     })
 }
 
-/// Returns the list entry of a prompt, or `None` to skip it because it is broken, an unedited draft,
-/// or doesn't match the filter.
+/// Returns the list entry of a prompt, or `None` to skip it because it is broken, an unedited
+/// draft, or doesn't match the filter.
 fn list_entry(found: &Found, filter: Option<&mcp::PromptFilter<'_>>) -> Option<mcp::Prompt> {
     let info = found.info();
     let summary = info.summary.ok()?;

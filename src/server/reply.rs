@@ -115,8 +115,8 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Runs a handler and converts its outcome to a reply. If the handler panics, the response is an
-    /// internal error (`-32603`).
+    /// Runs a handler and converts its outcome to a reply. If the handler panics, the response is
+    /// an internal error (`-32603`).
     pub(super) fn reply(self, handler: impl FnOnce() -> Result<Outcome, Failure>) -> Reply {
         let outcome = catch_unwind(AssertUnwindSafe(handler));
         match outcome.unwrap_or_else(|_| Err(self.panic_failure())) {

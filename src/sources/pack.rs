@@ -1,8 +1,8 @@
 //! Packs: prompts from git repositories, each pinned to a commit.
 //!
 //! Prompts are served from local copies, which are made only after a user has seen and accepted the
-//! texts ([`PackCopies::write`]). They are read like any other folder, except that each file must match
-//! its hash in `packs.lock`. Serving never uses the network; only the command `pack` does, in
+//! texts ([`PackCopies::write`]). They are read like any other folder, except that each file must
+//! match its hash in `packs.lock`. Serving never uses the network; only the command `pack` does, in
 //! `pack/git.rs`.
 //!
 //! An update writes its copies to a new folder, and then replaces the lock atomically. Readers

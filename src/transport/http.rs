@@ -44,8 +44,8 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
-/// Serves until the process gets Ctrl-C or SIGTERM. Calls `on_listening` with the address as soon as
-/// clients can connect.
+/// Serves until the process gets Ctrl-C or SIGTERM. Calls `on_listening` with the address as soon
+/// as clients can connect.
 ///
 /// # Errors
 /// Fails if the server can't listen on the address, start its threads or handle signals.

@@ -119,8 +119,8 @@ fn keep_freed_memory() {
 /// Parses a message.
 ///
 /// # Errors
-/// Fails if the message is invalid, or if [`StdioReader`] has skipped it. Returns the error response
-/// to send.
+/// Fails if the message is invalid, or if [`StdioReader`] has skipped it. Returns the error
+/// response to send.
 fn parse(raw: &RawMessage<'_>) -> Result<Message, Response> {
     let json = match &raw.bytes {
         Ok(bytes) => bytes.trim_ascii(),
@@ -181,8 +181,8 @@ impl Conversation {
         self.write_error.get_or_insert(error);
     }
 
-    /// Handles a message and sends the answer. If the answer has to be computed by a job, returns the
-    /// job instead.
+    /// Handles a message and sends the answer. If the answer has to be computed by a job, returns
+    /// the job instead.
     fn handle(
         &mut self,
         server: &Server,
@@ -368,8 +368,8 @@ impl<R: Read> StdioReader<R> {
     /// Waits for the next line, which may be blank, or the next frame. Returns `None` at the end of
     /// the input.
     ///
-    /// Removes a BOM at the start of the input. Skips a message that is too long and a frame without
-    /// JSON; their [`RawMessage`] has the error.
+    /// Removes a BOM at the start of the input. Skips a message that is too long and a frame
+    /// without JSON; their [`RawMessage`] has the error.
     fn read_message(&mut self) -> io::Result<Option<RawMessage<'_>>> {
         let consumed_bytes = self.read_line()?;
         if consumed_bytes == 0 {

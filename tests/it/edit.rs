@@ -374,7 +374,8 @@ fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
     client.ignore_notifications();
 }
 
-/// Who else wrote meanwhile, and what a conflict shows, is told in `src/library/write/edit/tests.rs`.
+/// Who else wrote meanwhile, and what a conflict shows, is told in
+/// `src/library/write/edit/tests.rs`.
 #[test]
 fn a_prompt_is_only_changed_as_it_was_read() {
     for mut client in folder_and_store(|| editing().prompt("standup.md", STANDUP)) {

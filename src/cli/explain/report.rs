@@ -236,7 +236,8 @@ fn other_file<'p>(explanation: &Explanation, problem: &'p Diagnostic) -> Option<
     is_other.then_some(file)
 }
 
-/// Formats a value with its origin: `Rust or Go (by --arg)`. A truncated value also gets its length.
+/// Formats a value with its origin: `Rust or Go (by --arg)`. A truncated value also gets its
+/// length.
 fn with_origin(value: &str, origin: &str) -> String {
     match value.chars().count() {
         0 => format!("(empty, {origin})"),

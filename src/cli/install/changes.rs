@@ -218,8 +218,8 @@ impl AgentSelection {
     }
 
     /// Previews the changes, asks the user once, and writes them. Prints `unchanged_message` for an
-    /// agent without changes. Returns whether the user agreed to write; [`ConfigChanges::exit_code`]
-    /// tells whether that failed for some agents.
+    /// agent without changes. Returns whether the user agreed to write;
+    /// [`ConfigChanges::exit_code`] tells whether that failed for some agents.
     pub(super) fn preview_and_write(
         &self,
         changes: &mut ConfigChanges,

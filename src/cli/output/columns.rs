@@ -20,8 +20,8 @@ pub(crate) struct LabeledRow {
 }
 
 /// Lays out rows in `columns` columns, with the texts to the right of their labels. Wraps long
-/// texts, and truncates nothing. A label that is at least a third of the columns wide gets a line of
-/// its own:
+/// texts, and truncates nothing. A label that is at least a third of the columns wide gets a line
+/// of its own:
 ///
 /// ```text
 ///   :review  Reviews a change

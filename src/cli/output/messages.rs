@@ -15,9 +15,9 @@ use std::io::{self, IsTerminal};
 
 /// Reports errors, warnings, hints and notes on standard error.
 ///
-/// For people, prints each message immediately, after a label such as `warning:`. For scripts, which
-/// pass `--json`, collects errors and warnings until [`finish`](Reporter::finish) prints them as one
-/// JSON object. Scripts don't get hints and notes.
+/// For people, prints each message immediately, after a label such as `warning:`. For scripts,
+/// which pass `--json`, collects errors and warnings until [`finish`](Reporter::finish) prints them
+/// as one JSON object. Scripts don't get hints and notes.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     /// The messages for a script so far; `None` if the reporter prints for people.

@@ -1,8 +1,8 @@
 //! Writes to standard output and standard error. No other file does, so that no untrusted text can
 //! reach a terminal unescaped.
 //!
-//! On a terminal, text is made [printable](printable_text): it can't contain escape sequences of its
-//! own, or hide a part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the
+//! On a terminal, text is made [printable](printable_text): it can't contain escape sequences of
+//! its own, or hide a part of itself. In a pipe, it is unchanged. `pick/terminal.rs` draws on the
 //! terminal itself, but gets its lines from [`for_terminal`].
 
 use crate::wording::{printable_json, printable_text, without_passwords};
@@ -250,7 +250,8 @@ impl<W: Write + IsTerminal> Write for Guarded<W> {
     }
 }
 
-/// Makes bytes [printable](printable_text) as text. Bytes that aren't UTF-8 become escapes such as `\x9b`.
+/// Makes bytes [printable](printable_text) as text. Bytes that aren't UTF-8 become escapes such as
+/// `\x9b`.
 fn visible_bytes(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

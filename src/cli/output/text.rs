@@ -72,8 +72,8 @@ pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
         .plain(format!(" {}\n", problem.fix))
 }
 
-/// Formats a path for standard output, with invisible characters escaped. On a terminal, the path is
-/// relative to the working directory or, outside of it, begins with `~` for the home directory.
+/// Formats a path for standard output, with invisible characters escaped. On a terminal, the path
+/// is relative to the working directory or, outside of it, begins with `~` for the home directory.
 pub(crate) fn display_path(path: &Path) -> String {
     if std::io::stdout().is_terminal() {
         full_path(&shorten(path))

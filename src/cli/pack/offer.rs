@@ -103,8 +103,8 @@ impl Offer {
         review
     }
 
-    /// Returns the installed text of a file. `None` if the file is new, or its local copy is missing
-    /// or was modified.
+    /// Returns the installed text of a file. `None` if the file is new, or its local copy is
+    /// missing or was modified.
     fn old_text(&self, packs: &LockFile<'_>, file: &str) -> Option<String> {
         let locked = self.locked.as_ref()?;
         read_unchanged(locked, &packs.copies.folder_of(locked), file)

@@ -42,8 +42,8 @@ impl FormField {
         self.is_required && self.value.text.trim().is_empty()
     }
 
-    /// Selects the next or previous choice, and wraps around at the ends. If the current value isn't
-    /// one of the choices, starts with the first or last one.
+    /// Selects the next or previous choice, and wraps around at the ends. If the current value
+    /// isn't one of the choices, starts with the first or last one.
     fn select_choice(&mut self, direction: Direction) {
         let text = &self.value.text;
         let current = self.choices.iter().position(|choice| choice == text);
@@ -103,8 +103,8 @@ impl Form {
     /// Creates the form of a prompt. It has a field for each argument, and for the input if the
     /// prompt takes one.
     ///
-    /// The fields are prefilled as if the prompt was called with `text` as its input. Others contain
-    /// their defaults. The first empty field gets the focus.
+    /// The fields are prefilled as if the prompt was called with `text` as its input. Others
+    /// contain their defaults. The first empty field gets the focus.
     ///
     /// # Errors
     /// Fails if the prompt is broken.
@@ -130,7 +130,8 @@ impl Form {
         })
     }
 
-    /// Returns a call with the values of the form. Omits empty fields, so that their defaults apply.
+    /// Returns a call with the values of the form. Omits empty fields, so that their defaults
+    /// apply.
     pub(super) fn call(&self) -> CallRequest {
         let mut request = CallRequest {
             command: self.found.name.to_string(),

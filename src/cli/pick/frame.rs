@@ -259,8 +259,8 @@ struct QueryLine {
     cursor_column: usize,
 }
 
-/// Returns the preview of a prompt: its usage, and its text with the placeholders highlighted. For a
-/// broken prompt, returns the error.
+/// Returns the preview of a prompt: its usage, and its text with the placeholders highlighted. For
+/// a broken prompt, returns the error.
 ///
 /// ```text
 /// ── :review [INPUT] (built-in) ──────
@@ -334,8 +334,8 @@ fn form_frame(form: &Form, columns: usize, rows: usize) -> Frame {
     Frame { lines, cursor }
 }
 
-/// Returns the index of the first visible field of a form. Hides only as many fields as necessary to
-/// show the current one with its details, which take `detail_rows`.
+/// Returns the index of the first visible field of a form. Hides only as many fields as necessary
+/// to show the current one with its details, which take `detail_rows`.
 fn first_visible_field(current: usize, detail_rows: usize, rows: usize) -> usize {
     let fields_up_to_current = current + 1;
     let needed_rows = 1 + fields_up_to_current + detail_rows; // 1 for the heading
@@ -535,8 +535,8 @@ struct VisiblePart {
     cursor_column: usize,
 }
 
-/// Returns the part of a text around its cursor that fits into `columns`. If the cursor is at the end
-/// of `research`, only `arch` is visible in 5 columns.
+/// Returns the part of a text around its cursor that fits into `columns`. If the cursor is at the
+/// end of `research`, only `arch` is visible in 5 columns.
 fn visible_part(input: &TypedText, columns: usize) -> VisiblePart {
     let (before, after) = input.text.split_at(input.cursor);
     let before = end_that_fits(before, columns);
@@ -596,8 +596,8 @@ impl WrappedText {
         }
     }
 
-    /// Appends printable characters without line breaks. If the line is full, moves its last word to
-    /// the next line.
+    /// Appends printable characters without line breaks. If the line is full, moves its last word
+    /// to the next line.
     fn push_printable(&mut self, text: &str, style: Style) {
         for character in text.chars() {
             let is_full = self.row_width + width(character) > self.columns;

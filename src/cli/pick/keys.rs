@@ -55,8 +55,8 @@ impl Sequence {
 /// Removes the next key from the received bytes, and skips sequences that aren't keys. Returns
 /// `None` if there is no complete key yet.
 ///
-/// `has_paused` says that no more bytes have arrived for a while. A lone escape byte is then the key
-/// Esc. Before, it could still be the start of another key, e.g. `ESC [ A` for Up.
+/// `has_paused` says that no more bytes have arrived for a while. A lone escape byte is then the
+/// key Esc. Before, it could still be the start of another key, e.g. `ESC [ A` for Up.
 pub(super) fn take_key(bytes: &mut Vec<u8>, has_paused: bool) -> Option<Key> {
     while !bytes.is_empty() {
         let sequence = first_sequence(bytes, has_paused)?;
@@ -68,8 +68,8 @@ pub(super) fn take_key(bytes: &mut Vec<u8>, has_paused: bool) -> Option<Key> {
     None
 }
 
-/// Decodes the first sequence in `bytes`. Returns `None` if the sequence is incomplete, and the rest
-/// may still arrive.
+/// Decodes the first sequence in `bytes`. Returns `None` if the sequence is incomplete, and the
+/// rest may still arrive.
 ///
 /// # Panics
 /// Panics if `bytes` is empty.

@@ -234,8 +234,8 @@ impl State {
         Effect::Expand(found, request)
     }
 
-    /// Handles a key in the form: Enter expands the prompt unless a value is missing, Esc returns to
-    /// the list, and other keys go to the fields.
+    /// Handles a key in the form: Enter expands the prompt unless a value is missing, Esc returns
+    /// to the list, and other keys go to the fields.
     fn press_in_form(&mut self, key: &Key) -> Effect {
         let Step::Form(form) = &mut self.step else {
             return Effect::None;

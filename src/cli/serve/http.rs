@@ -188,7 +188,8 @@ impl Http {
         );
     }
 
-    /// Decides who may edit prompts. With --token-file, the roles of the tokens decide, even without
+    /// Decides who may edit prompts. With --token-file, the roles of the tokens decide, even
+    /// without
     /// --edit.
     fn editing(&self, serve: &Serve) -> anyhow::Result<Editing> {
         if self.token_file.is_some() {
@@ -282,8 +283,8 @@ fn parse_keys(keys: Vec<u8>, origin: &str) -> anyhow::Result<Keys> {
     Keys::parse(&text).map_err(|problem| anyhow!("{origin} is not a valid key: {problem}"))
 }
 
-/// Returns the key in the state folder, which is generated on the first start. If it can't be stored,
-/// adds a warning, and returns a random key that is lost when the server stops.
+/// Returns the key in the state folder, which is generated on the first start. If it can't be
+/// stored, adds a warning, and returns a random key that is lost when the server stops.
 fn stored_keys(warnings: &mut Vec<String>) -> anyhow::Result<Keys> {
     let key = match read_or_create_secret("session-key", Keys::generate) {
         Ok(secret) => secret.text,

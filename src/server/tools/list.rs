@@ -201,8 +201,8 @@ fn result_json(prompts: &str, problems: &str, omissions: &Omissions) -> serde_js
     Ok(Json::from_text(lists).with_members(omissions.members()))
 }
 
-/// A list of JSON objects, stored in a single string. Allocating thousands of small strings for every
-/// call would fragment the server's memory.
+/// A list of JSON objects, stored in a single string. Allocating thousands of small strings for
+/// every call would fragment the server's memory.
 #[derive(Default)]
 struct Items {
     /// The objects, each followed by a comma.

@@ -1,5 +1,5 @@
-//! Restricts the addresses that a service may have, so that neither a document nor a name server can
-//! make this program call a host in a private network.
+//! Restricts the addresses that a service may have, so that neither a document nor a name server
+//! can make this program call a host in a private network.
 
 use super::operation::{OpenApiOptions, Operation};
 use crate::prompt::{Diagnostic, Kind};
@@ -158,8 +158,8 @@ fn is_local_host(host: &str) -> bool {
 /// Returns whether an address is globally reachable, according to IANA's registries of
 /// special-purpose addresses.
 ///
-/// For an IPv6 address that embeds an IPv4 address, the IPv4 address decides. 6to4 addresses are not
-/// public, because the relays no longer exist.
+/// For an IPv6 address that embeds an IPv4 address, the IPv4 address decides. 6to4 addresses are
+/// not public, because the relays no longer exist.
 fn is_public(address: IpAddr) -> bool {
     let address = extract_embedded_ipv4(address);
     for network_text in SPECIAL_NETWORKS.split(' ') {

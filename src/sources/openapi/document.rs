@@ -41,7 +41,8 @@ struct DescribedOperation<'d> {
     path: &'d str,
     /// The operation object.
     value: &'d Value,
-    /// The value of its [`prompt_extension`]. Null if it has none, but the user lists the operation.
+    /// The value of its [`prompt_extension`]. Null if it has none, but the user lists the
+    /// operation.
     extension: &'d Value,
 }
 
@@ -79,8 +80,8 @@ fn check_version(root: &Value) -> Result<(), Diagnostic> {
     ))
 }
 
-/// Returns the URL of the first server, with the defaults of its variables filled in. Returns `None`
-/// if a default is missing.
+/// Returns the URL of the first server, with the defaults of its variables filled in. Returns
+/// `None` if a default is missing.
 fn first_server_url(root: &Value) -> Option<String> {
     let server = &root["servers"][0];
     let template = server["url"].as_str()?;

@@ -233,7 +233,8 @@ impl OperationInputs {
     }
 }
 
-/// Returns the `application/json` entry in the `content` of a body, or `None` if `content` is empty.
+/// Returns the `application/json` entry in the `content` of a body, or `None` if `content` is
+/// empty.
 ///
 /// # Errors
 /// `content` has only other formats.

@@ -56,8 +56,8 @@ pub(crate) enum ValueType {
     Json,
 }
 
-/// Replaces each placeholder of a template such as `/triage/{service}` with the text that `text_for`
-/// returns for its name.
+/// Replaces each placeholder of a template such as `/triage/{service}` with the text that
+/// `text_for` returns for its name.
 pub(super) fn fill_template<E>(
     template: &str,
     mut text_for: impl FnMut(&str) -> Result<String, E>,

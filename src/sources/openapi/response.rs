@@ -252,7 +252,8 @@ fn to_prompt_messages(json_messages: Vec<JsonMessage>) -> Vec<Message> {
     messages
 }
 
-/// Prepends a text to the first user message. If there is none, inserts a user message at the start.
+/// Prepends a text to the first user message. If there is none, inserts a user message at the
+/// start.
 fn prepend_to_first_user_message(messages: &mut Vec<Message>, text: &str) {
     for message in messages.iter_mut() {
         if message.role == Role::User {

@@ -143,8 +143,8 @@ fn referenced_value<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, S
     ))
 }
 
-/// Converts a value to plain text: strings without quotes, and anything else as JSON. Returns `None`
-/// for null and for blank strings.
+/// Converts a value to plain text: strings without quotes, and anything else as JSON. Returns
+/// `None` for null and for blank strings.
 pub(super) fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,

@@ -1,5 +1,5 @@
-//! Sends a request to a service, and reads its reply, within limits of time and size. The IP address
-//! of the service is checked after name resolution, and no proxy is used.
+//! Sends a request to a service, and reads its reply, within limits of time and size. The IP
+//! address of the service is checked after name resolution, and no proxy is used.
 
 use super::address::{AllowedAddresses, BaseUrl};
 use super::operation::{OpenApiOptions, Operation};
@@ -150,8 +150,9 @@ impl<'o> Service<'o> {
     }
 }
 
-/// Returns the certificates in [`CERTIFICATE_BUNDLE`]. Falls back to the platform's verifier if that
-/// file doesn't exist, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, or if `url` doesn't use TLS.
+/// Returns the certificates in [`CERTIFICATE_BUNDLE`]. Falls back to the platform's verifier if
+/// that file doesn't exist, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, or if `url` doesn't use
+/// TLS.
 pub(in crate::sources) fn bundled_certificates(url: &str) -> RootCerts {
     if !url.starts_with("https:") || is_set("SSL_CERT_FILE") || is_set("SSL_CERT_DIR") {
         return RootCerts::PlatformVerifier;
@@ -172,8 +173,8 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some()
 }
 
-/// Returns the configuration of an HTTP client that uses no proxy and follows no redirects. It keeps
-/// up to `idle_connections` connections open for reuse.
+/// Returns the configuration of an HTTP client that uses no proxy and follows no redirects. It
+/// keeps up to `idle_connections` connections open for reuse.
 pub(in crate::sources) fn client_config(idle_connections: usize, roots: RootCerts) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(roots)
@@ -249,8 +250,8 @@ fn header_or_empty(response: &Response<Body>, name: HeaderName) -> String {
     value.to_str().unwrap_or_default().to_owned()
 }
 
-/// Converts the error of an [`exchange`] with the server at `url`. The message is a clause about the
-/// server.
+/// Converts the error of an [`exchange`] with the server at `url`. The message is a clause about
+/// the server.
 pub(in crate::sources) fn exchange_error(
     error: ureq::Error,
     url: &str,

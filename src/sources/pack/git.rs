@@ -93,8 +93,8 @@ struct Commit {
 /// Fetches the files of `pack` at `version`, which is a commit, a branch or a tag. `folder` must be
 /// empty.
 ///
-/// Updates the commit, the date and the file hashes of `pack`. If `version` is a branch or a tag, it
-/// also becomes the reference that the pack follows.
+/// Updates the commit, the date and the file hashes of `pack`. If `version` is a branch or a tag,
+/// it also becomes the reference that the pack follows.
 ///
 /// # Errors
 /// - Git is missing, is too old, fails, or exceeds a limit.
@@ -409,7 +409,8 @@ struct SelectedFiles {
 }
 
 impl SelectedFiles {
-    /// Adds a file if it belongs to the pack. A prompt that can't be used is skipped with a message.
+    /// Adds a file if it belongs to the pack. A prompt that can't be used is skipped with a
+    /// message.
     ///
     /// # Errors
     /// See [`fetch_pack`] for what makes a path unsafe.

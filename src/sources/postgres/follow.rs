@@ -97,8 +97,8 @@ pub(super) async fn follow(shared: Arc<FollowState>) {
     }
 }
 
-/// Returns a random factor from 0.5 to 1 for a delay, so that not all processes reconnect at the same
-/// moment after an outage.
+/// Returns a random factor from 0.5 to 1 for a delay, so that not all processes reconnect at the
+/// same moment after an outage.
 fn jitter() -> f64 {
     let random = getrandom::u32().unwrap_or_default();
     0.5 + f64::from(random) / f64::from(u32::MAX) / 2.0
@@ -201,8 +201,8 @@ impl FollowState {
         *lock(&self.failure) = None;
     }
 
-    /// Records why the database cannot be followed. The kind is [`Kind::NotFound`] if the files were
-    /// never loaded. Otherwise, it is only a hint, because they are still served.
+    /// Records why the database cannot be followed. The kind is [`Kind::NotFound`] if the files
+    /// were never loaded. Otherwise, it is only a hint, because they are still served.
     fn record_failure(&self, error: Diagnostic) {
         let last_answer = *lock(&self.last_answer);
         let failure = if let Some(time) = last_answer {

@@ -130,8 +130,8 @@ impl Server {
         if let Err(ureq::Error::Io(error)) = &reply
             && error.kind() == ErrorKind::InvalidData
         {
-            // The TLS handshake failed, so nothing was sent yet, and even a write can be sent again.
-            // Perhaps the server's certificate is only trusted by the system.
+            // The TLS handshake failed, so nothing was sent yet, and even a write can be sent
+            // again. Perhaps the server's certificate is only trusted by the system.
             let agent = self
                 .system_agent
                 .get_or_init(|| new_agent(RootCerts::PlatformVerifier));

@@ -193,8 +193,8 @@ async fn not_found(_: RequestContext) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
 }
 
-/// Checks a request, runs the handler of its route, and returns the response. The caller's access is
-/// checked before the body is read.
+/// Checks a request, runs the handler of its route, and returns the response. The caller's access
+/// is checked before the body is read.
 async fn handle(
     route: &'static Route,
     context: RequestContext,
@@ -297,8 +297,8 @@ const JSON_HEADERS: [(HeaderName, &str); 3] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
-/// Returns the response to a GET, with an ETag. If the client already has the same JSON, it gets 304
-/// without a body: team layers poll the server.
+/// Returns the response to a GET, with an ETag. If the client already has the same JSON, it gets
+/// 304 without a body: team layers poll the server.
 fn cacheable_response(client: &Client, headers: &HeaderMap, json: Bytes) -> Response {
     let etag = format!("\"{}\"", Revision::of_contents(&json));
     if headers::has_etag(headers, &etag) {

@@ -204,8 +204,8 @@ impl App {
         }
     }
 
-    /// Does the work of each second: reloads certificates and tokens that have changed, forgets idle
-    /// callers, sends keep-alive comments, and closes the streams of callers whose token is no
+    /// Does the work of each second: reloads certificates and tokens that have changed, forgets
+    /// idle callers, sends keep-alive comments, and closes the streams of callers whose token is no
     /// longer valid. Reads files, so call it on a thread that may block.
     ///
     /// `second` is the number of earlier calls.
@@ -260,8 +260,8 @@ impl App {
         batch: Message,
     ) -> Result<Reply, Refusal> {
         let server = Arc::clone(&self.server);
-        // The thread needs to own the session, so an empty one takes its place meanwhile. If the work
-        // panics, the session is lost, and the empty one stays.
+        // The thread needs to own the session, so an empty one takes its place meanwhile. If the
+        // work panics, the session is lost, and the empty one stays.
         let placeholder = Session::new(Arc::clone(&session.caller));
         let mut owned_session = std::mem::replace(session, placeholder);
         let (reply, owned_session) = self

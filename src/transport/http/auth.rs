@@ -82,8 +82,8 @@ impl Access {
         headers: &HeaderMap,
         address: IpAddr,
     ) -> Result<Arc<Caller>, Refusal> {
-        // A wrong token is refused even if anonymous requests are allowed, so that its user learns of
-        // the mistake.
+        // A wrong token is refused even if anonymous requests are allowed, so that its user learns
+        // of the mistake.
         if let Some(token_file) = &self.tokens
             && let Some(token) = bearer_token(headers)
         {
@@ -99,8 +99,8 @@ impl Access {
     /// Returns the owner of a token, or counts it as a wrong one.
     ///
     /// After too many wrong tokens from a network, short tokens are refused without a look at them,
-    /// so that an attacker doesn't learn which ones are right. Long tokens are still accepted: their
-    /// owners may share the attacker's address, e.g. that of a reverse proxy.
+    /// so that an attacker doesn't learn which ones are right. Long tokens are still accepted:
+    /// their owners may share the attacker's address, e.g. that of a reverse proxy.
     fn check_token(
         &self,
         tokens: &Tokens,

@@ -6,7 +6,8 @@ use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of bytes that the bodies of all connections share. Each [`Reservation`] uses part of it.
+/// A number of bytes that the bodies of all connections share. Each [`Reservation`] uses part of
+/// it.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     used_bytes: Arc<AtomicUsize>,

@@ -27,8 +27,8 @@ use tokio::time::timeout;
 /// The default for the maximum length of a request body.
 pub const DEFAULT_MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// How many bytes of request bodies and answers may be in memory. If the maximum body is longer, the
-/// limit is raised to that.
+/// How many bytes of request bodies and answers may be in memory. If the maximum body is longer,
+/// the limit is raised to that.
 const MAX_MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
 /// The memory that one parsed JSON value and its key can take, besides the text of strings.
@@ -185,8 +185,8 @@ pub(super) struct Limiter {
 }
 
 /// The theoretical arrival time (TAT) of each caller's next message, as in the generic cell rate
-/// algorithm (GCRA): when it would arrive if the caller had sent all messages at exactly the limit's
-/// rate. The further it lies in the future, the more of its burst the caller has used up.
+/// algorithm (GCRA): when it would arrive if the caller had sent all messages at exactly the
+/// limit's rate. The further it lies in the future, the more of its burst the caller has used up.
 #[derive(Debug, Default)]
 struct ArrivalTimes(HashMap<u128, Instant>);
 
@@ -257,11 +257,11 @@ impl RateLimit {
     /// how far its arrival time already lies in the future.
     ///
     /// The new messages must not move the caller's arrival time further than one burst into the
-    /// future. For example, with 60 a minute and a burst of 5, each message takes 1 s. If the arrival
-    /// time is 5 s ahead, one more message would make it 6 s, so the wait is 1 s.
+    /// future. For example, with 60 a minute and a burst of 5, each message takes 1 s. If the
+    /// arrival time is 5 s ahead, one more message would make it 6 s, so the wait is 1 s.
     ///
-    /// A batch longer than the burst only has to wait for the full burst, or it could never be sent.
-    /// It moves the arrival time by its full length nevertheless, so the rate is kept.
+    /// A batch longer than the burst only has to wait for the full burst, or it could never be
+    /// sent. It moves the arrival time by its full length nevertheless, so the rate is kept.
     fn wait(&self, time_ahead: Duration, message_count: u32) -> Duration {
         let burst = self.burst.get();
         let time_ahead_after = time_ahead + self.time_for(message_count.min(burst));
@@ -283,8 +283,8 @@ impl RateLimit {
 }
 
 impl ArrivalTimes {
-    /// Returns how far a caller's arrival time lies in the future. This is zero if it is in the past
-    /// or the caller is not tracked.
+    /// Returns how far a caller's arrival time lies in the future. This is zero if it is in the
+    /// past or the caller is not tracked.
     fn time_ahead(&self, caller_key: u128, now: Instant) -> Duration {
         match self.0.get(&self.tracked_key(caller_key)) {
             Some(arrival_time) => arrival_time.saturating_duration_since(now),
@@ -298,8 +298,8 @@ impl ArrivalTimes {
         self.0.insert(self.tracked_key(caller_key), arrival_time);
     }
 
-    /// Returns the caller's own key, or [`SHARED_KEY`] if the caller is new and too many callers are
-    /// tracked already.
+    /// Returns the caller's own key, or [`SHARED_KEY`] if the caller is new and too many callers
+    /// are tracked already.
     fn tracked_key(&self, caller_key: u128) -> u128 {
         if self.0.len() < MAX_TRACKED_CALLERS || self.0.contains_key(&caller_key) {
             caller_key

@@ -50,8 +50,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1_900);
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
-/// Serves connections until `stop_signal` is ready. Then ends all streams, and waits for the running
-/// requests for at most [`SHUTDOWN_TIMEOUT`].
+/// Serves connections until `stop_signal` is ready. Then ends all streams, and waits for the
+/// running requests for at most [`SHUTDOWN_TIMEOUT`].
 ///
 /// Sends `true` to `shutdown` when it stops.
 pub(super) async fn serve(

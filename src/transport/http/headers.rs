@@ -47,9 +47,9 @@ fn without_parameters(media_type: &[u8]) -> &[u8] {
 
 /// Checks that the content type of a request is JSON.
 ///
-/// This keeps other web pages out: without the server's consent, a browser lets a page send only the
-/// content types of HTML forms to another site, and adds `Origin`. A request without `Origin` isn't
-/// from a web page, so it may also have no content type, or the one that `curl -d` sends.
+/// This keeps other web pages out: without the server's consent, a browser lets a page send only
+/// the content types of HTML forms to another site, and adds `Origin`. A request without `Origin`
+/// isn't from a web page, so it may also have no content type, or the one that `curl -d` sends.
 ///
 /// # Errors
 /// Fails with 415 if the content type isn't allowed.
@@ -166,9 +166,9 @@ pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Optio
 /// Returns the era of a request, and checks that its headers match its body.
 ///
 /// # Errors
-/// Fails with `-32602` if the metadata in the body is incomplete, `-32020` if a header is missing or
-/// differs from the body, and `-32022` if the version isn't supported. "Error codes" in 2026-07-28
-/// prescribes the order of these checks. The HTTP status is always 400.
+/// Fails with `-32602` if the metadata in the body is incomplete, `-32020` if a header is missing
+/// or differs from the body, and `-32022` if the version isn't supported. "Error codes" in
+/// 2026-07-28 prescribes the order of these checks. The HTTP status is always 400.
 pub fn request_era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let Some(version) = modern_version(request)? else {
         // The body of `initialize` negotiates the version, whatever the header says.

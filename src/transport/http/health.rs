@@ -1,5 +1,5 @@
-//! The endpoints for monitoring: `/health` (the process is running), `/ready` (it can serve prompts)
-//! and `/metrics`.
+//! The endpoints for monitoring: `/health` (the process is running), `/ready` (it can serve
+//! prompts) and `/metrics`.
 
 use super::app::{App, Readiness, RequestContext};
 use super::auth::require;

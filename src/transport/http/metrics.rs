@@ -143,8 +143,8 @@ impl Metrics {
     }
 
     /// Returns all metrics as OpenMetrics text. The parameters are the metrics that are only
-    /// measured when they are needed: how many event streams are open, and how long ago the database
-    /// last answered, if it ever has.
+    /// measured when they are needed: how many event streams are open, and how long ago the
+    /// database last answered, if it ever has.
     ///
     /// # Errors
     /// Fails only because of a bug in a metric.

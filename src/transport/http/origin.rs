@@ -4,9 +4,10 @@
 //! takes this server for the page's own. But the `Host` header of each request, and the `Origin`
 //! header of most, still contains the page's domain.
 //!
-//! A page can also make the browser load a URL without `Origin`, e.g. with `<object>` or a prefetch,
-//! and find out whether that has succeeded. Such a request has the header `Sec-Fetch-Site` (Fetch
-//! Metadata Request Headers). Clients other than browsers send neither of the two headers.
+//! A page can also make the browser load a URL without `Origin`, e.g. with `<object>` or a
+//! prefetch, and find out whether that has succeeded. Such a request has the header
+//! `Sec-Fetch-Site` (Fetch Metadata Request Headers). Clients other than browsers send neither of
+//! the two headers.
 
 use super::headers;
 use super::proxy::{Client, REQUEST_ID};
@@ -71,8 +72,8 @@ impl HostName {
 impl FromStr for AllowedHost {
     type Err = String;
 
-    /// Parses a host name or address with an optional port: `prompts.example.com:8443`, `127.0.0.1`,
-    /// `[2001:db8::1]`. Converts a name to lower case, and removes a dot at its end.
+    /// Parses a host name or address with an optional port: `prompts.example.com:8443`,
+    /// `127.0.0.1`, `[2001:db8::1]`. Converts a name to lower case, and removes a dot at its end.
     ///
     /// # Errors
     /// Fails if the syntax is invalid. The error shows the syntax.
@@ -161,7 +162,8 @@ impl AllowedSites {
     }
 
     /// Returns `true` for origins on this machine, the allowed origins of others, and this server's
-    /// own origin. The last one is derived from `requested_host`, the host that the client has used.
+    /// own origin. The last one is derived from `requested_host`, the host that the client has
+    /// used.
     fn is_origin_allowed(
         &self,
         origin: &AllowedOrigin,
@@ -244,8 +246,8 @@ impl AllowedSites {
         if host.name.is_loopback() {
             return true;
         }
-        // If the server listens on all addresses (`0.0.0.0`), it may have any of them. DNS rebinding
-        // can't abuse that, because it needs a name.
+        // If the server listens on all addresses (`0.0.0.0`), it may have any of them. DNS
+        // rebinding can't abuse that, because it needs a name.
         if let HostName::Address(address) = host.name
             && (address == self.listen_address || self.listen_address.is_unspecified())
         {

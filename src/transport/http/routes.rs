@@ -157,8 +157,8 @@ fn complete(response: Response, path: &str, request_id: HeaderValue) -> Response
 
 impl RequestContext {
     /// Authenticates the caller of a request. If the caller is the team layer of another server or
-    /// machine ([`TEAM_HEADER`]), hides this server's own team layer, so that servers can't ask each
-    /// other in a circle.
+    /// machine ([`TEAM_HEADER`]), hides this server's own team layer, so that servers can't ask
+    /// each other in a circle.
     ///
     /// # Errors
     /// Fails with 401 or 429 if the caller has no valid token.

@@ -190,8 +190,8 @@ impl Sessions {
     }
 }
 
-/// Parses `RANDOM.VERSION.SECONDS.AGENT`, e.g. `00…2a.2025-11-25.1790000000.codex`. The agent may be
-/// empty. Returns `None` if the syntax is invalid or the version unknown.
+/// Parses `RANDOM.VERSION.SECONDS.AGENT`, e.g. `00…2a.2025-11-25.1790000000.codex`. The agent may
+/// be empty. Returns `None` if the syntax is invalid or the version unknown.
 fn parse_payload(payload: &str) -> Option<SessionId> {
     let mut parts = payload.split('.');
     let random = parts.next()?;

@@ -100,8 +100,8 @@ impl Default for ChangeCounts {
 }
 
 impl ChangeCounts {
-    /// Sums up the changes that are visible to a caller: the ones inside its folder, and the ones that
-    /// affect a whole folder above it.
+    /// Sums up the changes that are visible to a caller: the ones inside its folder, and the ones
+    /// that affect a whole folder above it.
     ///
     /// For the prefix `team-a/`, this includes a change of the prompt `team-a/x` and one of the
     /// whole library, but not one of the prompt `team-b/x`.
@@ -210,8 +210,8 @@ impl Stream {
         }
     }
 
-    /// Sends one or more events, e.g. `data: {}\n\n`, unless the stream is closed. If the client has
-    /// too many unread, closes the stream.
+    /// Sends one or more events, e.g. `data: {}\n\n`, unless the stream is closed. If the client
+    /// has too many unread, closes the stream.
     fn send(&self, events: Bytes) {
         let mut sender = lock(&self.events);
         let Some(open_sender) = &*sender else { return };
@@ -421,7 +421,8 @@ impl Streams {
             final_event: format!("data: {}\n\n", response.as_json()).into(),
         };
         let body = self.new_stream(session, client, kind);
-        // Keep the session locked until the acknowledgement is sent: no notification can precede it.
+        // Keep the session locked until the acknowledgement is sent: no notification can precede
+        // it.
         let mut session = lock(&body.stream.session);
         self.receive_changes(&body.stream);
         match self.server.handle(&mut session, Message::Request(request)) {

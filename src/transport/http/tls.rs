@@ -37,8 +37,8 @@ impl Tls {
     /// invalid.
     ///
     /// # Errors
-    /// Fails if a file can't be read or is invalid, or if the key doesn't belong to the certificate.
-    /// The error says what to do.
+    /// Fails if a file can't be read or is invalid, or if the key doesn't belong to the
+    /// certificate. The error says what to do.
     pub fn new(
         certificate_path: PathBuf,
         key_path: PathBuf,
@@ -97,8 +97,8 @@ impl fmt::Debug for Certificate {
 /// Loads the certificate, its intermediate certificates and its key.
 ///
 /// # Errors
-/// Fails if a file can't be read or is invalid, or if the key doesn't belong to the certificate. The
-/// error says what to do. It never contains any part of the key.
+/// Fails if a file can't be read or is invalid, or if the key doesn't belong to the certificate.
+/// The error says what to do. It never contains any part of the key.
 fn load(
     certificate_path: &Path,
     key_path: &Path,

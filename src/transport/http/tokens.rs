@@ -1,8 +1,8 @@
 //! The token file. Each line is a token or its hash (`sha256:HEX`), followed by optional fields:
 //! `name=ana role=read prefix=team-a/ expires=2027-01-31`.
 //!
-//! The file can be reloaded while the server is running. No error quotes any part of a line, because
-//! it may be a token.
+//! The file can be reloaded while the server is running. No error quotes any part of a line,
+//! because it may be a token.
 
 use super::secret_file::{self, GuardedFile, ReloadedValue, Secrecy};
 use crate::input::without_bom;
@@ -282,7 +282,8 @@ impl Tokens {
     /// Parses a token file. Skips empty lines and comments (`#`).
     ///
     /// # Errors
-    /// Fails if a line is invalid, or repeats a token or name. The error begins with `line NUMBER: `.
+    /// Fails if a line is invalid, or repeats a token or name. The error begins with `line NUMBER:
+    /// `.
     fn parse(text: &str) -> Result<Tokens, String> {
         let mut hashes = HashSet::new();
         let mut names = HashSet::new();
@@ -338,8 +339,8 @@ impl Tokens {
 /// invalid.
 ///
 /// # Errors
-/// Fails if the file can't be read, is invalid or has no token, or if other users can read tokens in
-/// it. The error names the path and says what to do.
+/// Fails if the file can't be read, is invalid or has no token, or if other users can read tokens
+/// in it. The error names the path and says what to do.
 pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<ReloadedValue<Tokens>, String> {
     let file = path.display().to_string();
     let tokens = ReloadedValue::new(move || read(&path), warn)?;
@@ -393,8 +394,8 @@ pub fn add(path: &Path, new_line: &TokenLine) -> Result<(), String> {
 /// Removes the line with this name from a token file. All other lines are kept unchanged.
 ///
 /// # Errors
-/// Fails if the file can't be read or written, is invalid, or has no token with this name. The error
-/// names the path and says what to do.
+/// Fails if the file can't be read or written, is invalid, or has no token with this name. The
+/// error names the path and says what to do.
 pub fn remove(path: &Path, name: &str) -> Result<(), String> {
     let _lock = lock_folder(path);
     let old_text = read_text(path)?;
