@@ -33,7 +33,7 @@ pub(crate) enum FileAccess<'f> {
     Private,
     /// Everyone whom the umask allows.
     Shared,
-    /// Like `Shared`, but executable.
+    /// Everyone whom the umask allows. They may also execute it.
     Program,
     /// The file has the owner and the mode of this one.
     SameAs(&'f Metadata),
@@ -123,8 +123,8 @@ impl PendingFile {
         Ok(())
     }
 
-    /// Like [`PendingFile::create`], but keeps the file locked until the returned handle is
-    /// dropped. There is no moment when the file exists without being locked, because it is locked
+    /// Renames the file to the target, which must not exist, and keeps it locked until the returned
+    /// handle is dropped. There is no moment when the file exists without being locked, because it is locked
     /// before it gets its name.
     pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_without_replacing(&self.path, &self.target)?;

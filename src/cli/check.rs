@@ -179,7 +179,7 @@ impl Checks {
 
     /// Checks the prompts and test files of a view, or only those in `subfolder`.
     fn check_view(&mut self, view: &View, subfolder: Option<&Path>) {
-        let Report { files, problems } = view.check_with(subfolder, &mut |found, folder| {
+        let Report { files, problems } = view.check_with_extra(subfolder, &mut |found, folder| {
             self.check_length(found, folder)
         });
         self.report.files += files;

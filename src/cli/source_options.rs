@@ -241,7 +241,7 @@ impl PromptSource {
     fn library_with_project(&self, folder: Option<&Path>) -> Library {
         let problems = &self.settings.problems;
         if self.settings.is_unusable {
-            let problems = SettingsProblems::of_unusable_file(problems.clone());
+            let problems = SettingsProblems::in_unreadable_file(problems.clone());
             return Library::default().with_builtin().with(problems);
         }
         let trust = self.project_trust();
@@ -255,7 +255,7 @@ impl PromptSource {
             library = library.with_packs(lock.clone(), copies);
         }
         if !problems.is_empty() {
-            library = library.with(SettingsProblems::of_usable_file(problems.clone()));
+            library = library.with(SettingsProblems::in_readable_file(problems.clone()));
         }
         library
     }

@@ -47,7 +47,8 @@ impl View {
         spellings.iter().find_map(|name| self.get_typed(name))
     }
 
-    /// Like [`View::get`], but also returns `None` if the name is invalid.
+    /// Returns the prompt with exactly this name. Returns `None` if there is none, or if the name
+    /// is invalid.
     fn get_typed(&self, name: &str) -> Option<Found> {
         self.get(&Name::new(name).ok()?)
     }

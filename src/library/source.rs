@@ -52,7 +52,8 @@ pub trait Source: Debug + Send + Sync {
     /// Adds the files and folders whose changes may affect the prompts.
     fn watch(&self, _watched: &mut Watched) {}
 
-    /// Returns the store that writes the prompts of this source, or `None` if it is read-only.
+    /// Returns the store that writes the prompts of this source, or `None` if the source is
+    /// read-only.
     ///
     /// # Errors
     /// Fails if the prompts can't be written at the moment.
@@ -226,8 +227,8 @@ impl Found {
         self.expand_bound(BoundCall::new(prompt, call), &join_unchanged)
     }
 
-    /// Like [`expand`](Found::expand), but for a call that is already bound. `join` assembles the
-    /// text of each message from its pieces.
+    /// Expands the prompt of `bound`, whose values are already assigned to its arguments. `join`
+    /// assembles the text of each message from its pieces.
     ///
     /// # Errors
     /// Returns the errors of [`Handle::messages`].

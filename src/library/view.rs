@@ -183,7 +183,8 @@ impl Library {
     }
 }
 
-/// Like [`is_on_network`], but a path that doesn't exist counts as its nearest existing parent.
+/// Returns whether a path is on a network file system. For a path that doesn't exist, checks its
+/// nearest existing parent.
 fn is_path_on_network(path: &Path) -> bool {
     let existing = path.ancestors().find(|path| path.exists());
     existing.is_some_and(is_on_network)
@@ -497,15 +498,16 @@ impl View {
     /// Checks all files, or only those in `scope`, which is a folder or a file. Reports their
     /// errors, warnings and hints.
     pub fn check(&self, scope: Option<&Path>) -> Report {
-        self.check_with(scope, &mut |_, _| None) // no further checks
+        self.check_with_extra(scope, &mut |_, _| None) // no extra check
     }
 
-    /// Like [`check`](View::check), but also reports what `check_further` returns for each prompt
-    /// and the path of its source.
-    pub fn check_with(
+    /// Checks all files, or only those in `scope`, as [`check`](View::check) does. Also calls
+    /// `extra_check` with each of these prompts and the folder that it was found in, if any, and
+    /// adds the problem that it returns to the report.
+    pub fn check_with_extra(
         &self,
         scope: Option<&Path>,
-        check_further: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
+        extra_check: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
     ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
@@ -517,12 +519,12 @@ impl View {
             });
             for found in &listing.found {
                 let Some(file) = found.location().file else {
-                    continue;
+                    continue; // e.g. a built-in prompt
                 };
                 if overlaps(&file, scope) {
                     report.files += 1;
                     problems.extend(found.check());
-                    problems.extend(check_further(found, source.about().path.as_deref()));
+                    problems.extend(extra_check(found, source.about().path.as_deref()));
                 }
             }
             for file in &listing.without_suffix {

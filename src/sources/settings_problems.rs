@@ -14,27 +14,28 @@ use std::sync::Arc;
 pub(crate) struct SettingsProblems {
     about: About,
     problems: Vec<Diagnostic>,
-    /// The error to return for every name, if the file cannot be read at all.
-    error_for_all_names: Option<Diagnostic>,
+    /// Why the file cannot be read, or `None` if it can. Looking up any name then returns this
+    /// error, because the name may be that of a prompt in a folder that the file configures.
+    read_error: Option<Diagnostic>,
 }
 
 impl SettingsProblems {
-    /// Returns a source that reports the problems of a settings file that can still be used. It has
-    /// no prompts.
-    pub(crate) fn of_usable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
+    /// Returns a source without prompts, whose list reports the problems of the settings file. The
+    /// file was read, but e.g. contains an unknown key.
+    pub(crate) fn in_readable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
         SettingsProblems {
             about: About::new(Layer::SETTINGS, Format::OWN, None),
             problems,
-            error_for_all_names: None,
+            read_error: None,
         }
     }
 
-    /// Returns a source that reports the problems of a settings file that cannot be read. It finds
-    /// every name, with the first problem as the error.
-    pub(crate) fn of_unusable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
+    /// Returns a source that reports why the settings file cannot be read. It finds a prompt for
+    /// every name, and reading that prompt fails with the first problem.
+    pub(crate) fn in_unreadable_file(problems: Vec<Diagnostic>) -> SettingsProblems {
         SettingsProblems {
-            error_for_all_names: problems.first().cloned(),
-            ..SettingsProblems::of_usable_file(problems)
+            read_error: problems.first().cloned(),
+            ..SettingsProblems::in_readable_file(problems)
         }
     }
 }
@@ -45,8 +46,12 @@ impl Source for SettingsProblems {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let error = self.error_for_all_names.clone()?;
-        Some(Found::new(name.clone(), &self.about, UnusablePrompt(error)))
+        let error = self.read_error.clone()?;
+        Some(Found::new(
+            name.clone(),
+            &self.about,
+            UnreadablePrompt(error),
+        ))
     }
 
     fn list(&self) -> Listing {
@@ -63,9 +68,9 @@ impl Source for SettingsProblems {
 
 /// Stands for any prompt while the settings file cannot be read. Contains the error.
 #[derive(Debug)]
-struct UnusablePrompt(Diagnostic);
+struct UnreadablePrompt(Diagnostic);
 
-impl Handle for UnusablePrompt {
+impl Handle for UnreadablePrompt {
     fn location(&self) -> Location {
         let file = self.0.file.as_deref();
         Location {

@@ -196,7 +196,7 @@ impl<V: Clone> Cache<V> {
         self.get_traced(key.as_ref(), make).value.clone()
     }
 
-    /// Like [`Cache::get`], but also returns the trace.
+    /// Returns the value for `key` as [`Cache::get`] does, together with its trace.
     pub(crate) fn get_traced(
         &self,
         key: &OsStr,
@@ -217,7 +217,10 @@ impl<V: Clone> Cache<V> {
         traced
     }
 
-    /// Stores a new value, unless it is uncacheable. Either way, the old value is dropped.
+    /// Stores a new value, unless it is uncacheable. Either way, drops the old value.
+    ///
+    /// If the total size would exceed `max_size`, drops all other values first. A single value that
+    /// is larger than `max_size` is stored all the same.
     fn replace(&self, key: &OsStr, new: &Arc<Traced<V>>) {
         let new_size = (self.size_of)(&new.value);
         let mut contents = lock(&self.contents);

@@ -23,7 +23,7 @@ pub(crate) struct Folder {
     pub(crate) files: Arc<Files>,
     /// Caches lookups by name.
     names: Cache<Option<Found>>,
-    /// Caches the list of all prompts. Its only key is `""`.
+    /// Caches the list of all prompts. Its only key is [`ONLY_KEY`].
     scans: Cache<Arc<Listing>>,
 }
 
@@ -113,15 +113,18 @@ impl Source for Folder {
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let key = OsStr::new("");
+        let key = OsStr::new(ONLY_KEY);
         let listing = self.scans.get_traced(key, |trace| self.scan(trace));
         watched.add_root(&self.files.root, &listing.trace);
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        if self.files.root.is_read_only() || self.files.about.layer == Layer::PACK {
-            return None;
+        // The files of a pack are copies, which the next update replaces.
+        let is_pack = self.files.about.layer == Layer::PACK;
+        if self.files.root.is_read_only() || is_pack {
+            return None; // the prompts can't be written
         }
+        // Never an error: a folder that can't be written to fails at the first write.
         Some(Ok(Arc::new(FileStore::new(Arc::clone(&self.files)))))
     }
 }

@@ -10,7 +10,7 @@ use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
 use crate::library::source::{About, Found, Handle, Info, Layer, Location};
 use crate::prompt::{
-    Attachment, Diagnostic, IncludeReader, Kind, Messages, Name, Prompt, decode_utf8_owned,
+    Attachment, Diagnostic, Format, IncludeReader, Kind, Messages, Name, Prompt, decode_utf8_owned,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,7 +110,8 @@ impl Files {
         Found::new(name, &self.about, handle)
     }
 
-    /// Like [`Root::resolve`], but also finds files in memory.
+    /// Finds the file of the prompt with exactly this name, on disk or in memory. Records in
+    /// `trace` what the result depends on.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         let Some(memory_files) = &self.memory_files else {
             return self.root.resolve(name, trace);
@@ -261,7 +262,7 @@ impl FileHandle {
     /// untrusted prompt is a Jinja template.
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
-        let mut includes = FolderIncludeReader {
+        let mut include_reader = FolderIncludeReader {
             root,
             memory_files: self.files.memory_files.as_ref(),
             prompt_path: &self.file.path,
@@ -270,10 +271,11 @@ impl FileHandle {
             trace,
         };
         // The formats of other programs have no includes.
-        let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() {
-            None
+        let supports_includes = root.format == Format::OWN;
+        let includes: Option<&mut dyn IncludeReader> = if supports_includes {
+            Some(&mut include_reader)
         } else {
-            Some(&mut includes)
+            None
         };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
         if prompt.is_jinja() && self.files.is_untrusted() {

@@ -48,6 +48,7 @@ impl Reach {
         }
     }
 
+    /// Returns whether symlinks may lead only to some folders.
     pub(crate) fn is_confined(&self) -> bool {
         *self != Reach::Unrestricted
     }
@@ -64,7 +65,8 @@ impl Reach {
         }
     }
 
-    /// Like [`check`](Reach::check), but race-free: a symlink can't replace a file that is already
+    /// Returns an error if an open file is outside the readable folders. Unlike
+    /// [`check`](Reach::check), this is race-free: a symlink can't replace a file that is already
     /// open.
     ///
     /// Only works on Linux. Other systems don't reveal the path of an open file, so every file

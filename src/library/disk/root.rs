@@ -105,7 +105,7 @@ struct ParentFolder {
 #[derive(Clone, Copy)]
 enum FolderLink {
     /// The folder is not a symlink, or does not exist.
-    None,
+    NotALink,
     Followed,
     /// The symlink forms a cycle, or leads out of the readable folders.
     NotFollowed,
@@ -418,18 +418,21 @@ impl Root {
         Some(parent)
     }
 
-    /// Decides whether `folder` is a symlink to follow. It must be a child of the last folder of
-    /// `chain`.
+    /// Returns whether `folder` is a symlink and, if so, whether to follow it. `folder` must be a
+    /// child of the last folder in `chain`.
+    ///
+    /// Marks `trace` as uncacheable if the answer depends on where a symlink leads, because the
+    /// cache doesn't notice when the target moves out of the readable folders.
     fn classify_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
         if !folder.is_symlink() {
-            return FolderLink::None;
+            return FolderLink::NotALink;
         }
         if self.reach.is_confined() {
-            trace.mark_uncacheable(); // stamps don't reveal that the target has left the project
+            trace.mark_uncacheable();
         }
         let is_cycle = chain.find_ancestor_linked_to(folder).is_some();
-        let leads_out = self.reach.check(&chain.resolve(folder)).is_err();
-        if is_cycle || leads_out {
+        let is_outside = self.reach.check(&chain.resolve(folder)).is_err();
+        if is_cycle || is_outside {
             FolderLink::NotFollowed
         } else {
             FolderLink::Followed
@@ -523,10 +526,11 @@ impl Root {
         })
     }
 
-    /// Like [`name_of`](Root::name_of), for a path that the user typed.
+    /// Returns the prompt name and the kind of a file whose path the user typed.
     ///
     /// # Errors
-    /// Also fails if the file is missing or is not a prompt file.
+    /// Fails if the file is missing or is not a prompt file, or if its name can't be typed as a
+    /// command.
     pub(crate) fn prompt_at(&self, path: &Path) -> Result<NamedFile, Diagnostic> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             let message = "there is no such file";

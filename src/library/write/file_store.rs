@@ -14,7 +14,7 @@
 //! So no text is ever lost: it is in the file, in the history, or in both. A write that has
 //! returned successfully is in both.
 
-use super::history::{History, Operation, Version, file_error};
+use super::history::{History, Operation, Version, file_error, find_version_of_text};
 use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::open::read_regular;
@@ -175,10 +175,11 @@ impl FileStore {
         self.root().path_for_new(request.name)
     }
 
-    /// Returns the newest path in the history of a deleted prompt.
+    /// Returns the path that the file of a deleted prompt had, from its history. `versions` must be
+    /// sorted, newest first.
     ///
-    /// The history may have been tampered with, so a path is ignored unless a file there would have
-    /// the name of this prompt.
+    /// The history may have been tampered with. So this returns `None` if a file at that path would
+    /// be a prompt with another name.
     fn path_before_deletion(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
         let relative = versions.iter().find_map(|version| version.path.as_ref())?;
         let path = self.root().path.join(relative);
@@ -215,8 +216,9 @@ impl FileStore {
         Err(Diagnostic::new(Kind::OutsideFolder, message, fix))
     }
 
-    /// Returns the metadata of the restored version's file in the history, so that the new file
-    /// gets the same permissions. Returns `None` if the request isn't a restore.
+    /// If the request restores a version, returns the metadata of that version's file in the
+    /// history, so that the prompt's new file gets the same permissions. `revision` is that of the
+    /// restored text.
     fn restored_metadata(
         &self,
         request: &WriteRequest<'_>,
@@ -226,8 +228,7 @@ impl FileStore {
         if !request.action.is_restore() {
             return None;
         }
-        let mut versions = state.versions.iter();
-        let restored = versions.find(|version| version.revision_after() == Some(revision))?;
+        let restored = find_version_of_text(&state.versions, revision)?;
         self.history.text_metadata(request.name, restored)
     }
 
@@ -275,7 +276,7 @@ impl FileStore {
         let Some(file) = &state.file else {
             return Ok(newest_time);
         };
-        if newest.and_then(Version::revision_after) == Some(file.revision) {
+        if newest.and_then(Version::text_revision) == Some(file.revision) {
             return Ok(newest_time);
         }
         let time = version_time(newest_time, metadata.and_then(modified_time));
@@ -446,7 +447,7 @@ impl Store for FileStore {
             return Ok(versions);
         };
         let newest = versions.first();
-        if newest.and_then(Version::revision_after) != Some(file.revision) {
+        if newest.and_then(Version::text_revision) != Some(file.revision) {
             // The file was edited by hand after the newest version was recorded.
             let metadata = fs::metadata(&file.path).ok();
             let modified = metadata.as_ref().and_then(modified_time);

@@ -114,8 +114,9 @@ impl Version {
         }
     }
 
-    /// Returns the revision of the prompt after this version, or `None` after a deletion.
-    pub(crate) fn revision_after(&self) -> Option<Revision> {
+    /// Returns the revision of the text of this version, or `None` for a deletion, which has no
+    /// text: its `revision` is that of the deleted text.
+    pub(crate) fn text_revision(&self) -> Option<Revision> {
         (self.operation != Operation::Delete).then_some(self.revision)
     }
 
@@ -125,6 +126,13 @@ impl Version {
         let time = self.at.strftime(TIME_FORMAT);
         format!("{time}-{}.{suffix}", self.revision)
     }
+}
+
+/// Finds the newest version whose text has this revision. `versions` are sorted, newest first.
+pub(crate) fn find_version_of_text(versions: &[Version], revision: Revision) -> Option<&Version> {
+    versions
+        .iter()
+        .find(|version| version.text_revision() == Some(revision))
 }
 
 /// What the name of a version's files contains. Ordered by time.
@@ -227,9 +235,7 @@ impl History {
         revision: Revision,
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let versions = self.versions(name)?;
-        let mut versions = versions.iter();
-        let Some(version) = versions.find(|version| version.revision_after() == Some(revision))
-        else {
+        let Some(version) = find_version_of_text(&versions, revision) else {
             return Ok(None);
         };
         let path = self

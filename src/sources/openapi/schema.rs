@@ -25,8 +25,9 @@ pub(super) struct MergedValue<'d> {
 }
 
 impl<'d> MergedValue<'d> {
-    /// Merges a value of the document `root` with the values that it refers to. E.g., if `#/a` is
+    /// Collects a value of the document `root` and all values that it refers to. E.g., if `#/a` is
     /// `{"type": "integer"}`, then `{"$ref": "#/a", "minimum": 1}` has that type and that minimum.
+    /// A missing key reads as null here, which refers to nothing.
     ///
     /// # Errors
     /// A `$ref` doesn't exist in the document, or there are more than [`MAX_VALUES`] values.
@@ -39,10 +40,11 @@ impl<'d> MergedValue<'d> {
                     "a part of it has more than {MAX_VALUES} `$ref` and `allOf`, or contains itself"
                 ));
             }
-            values.push(value);
-            // Push in reverse order of precedence: `$ref` must be popped first, then `allOf`.
-            stack.extend(only_alternative(&value["anyOf"]));
-            stack.extend(only_alternative(&value["oneOf"]));
+            values.push(value); // earlier values take precedence over later ones
+            // The last value pushed is the next one popped, so this order is the reverse of the
+            // precedence: `$ref`, then `allOf`, then `oneOf`, then `anyOf`.
+            stack.extend(sole_non_null_alternative(&value["anyOf"]));
+            stack.extend(sole_non_null_alternative(&value["oneOf"]));
             stack.extend(elements(&value["allOf"]).rev());
             if let Some(reference) = value["$ref"].as_str() {
                 stack.push(referenced_value(root, reference)?);
@@ -120,7 +122,7 @@ pub(super) fn elements(list: &Value) -> impl DoubleEndedIterator<Item = &Value> 
 }
 
 /// Returns the alternative of an `anyOf` or `oneOf` that isn't null, if there is exactly one.
-fn only_alternative(alternatives: &Value) -> Option<&Value> {
+fn sole_non_null_alternative(alternatives: &Value) -> Option<&Value> {
     let mut others = elements(alternatives).filter(|schema| schema["type"] != "null");
     let first = others.next()?;
     if others.next().is_some() {

@@ -66,7 +66,10 @@ impl<'o> Service<'o> {
         Service::with_resolver(operation, options, DefaultResolver::default())
     }
 
-    /// Like [`Service::new`], but resolves the host with `resolver`.
+    /// Returns the service that `operation` calls. `resolver` looks up the addresses of its host.
+    ///
+    /// # Errors
+    /// The address of the service is invalid or not allowed.
     fn with_resolver(
         operation: &'o Operation,
         options: &'o OpenApiOptions,
@@ -448,7 +451,8 @@ mod tests {
         call_with(DefaultResolver::default(), SERVICE_LIMITS.timeout, base)
     }
 
-    /// Like [`call`], but with another resolver and another timeout.
+    /// Sends `{}` to `/p` of the service at `base`, and returns the text of the reply. `resolver`
+    /// looks up the addresses of its host.
     fn call_with(resolver: impl Resolver, timeout: Duration, base: &str) -> Result<String, String> {
         let operation = operation("POST", base);
         let options = options(base);

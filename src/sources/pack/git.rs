@@ -94,7 +94,7 @@ struct Commit {
 /// empty.
 ///
 /// Updates the commit, the date and the file hashes of `pack`. If `version` is a branch or a tag,
-/// it also becomes the reference that the pack follows.
+/// it also becomes the reference that the pack follows. If this fails, `pack` is unchanged.
 ///
 /// # Errors
 /// - Git is missing, is too old, fails, or exceeds a limit.
@@ -109,7 +109,7 @@ pub(crate) fn fetch_pack(
     fetch_pack_within(GIT_LIMITS, folder, pack, version)
 }
 
-/// Like [`fetch_pack`], but with other limits.
+/// Does the work of [`fetch_pack`], which documents it. Fails if git exceeds `limits`.
 fn fetch_pack_within(
     limits: GitLimits,
     folder: &Path,
@@ -124,24 +124,21 @@ fn fetch_pack_within(
     };
     repository.check_git_version()?;
     repository.run_local(&["init", "--quiet", "--bare", "--template="])?;
-    let commit = if is_commit(version) {
-        repository.fetch_commit(version, &pack.reference)?;
-        repository.find_commit(version)
-    } else {
-        repository.fetch(&repository.resolve_reference(version)?)?;
-        version.clone_into(&mut pack.reference);
-        repository.find_commit(LAST_FETCHED)
-    };
-    let Some(commit) = commit else {
-        return Err(repository.no_commit_error(version));
-    };
-    pack.commit = commit.id; // `read_files` reads the files of this commit
-    pack.date = commit.date;
-    let fetched = repository.read_files(pack)?;
-    pack.files.clear();
-    for (path, contents) in &fetched.files {
-        pack.files.insert(path.clone(), sha256(contents.as_bytes()));
+    let commit = repository.fetch_version(version, &pack.reference)?;
+    // Change a copy, so that an error leaves `pack` as it was.
+    let mut updated = pack.clone();
+    if !is_commit(version) {
+        version.clone_into(&mut updated.reference);
     }
+    updated.commit = commit.id; // `read_files` reads the files of this commit
+    updated.date = commit.date;
+    let fetched = repository.read_files(&updated)?;
+    updated.files.clear();
+    for (path, contents) in &fetched.files {
+        let hash = sha256(contents.as_bytes());
+        updated.files.insert(path.clone(), hash);
+    }
+    *pack = updated;
     Ok(fetched)
 }
 
@@ -265,6 +262,21 @@ impl Repository<'_> {
             }
         }
         Ok(names)
+    }
+
+    /// Fetches `version`, which is a commit, a branch or a tag, and returns its commit.
+    ///
+    /// If the server can't send a commit by its id, fetches `old_reference` instead, the branch or
+    /// tag that the pack followed until now.
+    fn fetch_version(&self, version: &str, old_reference: &str) -> Result<Commit, Diagnostic> {
+        let commit = if is_commit(version) {
+            self.fetch_commit(version, old_reference)?;
+            self.find_commit(version)
+        } else {
+            self.fetch(&self.resolve_reference(version)?)?;
+            self.find_commit(LAST_FETCHED)
+        };
+        commit.ok_or_else(|| self.no_commit_error(version))
     }
 
     /// Fetches a commit by its id. Many servers don't support that, so this falls back to

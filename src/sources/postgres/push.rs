@@ -90,10 +90,15 @@ fn read_without_symlinks(folder: &Path, path: &str) -> Result<String, Diagnostic
     decode_utf8_owned(read_file(&file, MAX_FILE)?)
 }
 
-/// Reads a file for the store. Fails if the file cannot be stored.
-fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
-    // Fails if the file is a prompt whose name is invalid. `check_path` checks the other files.
-    root.name_of(file).transpose()?;
+/// Reads a local file that is to be stored in the database.
+///
+/// # Errors
+/// Fails if the file can't be read, or if the store doesn't accept its path or its text.
+fn read_storable_file(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
+    // First, so that a prompt with an invalid name gets the same message as in any other folder.
+    if let Some(Err(invalid_name)) = root.name_of(file) {
+        return Err(invalid_name);
+    }
     if file.to_str().is_none() {
         return Err(Diagnostic::new(
             Kind::BadName,
@@ -148,7 +153,7 @@ impl Collector<'_> {
 
     /// Adds a file, or a problem if it cannot be stored.
     fn add_file(&mut self, file: &Path) {
-        match read_for_store(&self.root, file, self.reach) {
+        match read_storable_file(&self.root, file, self.reach) {
             Ok(text) => self.add_text(file, text),
             Err(error) => self.add_problem(file, error),
         }

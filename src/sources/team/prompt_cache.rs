@@ -102,7 +102,7 @@ pub(super) struct CachedInclude {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ServerState {
-    /// When the list was last up to date. Use [`ServerState::has_list`] to test for 0.
+    /// When the list was last up to date. Use [`ServerState::has_cached_list`] to test for 0.
     #[serde(rename = "listed")]
     listed_at: u64,
     /// When the server last failed, or 0 if it has replied since. Use [`ServerState::has_failed`]
@@ -119,7 +119,7 @@ struct ServerState {
 
 impl ServerState {
     /// Returns whether a list is cached.
-    fn has_list(&self) -> bool {
+    fn has_cached_list(&self) -> bool {
         self.listed_at > 0
     }
 
@@ -231,7 +231,7 @@ impl Team {
     /// Returns `None` if the server replies, or if there is no list.
     pub(crate) fn outage_message(&self) -> Option<String> {
         let state = self.state();
-        if !state.has_failed() || !state.has_list() {
+        if !state.has_failed() || !state.has_cached_list() {
             return None;
         }
         let listed_at = Timestamp::from_second(state.listed_at.try_into().ok()?).ok()?;
@@ -306,29 +306,30 @@ impl Team {
         }
     }
 
-    /// Handles a token that the server rejects, and returns the error for the caller.
-    ///
-    /// If the server accepted this token before, the team has revoked it, so the cache is deleted.
-    /// Otherwise, the token may be mistyped. Then the rejection counts as a failure of the server,
+    /// Handles a token that the server rejects: deletes the cache if the team has revoked the
+    /// token, i.e. if the server accepted this token before. Otherwise, the token may be mistyped,
     /// and the cache can still be used.
+    ///
+    /// Returns the error to pass on. Its kind is [`Kind::Service`] if the caller can use the cache
+    /// instead, as after a failure of the server.
     fn handle_rejected_token(&self, error: Diagnostic) -> Diagnostic {
         let state = self.state();
         let token = self.server.token_hash();
         let is_revoked = token.is_some() && state.accepted_token == token;
         if is_revoked {
-            _ = fs::remove_dir_all(&self.folder);
+            _ = fs::remove_dir_all(&self.folder); // if this fails, the next rejection tries again
             return error;
         }
-        if !state.has_list() {
-            return error;
+        if !state.has_cached_list() {
+            return error; // there is no cache to use instead
         }
-        // As a failure of the server, so that the caller uses the cache.
-        let error = Diagnostic {
+        // Callers use the cache only after an error of this kind.
+        let service_error = Diagnostic {
             kind: Kind::Service,
             ..error
         };
-        self.record_failure(&error);
-        error
+        self.record_failure(&service_error);
+        service_error
     }
 
     /// Records that the server replies, and which token it last accepted. Writes nothing if that is
@@ -411,7 +412,7 @@ impl Team {
     /// # Errors
     /// Fails if there is no cached list, and it cannot be fetched.
     pub(crate) fn fetch_first_list(&self) -> Result<(), Diagnostic> {
-        if self.state().has_list() {
+        if self.state().has_cached_list() {
             return Ok(());
         }
         if let Some(error) = self.backoff_error() {
