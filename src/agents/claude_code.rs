@@ -66,7 +66,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     part_limit: Some(PartLimit {
         max: 149_000,
         unit: Unit::Utf16,
-        is_printed: false,
+        is_sent_in_two_forms: false,
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {

@@ -50,12 +50,12 @@ pub(super) static CODEX: Agent = Agent {
         },
     }),
     // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
-    // at 4.8 characters each). If the model's own program prints the result, the limit is 40,000
-    // bytes.
+    // at 4.8 characters each). A program that the model wrote may print the whole result, which
+    // contains both forms; then the limit is 40,000 bytes for both together.
     part_limit: Some(PartLimit {
         max: 17_000,
         unit: Unit::Bytes,
-        is_printed: true,
+        is_sent_in_two_forms: true,
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder == "editor" && has_affixes(file, ".tmp", ".md"),

@@ -61,7 +61,7 @@ pub(super) static GEMINI: Agent = Agent {
     part_limit: Some(PartLimit {
         max: 39_000,
         unit: Unit::Utf16,
-        is_printed: false,
+        is_sent_in_two_forms: false,
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",

@@ -41,79 +41,108 @@ impl Unit {
 }
 
 /// The maximum length of one result of `expand_prompt`, i.e. of the JSON object `{"prompt":"…"}`.
-///
-/// If [`is_printed`](Self::is_printed), the result's length is the average of its length as JSON
-/// and its length as a JSON string that contains that JSON. The methods add up twice the length, to
-/// stay with integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartLimit {
-    /// The maximum.
+    /// The maximum, in `unit`s.
     pub max: usize,
     /// The unit of `max`.
     pub unit: Unit,
-    /// Whether a program that the model wrote may print the whole result, which contains the object
-    /// twice: once as is, and once encoded as a JSON string.
-    pub is_printed: bool,
+    /// Whether a result may reach the model in two forms at once: as JSON, and as a string that
+    /// contains that JSON. The limit then applies to the mean of the two lengths. Otherwise, it
+    /// applies to the length of the JSON.
+    pub is_sent_in_two_forms: bool,
+}
+
+/// The lengths of the same text in the two forms in which a result may reach the model.
+#[derive(Debug, Clone, Copy)]
+struct FormLengths {
+    /// The length as JSON: `{"prompt":"a"}`.
+    json: usize,
+    /// The length within a string that contains this JSON: `{\"prompt\":\"a\"}`.
+    json_in_string: usize,
+}
+
+impl FormLengths {
+    fn add(&mut self, other: FormLengths) {
+        self.json += other.json;
+        self.json_in_string += other.json_in_string;
+    }
 }
 
 impl PartLimit {
-    /// Returns the length of the result `{"prompt":"…"}` for a text, rounded up, e.g. 14 for `a`.
-    pub fn length(self, text: &str) -> usize {
-        // Start with everything but the text.
-        let mut doubled = if self.is_printed {
-            r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
-        } else {
-            2 * r#"{"prompt":""}"#.len()
+    /// Returns the length of the result `{"prompt":"…"}` with this prompt, to compare it with
+    /// `max`: 14 for the prompt `a` if the result is sent as JSON only.
+    pub fn length(self, prompt: &str) -> usize {
+        let mut lengths = FormLengths {
+            json: r#"{"prompt":""}"#.len(),
+            json_in_string: r#"{\"prompt\":\"\"}"#.len(),
         };
-        for character in text.chars() {
-            doubled = doubled.saturating_add(self.doubled_length_of(character));
+        for character in prompt.chars() {
+            lengths.add(self.prompt_character_lengths(character));
         }
-        doubled.div_ceil(2)
+        self.counted_length(lengths)
     }
 
-    /// Returns the length of a whole result that is already encoded as JSON, rounded up.
+    /// Returns the length of a result that is given as JSON, to compare it with `max`.
     pub fn json_length(self, json: &str) -> usize {
-        if !self.is_printed {
-            return self.unit.count(json);
-        }
-        let mut doubled = 0;
-        for character in json.chars() {
-            doubled += self.unit.length_of(character) + self.length_in_json(character);
-        }
-        doubled.div_ceil(2)
-    }
-
-    /// Returns the longest prefix of a text that adds at most `max` to the length of a result.
-    pub fn prefix_within(self, text: &str, max: usize) -> &str {
-        let mut doubled = 0_usize;
-        for (position, character) in text.char_indices() {
-            doubled += self.doubled_length_of(character);
-            if doubled > max.saturating_mul(2) {
-                return &text[..position];
+        let mut lengths = FormLengths {
+            json: self.unit.count(json),
+            json_in_string: 0,
+        };
+        if self.is_sent_in_two_forms {
+            for character in json.chars() {
+                lengths.json_in_string += self.length_in_string(character);
             }
         }
-        text
+        self.counted_length(lengths)
     }
 
-    /// Returns twice the length that a character of the text adds to a result.
-    fn doubled_length_of(self, character: char) -> usize {
-        let in_json = self.length_in_json(character);
-        if !self.is_printed {
-            return 2 * in_json;
+    /// Returns the longest prefix of a prompt that makes a result longer by at most `max_added`, in
+    /// `unit`s.
+    pub fn prefix_within(self, prompt: &str, max_added: usize) -> &str {
+        let mut lengths = FormLengths {
+            json: 0,
+            json_in_string: 0,
+        };
+        for (position, character) in prompt.char_indices() {
+            lengths.add(self.prompt_character_lengths(character));
+            if self.counted_length(lengths) > max_added {
+                return &prompt[..position];
+            }
         }
-        let in_nested_json = match character {
+        prompt
+    }
+
+    /// Returns the length that counts towards the limit: that of the JSON or, if both forms are
+    /// sent, the mean of the two lengths, rounded up.
+    fn counted_length(self, lengths: FormLengths) -> usize {
+        if self.is_sent_in_two_forms {
+            (lengths.json + lengths.json_in_string).div_ceil(2)
+        } else {
+            lengths.json
+        }
+    }
+
+    /// Returns the lengths that a character of the prompt adds to the two forms of a result. The
+    /// prompt is a string in the JSON, so the second form escapes the character twice.
+    fn prompt_character_lengths(self, character: char) -> FormLengths {
+        let json = self.length_in_string(character);
+        let json_in_string = match character {
             // `\"` becomes `\\\"`, and `\\` becomes `\\\\`.
             '"' | '\\' => 4,
             // `\n` becomes `\\n`, and `\u0001` becomes `\\u0001`.
-            '\0'..='\u{1f}' => in_json + 1,
-            _ => in_json,
+            '\0'..='\u{1f}' => json + 1,
+            _ => json,
         };
-        in_json + in_nested_json
+        FormLengths {
+            json,
+            json_in_string,
+        }
     }
 
     /// Returns the length of a character in a JSON string, where it may be escaped: 2 for a quote
     /// (`\"`), and 6 for U+0001 (`\u0001`).
-    fn length_in_json(self, character: char) -> usize {
+    fn length_in_string(self, character: char) -> usize {
         match character {
             '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
             '\0'..='\u{1f}' => 6,

@@ -71,7 +71,7 @@ pub(super) static OPENCODE: Agent = Agent {
     part_limit: Some(PartLimit {
         max: 51_000,
         unit: Unit::Bytes,
-        is_printed: false,
+        is_sent_in_two_forms: false,
     }),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,

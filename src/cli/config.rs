@@ -206,7 +206,10 @@ pub(super) fn load(source: &mut PromptSource) {
     };
     source.folders.merge(file.folders);
     source.settings = file.settings;
-    source.settings.problems.extend(user_folders::problems());
+    source
+        .settings
+        .problems
+        .extend(user_folders::ignored_variable_errors());
 }
 
 fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {

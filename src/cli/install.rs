@@ -101,7 +101,7 @@ impl Install {
             );
         }
         let program = program::stable_path()?;
-        let copy_change = CopyChange::if_temporary(&program);
+        let copy_change = CopyChange::plan_copy(&program);
         // If the program is copied, register the copy, which outlives the original.
         let registered_program = match &copy_change {
             Some(change) => path_to_string(change.copy_path())?,
@@ -224,7 +224,7 @@ impl Uninstall {
             .selection
             .select(|agent| registered.iter().any(|status| status.agent == agent));
         let copy_change = if self.selection.all {
-            CopyChange::remove_existing()
+            CopyChange::plan_removal()
         } else {
             None // the other agents may run the copy of the program
         };

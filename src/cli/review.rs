@@ -244,6 +244,6 @@ pub(super) fn describe(found: &Found) -> String {
     }
     match found.info().summary {
         Ok(summary) => summary.description.clone().unwrap_or_default(),
-        Err(_) => String::new(),
+        Err(diagnostic) => format!("broken: {}", diagnostic.message),
     }
 }

@@ -93,6 +93,8 @@ fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
     use signal_hook::consts::{SIGINT, SIGQUIT};
     let ignored_flag = std::sync::Arc::default(); // set by the handlers, read by nobody
     let mut handlers = Vec::new();
+    // Register the handlers before the editor starts, so that no signal kills this process in the
+    // meantime. If one can't be registered, the user can still edit, so the error is ignored.
     for signal in [SIGINT, SIGQUIT] {
         handlers.extend(signal_hook::flag::register(
             signal,

@@ -65,14 +65,14 @@ pub(super) fn system_cache() -> Option<PathBuf> {
 /// Returns the prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths. Skips folders in
 /// an untrusted repository.
 pub(super) fn prompts() -> Vec<PathBuf> {
-    let mut folders = listed_prompts();
+    let mut folders = listed_prompts_folders();
     folders.retain(|folder| !is_in_untrusted_repository(folder));
     folders
 }
 
 /// Returns all prompts folders listed in [`PROMPTS_VARIABLE`], as absolute paths, including those
 /// in an untrusted repository.
-fn listed_prompts() -> Vec<PathBuf> {
+fn listed_prompts_folders() -> Vec<PathBuf> {
     let Some(value) = env::var_os(PROMPTS_VARIABLE) else {
         return Vec::new();
     };
@@ -87,23 +87,24 @@ fn listed_prompts() -> Vec<PathBuf> {
 
 /// Returns an error for each environment variable that is ignored because it points into an
 /// untrusted repository.
-pub(super) fn problems() -> Vec<Diagnostic> {
-    let mut problems = Vec::new();
-    for folder in listed_prompts() {
+pub(super) fn ignored_variable_errors() -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for folder in listed_prompts_folders() {
         if is_in_untrusted_repository(&folder) {
-            problems.push(ignored_variable_error(PROMPTS_VARIABLE, &folder));
+            errors.push(ignored_variable_error(PROMPTS_VARIABLE, &folder));
         }
     }
     for (variable, _) in VARIABLES {
         if let Some(folder) = ignored_folder(variable) {
-            problems.push(ignored_variable_error(variable, &folder));
+            errors.push(ignored_variable_error(variable, &folder));
         }
     }
+    // A home directory that a login may have set is always used, even in the current repository.
     let home = dirs::home_dir().unwrap_or_default();
     if !is_usual_home(&home) && is_in_untrusted_repository(&home) {
-        problems.push(ignored_variable_error("HOME", &home));
+        errors.push(ignored_variable_error("HOME", &home));
     }
-    problems
+    errors
 }
 
 /// Returns the error for a variable that is ignored because it names `folder`.

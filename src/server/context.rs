@@ -145,7 +145,7 @@ impl Context {
             Some(max) => Some(PartLimit {
                 max,
                 unit: Unit::Characters,
-                is_printed: false,
+                is_sent_in_two_forms: false,
             }),
             None => self.agent?.part_limit,
         }

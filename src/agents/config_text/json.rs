@@ -131,6 +131,7 @@ pub(super) fn remove(
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
     if let Some(properties) = document.properties_at(keys) {
+        // The properties are nodes of `document.root`, so this edits the document.
         remove_last_and_empty_parents(properties);
     }
     Ok(document.root.to_string())
@@ -138,8 +139,8 @@ pub(super) fn remove(
 
 /// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`.
 ///
-/// If there is a handler whose command `is_prompt_expander`, only updates its command, and removes
-/// further ones.
+/// If the event already has a handler of this program, only updates its command, and removes
+/// further ones. `is_prompt_expander` returns whether a handler's command runs this program.
 ///
 /// # Errors
 /// Fails if the text is invalid, if `hooks` isn't an object, or if `hooks.EVENT` isn't a list.
@@ -162,13 +163,16 @@ pub(crate) fn set_hook(
         groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
     }
     for duplicate in existing {
-        duplicate.remove();
+        duplicate.remove_from_document();
     }
     Ok(document.root.to_string())
 }
 
-/// Removes the handlers of an event whose command `is_prompt_expander`, and lists and objects that
+/// Removes this program's handlers of an event. Then removes the groups, lists and objects that have
 /// become empty.
+///
+/// `is_prompt_expander` returns whether a handler's command runs this program. Returns the text as
+/// it is if the event has no such handler.
 pub(crate) fn remove_hook(
     syntax: JsonSyntax,
     text: &str,
@@ -179,15 +183,16 @@ pub(crate) fn remove_hook(
     let Some(properties) = document.properties_at(&["hooks", event]) else {
         return Ok(text.to_owned());
     };
+    // The last property of the path is `hooks.EVENT`, the list of groups.
     let Some(groups) = properties.last().and_then(CstObjectProp::array_value) else {
         return Ok(text.to_owned());
     };
     let handlers = find_handlers(&groups, is_prompt_expander);
     if handlers.is_empty() {
-        return Ok(text.to_owned());
+        return Ok(text.to_owned()); // keeps even an empty list, which the user may have written
     }
     for handler in handlers {
-        handler.remove();
+        handler.remove_from_document();
     }
     if is_empty(&groups.children()) {
         remove_last_and_empty_parents(properties);
@@ -205,8 +210,9 @@ struct HandlerNode {
 }
 
 impl HandlerNode {
-    /// Removes the handler, or its whole group if it contains no other handler.
-    fn remove(self) {
+    /// Removes the handler, or its whole group if it contains no other handler. Edits the document
+    /// that the nodes belong to.
+    fn remove_from_document(self) {
         if self.list.elements().len() == 1 {
             self.group.remove();
         } else {
@@ -215,7 +221,8 @@ impl HandlerNode {
     }
 }
 
-/// Returns the handlers whose command `is_prompt_expander`, from all groups of an event.
+/// Finds this program's handlers in all groups of an event. `is_prompt_expander` returns whether a
+/// handler's command runs this program.
 fn find_handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<HandlerNode> {
     let mut handlers = Vec::new();
     for group in objects_in(groups) {
@@ -321,8 +328,8 @@ fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
         .rfind(|property| property.decoded_name().as_deref() == Some(key))
 }
 
-/// Removes the last property of a path, and its parents as long as their objects become empty. An
-/// object that contains a comment isn't empty.
+/// Removes the last property of a path from its document, and then each parent whose object has
+/// become empty. An object that contains a comment isn't empty.
 fn remove_last_and_empty_parents(properties: Vec<CstObjectProp>) {
     for property in properties.into_iter().rev() {
         let parent = property.parent();
@@ -334,8 +341,8 @@ fn remove_last_and_empty_parents(properties: Vec<CstObjectProp>) {
     }
 }
 
-/// Returns whether an object or a list with these children contains only whitespace. The first and
-/// the last child are its brackets.
+/// Returns whether an object or a list with these child nodes contains only whitespace. The first
+/// and the last node are its brackets.
 fn is_empty(children: &[CstNode]) -> bool {
     let [_opening, contents @ .., _closing] = children else {
         return true;

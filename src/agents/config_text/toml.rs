@@ -17,11 +17,12 @@ pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
 /// the text is invalid.
 pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position> {
     let document = Document::parse(text).ok()?;
-    let mut start = 0;
+    let mut start = 0; // if no key in the path has a position
     let mut item = document.as_item();
     for key in keys {
         let (name, value) = item.as_table_like()?.get_key_value(key.as_ref())?;
-        // A key without a span is implied by a subtable. Keep the position of its parent then.
+        // `[a.b.c]` also creates `a` and `a.b`, which may have no position of their own. The
+        // position of the closest parent is used then.
         if let Some(span) = name.span().or(value.span()) {
             start = span.start;
         }

@@ -72,7 +72,7 @@ impl CopyChange {
     /// Plans to copy a program to `~/.local/bin` if it is in a cache or a build folder, from which
     /// it may be deleted. Returns `None` if the path is permanent, or the home directory is
     /// unknown.
-    pub(super) fn if_temporary(program: &Path) -> Option<CopyChange> {
+    pub(super) fn plan_copy(program: &Path) -> Option<CopyChange> {
         if !is_in_cache(program) {
             return None;
         }
@@ -91,8 +91,9 @@ impl CopyChange {
         })
     }
 
-    /// Plans to delete the copy that an earlier `install` made, if it still exists.
-    pub(super) fn remove_existing() -> Option<CopyChange> {
+    /// Plans to delete the copy that an earlier `install` made, if it still exists. Returns
+    /// `None` if there is nothing to delete.
+    pub(super) fn plan_removal() -> Option<CopyChange> {
         let copy = CopyRecord::read()?.copy;
         if !copy.is_file() {
             return None;

@@ -18,14 +18,16 @@ pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(crate) const HIGHLIGHT: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Prints lines for people to standard output, and wraps long ones on a terminal. Adds a final line
+/// Prints a text to standard output. On a terminal, wraps long lines to its width. Adds a final line
 /// break if there is none.
 pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
-    let mut text = text.clone();
-    if !text.ends_with_newline() {
-        text.push("\n");
+    let mut lines = text.clone();
+    if !lines.ends_with_newline() {
+        lines.push("\n");
     }
-    print_laid_out(&text, |text| wrap_each_line(&text, terminal_width()))
+    print_laid_out(&lines, |unwrapped| {
+        wrap_each_line(&unwrapped, terminal_width())
+    })
 }
 
 /// Wraps each line of a text with [`wrap_with_indent`]. With `None`, leaves the lines as they are.

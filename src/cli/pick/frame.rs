@@ -34,10 +34,12 @@ const PLAIN: Style = Style::new();
 /// Marks the line that has the focus, e.g. the query. Other lines begin with [`NO_POINTER`], which
 /// has the same width.
 const POINTER: &str = "> ";
+const POINTER_WIDTH: usize = POINTER.len(); // ASCII: one column per byte
 const NO_POINTER: &str = "  ";
 
 /// Separates a name from its description, and a label from its value.
 const GAP: &str = "  ";
+const GAP_WIDTH: usize = GAP.len(); // ASCII: one column per byte
 
 /// The indentation of the details of a field.
 const DETAIL_INDENT: &str = "    ";
@@ -171,7 +173,7 @@ impl State {
             with_commas(self.matching.len()),
             with_commas(self.choices.prompts.len())
         );
-        let columns_after_pointer = columns.saturating_sub(POINTER.len());
+        let columns_after_pointer = columns.saturating_sub(POINTER_WIDTH);
         let query_columns = match columns_after_pointer.checked_sub(count.len()) {
             Some(columns) if columns >= MIN_QUERY_COLUMNS => columns,
             _ => columns_after_pointer, // `frame` truncates the line before the count
@@ -179,7 +181,7 @@ impl State {
         let query = visible_part(&self.query, query_columns);
         let padding = " ".repeat(query_columns.saturating_sub(query.text.width()));
         QueryLine {
-            cursor_column: POINTER.len() + query.cursor_column,
+            cursor_column: POINTER_WIDTH + query.cursor_column,
             line: vec![
                 (NAME, POINTER.to_owned()),
                 (PLAIN, query.text + &padding),
@@ -205,7 +207,7 @@ impl State {
 
     /// Returns the width of the column of names, e.g. `:review`, for these prompts.
     fn name_width(&self, prompts: &[usize], columns: usize) -> usize {
-        let columns_after_pointer = columns.saturating_sub(POINTER.len());
+        let columns_after_pointer = columns.saturating_sub(POINTER_WIDTH);
         let max_width = if columns < MIN_COLUMNS_WITH_DESCRIPTION {
             columns_after_pointer
         } else {
@@ -359,7 +361,7 @@ impl FieldColumns {
             label_width = label_width.max(label(field).width());
         }
         let label_width = label_width.min(columns / 3);
-        let value_start = POINTER.len() + label_width + GAP.len();
+        let value_start = POINTER_WIDTH + label_width + GAP_WIDTH;
         FieldColumns {
             label_width,
             value_start,

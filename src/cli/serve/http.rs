@@ -189,8 +189,7 @@ impl Http {
     }
 
     /// Decides who may edit prompts. With --token-file, the roles of the tokens decide, even
-    /// without
-    /// --edit.
+    /// without --edit.
     fn editing(&self, serve: &Serve) -> anyhow::Result<Editing> {
         if self.token_file.is_some() {
             Ok(Editing::ByRole)
@@ -201,7 +200,8 @@ impl Http {
         }
     }
 
-    /// Builds the options of the transport, and adds `warnings` for the user.
+    /// Builds the options of the transport, and adds `warnings` for the user. `tap` is the log of
+    /// all messages, if there is one.
     fn options(
         self,
         address: SocketAddr,
@@ -217,13 +217,7 @@ impl Http {
         }
         let keys = self.keys(warnings)?;
         let access = access(editing, self.token_file).map_err(anyhow::Error::msg)?;
-        let tls = match (self.tls_cert, self.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let tls = Tls::new(certificate, key, output::print_warning);
-                Some(tls.map_err(anyhow::Error::msg)?)
-            }
-            _ => None,
-        };
+        let tls = tls(self.tls_cert, self.tls_key)?;
         Ok(Options {
             address,
             tls,
@@ -258,6 +252,16 @@ impl Http {
             _ => stored_keys(warnings),
         }
     }
+}
+
+/// Loads the certificate and its key, or returns `None` to serve plain HTTP. The command line
+/// requires that there are both or neither.
+fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> anyhow::Result<Option<Tls>> {
+    let (Some(certificate), Some(key)) = (certificate, key) else {
+        return Ok(None);
+    };
+    let tls = Tls::new(certificate, key, output::print_warning).map_err(anyhow::Error::msg)?;
+    Ok(Some(tls))
 }
 
 /// Returns which requests are accepted, and with which role. Without --token-file, requests need no

@@ -250,7 +250,13 @@ fn end_after(text: &str, separator: &str) -> Option<usize> {
 /// Returns a checksum of a text and of the limit by which it is divided.
 fn checksum(text: &str, limit: PartLimit) -> String {
     let mut hasher = DefaultHasher::new();
-    (text, limit.max, limit.unit.name(), limit.is_printed).hash(&mut hasher);
+    (
+        text,
+        limit.max,
+        limit.unit.name(),
+        limit.is_sent_in_two_forms,
+    )
+        .hash(&mut hasher);
     format!("{:08x}", hasher.finish() as u32)
 }
 
@@ -264,7 +270,7 @@ mod tests {
         PartLimit {
             max,
             unit,
-            is_printed: false,
+            is_sent_in_two_forms: false,
         }
     }
 
@@ -296,12 +302,12 @@ mod tests {
             ),
             max in MIN_PART_LIMIT..3_000,
             unit in prop::sample::select(&[Unit::Bytes, Unit::Characters, Unit::Utf16][..]),
-            is_printed in any::<bool>(),
+            is_sent_in_two_forms in any::<bool>(),
         ) {
             let text = pieces.join("\n");
-            let limit = PartLimit { max, unit, is_printed };
+            let limit = PartLimit { max, unit, is_sent_in_two_forms };
             let length = |json: &str| {
-                if is_printed {
+                if is_sent_in_two_forms {
                     (unit.count(json) + unit.count(&serde_json::to_string(json).unwrap()) - 2).div_ceil(2)
                 } else {
                     unit.count(json)
