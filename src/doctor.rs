@@ -170,7 +170,8 @@ impl Examination {
         let mut diagnostics = Vec::new();
         let trust_hints = [view.untrusted_hint(), view.changed_hint()];
         for hint in trust_hints.into_iter().flatten() {
-            diagnostics.push(Diagnostic::new(Kind::Warning, hint, ""));
+            let no_fix = ""; // the hint also says what to do
+            diagnostics.push(Diagnostic::new(Kind::Warning, hint, no_fix));
         }
         if self.online {
             let mut problems = view.problems();

@@ -148,7 +148,8 @@ impl MessageAnalysis<'_> {
         Some(format!("Tell the user: {hint}."))
     }
 
-    /// Returns a one-line note for the user about the same.
+    /// Returns a one-line note for the user about a misspelled name, otherwise about a withheld
+    /// prompt, if any.
     fn note_for_user(&self) -> Option<String> {
         match &self.misspelled {
             Some(misspelled) => Some(misspelled.question()),
@@ -175,6 +176,7 @@ fn analyze<'m>(view: &View, message: &'m str) -> MessageAnalysis<'m> {
     );
     MessageAnalysis {
         invocations,
+        // Both after `find_invocations`, which calls the resolver.
         misspelled: unknown_command.and_then(|typed| resolver.find_similar(typed)),
         withheld_hint: resolver.withheld_hint,
     }
@@ -197,7 +199,8 @@ struct ListedPrompt {
 
 impl NameResolver<'_> {
     /// Returns the prompt for a name. A mention needs the exact name. A command may also use
-    /// another spelling of it, or only its last part.
+    /// another spelling of it, or only its last part. If this is the first withheld prompt, also
+    /// sets `withheld_hint`.
     fn look_up(&mut self, name: &str, form: InvocationForm) -> Option<Found> {
         let found = self.view.find_exactly(name);
         if self.withheld_hint.is_none() {

@@ -462,10 +462,11 @@ fn must_be_escaped(byte: u8) -> bool {
 /// Each of the eight bytes is 1. Multiply by a byte to repeat it eight times.
 const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
 
-/// Sets the highest bit of the first byte that must be escaped. All lower bits are 0, and all
-/// higher ones are meaningless: see [`mark_bytes_below`].
+/// Finds the first of eight bytes, in little-endian order, that must be escaped in a JSON string.
+/// The lowest bit that is set in the result is the highest bit of that byte. The bits above it are
+/// meaningless: see [`mark_bytes_below`].
 fn mark_bytes_to_escape(word: u64) -> u64 {
-    // XOR turns a quote or a backslash into a zero byte.
+    // XOR turns a quote or a backslash into a zero byte, the only one that is less than 1.
     let quotes_as_zero = word ^ (EACH_BYTE * u64::from(b'"'));
     let backslashes_as_zero = word ^ (EACH_BYTE * u64::from(b'\\'));
     mark_bytes_below(0x20, word)
@@ -473,12 +474,12 @@ fn mark_bytes_to_escape(word: u64) -> u64 {
         | mark_bytes_below(1, backslashes_as_zero)
 }
 
-/// Sets the highest bit of the first byte that is less than `limit`. All lower bits are 0. `limit`
-/// must be at most 128.
+/// Finds the first of eight bytes, in little-endian order, that is less than `limit`, which must be
+/// at most 128. The lowest bit that is set in the result is the highest bit of that byte.
 ///
 /// Subtracting `limit` sets the highest bit of a smaller byte, because it borrows from the next
-/// byte. `& !word` excludes bytes whose highest bit was already set. The borrow can also mark later
-/// bytes by mistake, so only the first mark is reliable.
+/// byte. `& !word` excludes bytes whose highest bit was already set. The borrow can also set the
+/// highest bit of a later byte that isn't smaller, so only the lowest bit is reliable.
 fn mark_bytes_below(limit: u64, word: u64) -> u64 {
     word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE << 7)
 }

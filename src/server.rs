@@ -101,6 +101,7 @@ impl Server {
         }
     }
 
+    /// Handles a notification. Ignores unknown ones, because they can't be answered with an error.
     fn handle_notification(&self, session: &mut Session, method: &str, params: &Object) -> Reply {
         match method {
             "notifications/initialized" => {
@@ -265,6 +266,7 @@ impl Server {
             caller: Arc::clone(&session.caller),
             agent: era.agent(params).or(session.agent),
             era,
+            // The negotiated version doesn't apply to modern requests.
             version: if is_legacy { session.version } else { None },
             // A modern result says how long it may be cached. A legacy client may cache any list
             // until it is notified, and it is notified once the handshake is finished.
@@ -284,7 +286,8 @@ impl Server {
     }
 }
 
-/// Cancels a subscription or a request.
+/// Closes the subscription with the id in `params`. If there is none, returns the id as
+/// [`Reply::Cancelled`], so that the transport cancels the request with this id.
 fn cancel(session: &mut Session, params: &Object) -> Reply {
     let Ok(CancelledParams { request_id }) = read_object(params) else {
         return Reply::None;
@@ -324,11 +327,12 @@ fn batch_limit_response(id: &Id, reason: &str) -> Response {
 /// Checks the metadata of a request and finds its method.
 ///
 /// # Errors
-/// Fails if the metadata is invalid or the method doesn't exist in the request's era.
+/// Fails if the metadata is invalid, or if the method doesn't exist in the request's [`Era`], i.e.
+/// in the legacy or the modern versions of the protocol.
 fn resolve_method(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
     request.era.check_metadata(params)?;
     match find_method(&request.method) {
-        Some(method) if method.only_in.is_none_or(|era| era == request.era) => Ok(method),
+        Some(method) if method.exists_in(request.era) => Ok(method),
         _ => Err(Failure::new(
             FailureKind::MethodNotFound,
             quoted(&request.method),
@@ -354,6 +358,11 @@ pub struct Method {
 }
 
 impl Method {
+    /// Returns whether the protocol versions of this era have the method.
+    fn exists_in(&self, era: Era) -> bool {
+        self.only_in.is_none_or(|only_era| only_era == era)
+    }
+
     /// Returns whether clients may cache the results of this method.
     fn has_cacheable_result(&self) -> bool {
         self.cache_policy.is_some()

@@ -103,7 +103,8 @@ pub(crate) fn printable(text: &str) -> String {
     output
 }
 
-/// Like [`printable`], but keeps tabs and line endings.
+/// Makes a text of several lines printable. Escapes control characters and invisible characters, as
+/// in `\u{202e}`, but keeps tabs and line endings.
 pub(crate) fn printable_text(text: &str) -> Cow<'_, str> {
     if !text.contains(|character| character == '\r' || must_be_escaped(character)) {
         return text.into();
@@ -122,7 +123,8 @@ pub(crate) fn printable_text(text: &str) -> Cow<'_, str> {
     output.into()
 }
 
-/// Like [`printable_text`], but for JSON, with escapes in JSON syntax: `\u202e`.
+/// Makes JSON printable without changing its value. Escapes control characters and invisible
+/// characters in JSON syntax, as in `\u202e`.
 pub(crate) fn printable_json(json: &str) -> String {
     let mut output = String::with_capacity(json.len());
     for character in json.chars() {

@@ -106,7 +106,7 @@ fn shown_file(found: &Found) -> Result<ShownFile, Diagnostic> {
 /// text.
 ///
 /// # Errors
-/// Fails like [`show`].
+/// Fails if no prompt has this name, or if its file cannot be read as UTF-8.
 pub fn file(view: &View, command: &str) -> Result<AnnotatedFile, Diagnostic> {
     let found = view.find(command)?;
     let mut file = AnnotatedFile {

@@ -33,11 +33,12 @@ pub fn explain(
     Ok(build_explanation(view, found, &bound, &call_text, &outcome))
 }
 
-/// Explains a call like [`explain`], and also returns its expansion, in which values are marked. If
-/// it cannot be expanded, or only by a service, returns the text with the values that are known.
+/// Explains a call, and also returns its expansion and where the values are in it. If the call
+/// cannot be expanded without a service, returns the prompt's text with the known values instead.
 ///
 /// # Errors
-/// Fails like [`explain`].
+/// Fails if the prompt is broken, if it has no argument with a name in the call, or if the
+/// expansion would drop text of the call.
 pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Preview, Diagnostic> {
     let prompt = found.prompt()?;
     let call_text = request.text();
@@ -59,7 +60,7 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     }
     Ok(Preview {
         explanation,
-        typed: message_to_type(view, &bound),
+        typed: chat_command(view, &bound),
         text,
         partial,
         value_ranges: filled_in.value_ranges,
@@ -67,11 +68,12 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     })
 }
 
-/// Returns the message with which a user can make this call in a chat, if there is one.
-fn message_to_type(view: &View, bound: &BoundCall<'_>) -> Option<String> {
+/// Returns the message that a user can type in a chat to make this call, e.g. `:review src`.
+/// Returns `None` if no message has exactly this meaning.
+fn chat_command(view: &View, bound: &BoundCall<'_>) -> Option<String> {
     let message = bound.prompt.command_for(&bound.binding)?;
     if contains_command(view, &message) {
-        return None; // the chat would expand that command, too
+        return None; // a value contains a command, which the chat would expand, too
     }
     Some(message)
 }

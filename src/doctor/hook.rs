@@ -58,8 +58,8 @@ pub(super) fn examine(
 }
 
 impl HookExamination<'_> {
-    /// Runs the hook on a message with a prompt, and reports the result. Returns `None` if there is
-    /// nothing to report, because `prompt` is `None`.
+    /// Runs the hook on a message that calls `prompt`, and reports the result. If `prompt` is
+    /// `None`, only checks that the hook could be run, and returns `None` if so.
     fn run(&self, prompt: Option<&str>) -> Option<Finding> {
         let command = match self.resolve() {
             Ok(command) => command,
@@ -90,7 +90,7 @@ impl HookExamination<'_> {
     /// `install` writes, splitting it into words is enough.
     ///
     /// # Errors
-    /// The program cannot be found.
+    /// Fails if the program cannot be found. The finding says so.
     fn resolve(&self) -> Result<ResolvedCommand, Finding> {
         let system = &self.examination.system;
         // All agents pass their own environment to hooks.

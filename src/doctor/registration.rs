@@ -88,6 +88,7 @@ fn is_this_program(examination: &Examination, agent: &Agent, server: &Registrati
 
 // Checks of the registration itself.
 impl<'a> ServerExamination<'a> {
+    /// Prepares the examination of a server that an agent has registered. Checks nothing yet.
     fn new(
         examination: &'a Examination,
         agent: &'static Agent,

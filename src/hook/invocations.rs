@@ -9,7 +9,7 @@
 //! has no input.
 //!
 //! The names of built-in prompts are common symbols in some programming languages, so they are
-//! recognized more strictly: see [`is_before_code`].
+//! recognized more strictly: see [`looks_like_code`].
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
@@ -264,11 +264,12 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     /// Returns whether a built-in name is probably a symbol in code: its line is indented, or the
     /// rest of the line looks like code.
     fn looks_like_symbol(&self, word: &ColonWord<'t>, candidate: &Candidate, name: &str) -> bool {
-        candidate.is_indented || is_before_code(self.lines.rest_from(word.start + name.len()))
+        candidate.is_indented || looks_like_code(self.lines.rest_from(word.start + name.len()))
     }
 
-    /// Adds an invocation, whose range ends after the name for now. Trailing punctuation belongs to
-    /// a command (`:name,`), but not to a mention.
+    /// Adds an invocation without its input, which `set_inputs` sets later. Another command stacks
+    /// on it only if nothing but spaces separates them. Trailing punctuation belongs to a command
+    /// (`:name,`), but not to a mention.
     fn add_invocation(
         &mut self,
         word: &ColonWord<'t>,
@@ -331,10 +332,10 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> NameCache<'t,
     }
 }
 
-/// Returns whether the rest of the line after a name looks like code, as in
+/// Returns whether the text between a name and the end of its line looks like code, as in
 /// `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or `:test,`
 /// (Ruby).
-fn is_before_code(rest_of_line: &str) -> bool {
+fn looks_like_code(rest_of_line: &str) -> bool {
     rest_of_line.contains("{:")
         || rest_of_line.contains("=>")
         || rest_of_line.contains("#'")

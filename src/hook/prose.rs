@@ -56,7 +56,8 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Moves forward to the line that contains a byte offset.
+    /// Moves forward to the line that contains a byte offset, which must be less than the length of
+    /// the text. Does nothing if that line isn't after the current one.
     pub(super) fn advance(&mut self, offset: usize) {
         while self.end <= offset {
             // `start..end` is still the previous line.

@@ -13,11 +13,11 @@ use unicode_normalization::UnicodeNormalization;
 /// The maximum number of values in a result (all versions, "Completion").
 const MAX_VALUES: usize = 100;
 
-/// Handles `completion/complete`. Returns no values for an argument that doesn't exist or has no
-/// choices.
+/// Handles `completion/complete`: suggests the choices of a prompt's argument, or prompt names for
+/// the resource template. Returns no values for an argument that doesn't exist or has no choices.
 ///
 /// # Errors
-/// Fails if the request refers to neither an existing prompt nor the resource template.
+/// Fails if the request refers to neither an existing prompt nor a resource.
 pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<Value, Failure> {
     let CompleteParams {
         reference,
@@ -29,19 +29,24 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
             let choices = argument_choices(&view, name, argument.name)?;
             completion_of(choices, argument.value, normalize_choice)
         }
-        ("ref/resource", _, Some(uri))
-            if uri == resources::URI_TEMPLATE || !resources::names_from_uri(uri).is_empty() =>
-        {
+        ("ref/resource", _, Some(uri)) if is_template_or_prompt_uri(uri) => {
             let names = template_values(&view, uri, &argument);
             completion_of(names, argument.value, fold_name)
         }
         _ => {
-            let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
-            let template = resources::URI_TEMPLATE;
-            return Err(Failure::invalid_params(format!("{text} {template}")));
+            return Err(Failure::invalid_params(format!(
+                "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri` {}",
+                resources::URI_TEMPLATE
+            )));
         }
     };
     Ok(json!({ "completion": completion }))
+}
+
+/// Returns whether a URI is the resource template or the URI of a prompt, which needs no completion
+/// but isn't an error.
+fn is_template_or_prompt_uri(uri: &str) -> bool {
+    uri == resources::URI_TEMPLATE || !resources::names_from_uri(uri).is_empty()
 }
 
 /// Returns the choices of a prompt's argument.

@@ -120,6 +120,7 @@ impl Context {
         self.shared.view(&self.caller)
     }
 
+    /// Returns whether the caller may edit prompts.
     pub(super) fn may_edit(&self) -> bool {
         self.shared.may_edit(&self.caller)
     }
@@ -157,6 +158,10 @@ impl Context {
         self.agent?.menu_template.as_ref()
     }
 
+    /// Returns the editor of the caller's prompts.
+    ///
+    /// # Errors
+    /// Fails if there is nowhere to write them.
     pub(super) fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
         self.shared.library.editor(&self.caller)
     }

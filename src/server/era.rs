@@ -189,6 +189,7 @@ impl Era {
     /// Converts a failure to a JSON-RPC error of this era.
     pub(super) fn error(self, failure: Failure) -> jsonrpc::Error {
         use FailureKind::*;
+        const NO_LABEL: &str = ""; // the text says all
         let (code, label) = match (failure.kind, self) {
             (InvalidRequest, _) => (-32600, "invalid request: "),
             // The legacy versions specify -32602 for an unknown tool, but the clients that this
@@ -198,10 +199,10 @@ impl Era {
                 (-32602, "invalid params: ")
             }
             // From "Resources", "Error Handling"; forbidden after 2025-11-25.
-            (UnknownResource, Era::Legacy) => (-32002, ""),
+            (UnknownResource, Era::Legacy) => (-32002, NO_LABEL),
             // 2026-07-28, "Error codes".
-            (UnsupportedVersion, _) => (-32022, ""),
-            (Unavailable, _) => (-32603, ""),
+            (UnsupportedVersion, _) => (-32022, NO_LABEL),
+            (Unavailable, _) => (-32603, NO_LABEL),
             (Internal, _) => (-32603, "internal error: "),
         };
         jsonrpc::Error {
@@ -220,6 +221,9 @@ pub(super) struct CachePolicy {
     /// (`private`).
     scope: &'static str,
 }
+
+/// The policy for results that clients must not cache.
+pub(super) const NO_CACHING: Option<CachePolicy> = None;
 
 /// For results that change only with the server's version.
 pub(super) const CONSTANT: CachePolicy = CachePolicy {

@@ -37,7 +37,7 @@ impl Page {
         list_id.hash(&mut hasher);
         let list_hash = hasher.finish();
         let after = match cursor {
-            None | Some("") => None,
+            None | Some("") => None, // an empty cursor also requests the first page
             Some(cursor) => Some(decode_cursor(list_hash, cursor).ok_or_else(invalid_cursor)?),
         };
         Ok(Page {
@@ -82,7 +82,7 @@ impl Page {
 /// Fails if there is a cursor.
 pub(super) fn reject_cursor(params: PaginatedParams<'_>) -> Result<(), Failure> {
     match params.cursor {
-        None | Some("") => Ok(()),
+        None | Some("") => Ok(()), // an empty cursor also requests the first page
         Some(_) => Err(invalid_cursor()),
     }
 }

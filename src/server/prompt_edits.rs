@@ -54,16 +54,18 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
     let name = params.name;
     let author = context.authorship(params.note.clone())?;
     let fields = params.into_fields()?;
-    let has_title = matches!(fields.title, Some(Some(_)));
+    let has_title = matches!(fields.title, Some(Some(_))); // neither missing nor `null`
     if fields.messages.is_none() || !has_title {
         return Err(Failure::invalid_params("`title` or `messages` is missing"));
     }
-    let file = with_fields("", &fields).map_err(Failure::invalid_params)?;
+    let no_text = ""; // the new file consists of the fields only
+    let file = with_fields(no_text, &fields).map_err(Failure::invalid_params)?;
     let written = context.editor()?.create(name, &file.text, &author)?;
     Ok(edit_result("Created", &written, warnings(&written)))
 }
 
-/// Handles `prompts/update`.
+/// Handles `prompts/update`: replaces the given fields of a prompt. Without an expected revision,
+/// expects the one that is read here, so that a change in between isn't overwritten.
 ///
 /// # Errors
 /// Fails if a field is invalid, if the prompt's revision isn't the expected one, or if the file
@@ -102,7 +104,7 @@ pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value,
     Ok(edit_result("Deleted", &written, warnings(&written)))
 }
 
-/// Returns the result of an edit, whose message is, e.g., `Created prompt: review`.
+/// Returns the result of an edit. `verb` begins its message, e.g. `Created prompt: review`.
 fn edit_result(verb: &str, written: &CompletedWrite, warnings: Vec<String>) -> Value {
     let message = format!("{verb} prompt: {}", written.name);
     let result = json!({ "success": true, "message": message, "revision": written.revision });

@@ -1,6 +1,7 @@
 //! `prompts/list` and `prompts/get`: prompts in a client's own menu, usually as slash commands.
 
 use super::context::Context;
+use super::era::NO_CACHING;
 use super::failure::{Failure, FailureKind};
 use super::pagination::Page;
 use super::reply::Outcome;
@@ -39,7 +40,8 @@ pub(super) fn list(
     // Include the filter, because a cursor is valid only for the same one.
     let page = Page::from_cursor(("prompts", &filter), size, cursor)?;
     let query = filter.as_ref().and_then(|filter| filter.query);
-    let mut entries = context.view().select(query, None).found;
+    let any_tag = None;
+    let mut entries = context.view().select(query, any_tag).found;
     // Pages require this order; a query returns the best match first.
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     let (prompts, next_cursor) = page.collect(
@@ -197,7 +199,7 @@ fn expand(
         "description": description_or_default(&prompt.name, prompt.description.clone()),
         "messages": entries,
     });
-    Ok(context.era.result(Json::serialize(&result)?, None))
+    Ok(context.era.result(Json::serialize(&result)?, NO_CACHING))
 }
 
 /// Joins the pieces of a message into its text.

@@ -91,7 +91,8 @@ impl Subscriptions {
             return Err(resources::not_found(uri));
         }
         if !self.legacy_uris.contains(uri) {
-            self.check_limit(1)?;
+            let added_count = 1;
+            self.check_limit(added_count)?;
             self.legacy_uris.insert(uri.to_owned());
         }
         Ok(())
@@ -102,7 +103,10 @@ impl Subscriptions {
         self.legacy_uris.remove(uri);
     }
 
-    /// Fails if adding this many resource subscriptions would exceed [`MAX_SUBSCRIBED`].
+    /// Checks that this many resource subscriptions can be added.
+    ///
+    /// # Errors
+    /// Fails if there would be more than [`MAX_SUBSCRIBED`].
     fn check_limit(&self, added_count: usize) -> Result<(), Failure> {
         let mut count = self.legacy_uris.len() + added_count;
         for listen in &self.listens {
@@ -208,10 +212,14 @@ fn meta(id: &Id) -> Value {
     json!({ "io.modelcontextprotocol/subscriptionId": id })
 }
 
-/// Returns notifications for a legacy client that may have missed some.
+/// Returns the notifications that every list has changed, for a legacy client that may have missed
+/// some.
 pub fn all_lists_changed() -> Vec<Notification> {
     LIST_NOTIFICATIONS
-        .map(|method| Notification::new(method, None))
+        .map(|method| {
+            let no_params = None;
+            Notification::new(method, no_params)
+        })
         .to_vec()
 }
 

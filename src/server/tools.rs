@@ -12,7 +12,7 @@ mod parts;
 pub use parts::MIN_PART_LIMIT;
 
 use super::context::Context;
-use super::era::Era;
+use super::era::{Era, NO_CACHING};
 use super::failure::{Failure, FailureKind};
 use super::pagination;
 use super::reply::{LongestWait, Outcome};
@@ -187,5 +187,5 @@ fn call_tool_result(text: &str, member: &str, member_json: &str, era: Era) -> Js
     json.push_str("\":");
     json.push_str(member_json);
     json.push('}');
-    era.result(Json::from_text(json), None)
+    era.result(Json::from_text(json), NO_CACHING)
 }

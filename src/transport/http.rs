@@ -69,6 +69,10 @@ pub fn serve(
     result
 }
 
+/// Serves until a signal stops the server. Calls `on_listening` once clients can connect.
+///
+/// # Errors
+/// Fails if signals can't be handled or if the address can't be listened on.
 async fn run(
     server: Arc<Server>,
     options: Options,

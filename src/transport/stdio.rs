@@ -74,6 +74,7 @@ pub fn serve(
     tap: Option<Tap>,
 ) -> io::Result<()> {
     let shared = Arc::new(Mutex::new(Conversation::new(output, tap)));
+    // The server holds only a weak reference, so this must live as long as the conversation.
     let listener: Arc<dyn Listener> = Arc::clone(&shared) as _;
     server.add_listener(&listener);
     keep_freed_memory();
@@ -176,7 +177,7 @@ impl Conversation {
         }
     }
 
-    /// Keeps a write error until [`serve`] can return it, unless it already has one to return.
+    /// Stores a write error for [`serve`] to return, unless an earlier one is already stored.
     fn store_write_error(&mut self, error: io::Error) {
         self.write_error.get_or_insert(error);
     }
@@ -242,6 +243,7 @@ impl Conversation {
         }
     }
 
+    /// Answers a request with an error that isn't the client's fault.
     fn send_internal_error(&mut self, id: &Id, message: String) -> io::Result<()> {
         let error = Error {
             code: -32603,
@@ -269,6 +271,7 @@ impl Conversation {
         Ok(())
     }
 
+    /// Sends the notifications of a change that the client has subscribed to.
     fn notify(&mut self, change: &Change) -> io::Result<()> {
         for notification in self.session.notifications(change) {
             tracing::info!(method = notification.method, "notified the client");

@@ -40,6 +40,8 @@ impl Tap {
         self.append("out", label, message);
     }
 
+    /// Appends a line with the time, the process id, the direction, the label and the message. If
+    /// it can't be written, warns once and records nothing from now on.
     fn append(&self, direction: &str, label: impl Display, message: &[u8]) {
         let time = Timestamp::now();
         let process = std::process::id();

@@ -63,8 +63,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     })
 }
 
-/// Returns the values by name, which the model passes in the member `arguments`. Null values count
-/// as missing.
+/// Returns the values that the model passes by name, in the member `arguments`. Skips null values.
 ///
 /// # Errors
 /// Fails if `arguments` isn't an object, or if it contains an array or object.

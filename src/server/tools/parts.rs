@@ -143,7 +143,8 @@ fn parse_request(
     })
 }
 
-/// Parses the name of a part: `2-0a1b2c3d` is 2 and `0a1b2c3d`.
+/// Parses the name of a part: `2-0a1b2c3d` is 2 and `0a1b2c3d`. Returns `None` if it has another
+/// form.
 fn parse_part_name(name: &str) -> Option<(usize, &str)> {
     let (number, checksum) = name.split_once('-')?;
     Some((number.parse().ok()?, checksum))

@@ -332,6 +332,10 @@ impl ApiRequest {
         library.editor(&self.context.caller)
     }
 
+    /// Parses the query of the URL.
+    ///
+    /// # Errors
+    /// Fails with 400 if a parameter is missing or invalid.
     fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         match Query::try_from_uri(&self.uri) {
             Ok(Query(query)) => Ok(query),
@@ -339,6 +343,10 @@ impl ApiRequest {
         }
     }
 
+    /// Parses the body as JSON.
+    ///
+    /// # Errors
+    /// Fails with 400 if the JSON is invalid or doesn't have the members of `T`.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         input::parse_json_bytes(&self.body)
             .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
@@ -356,6 +364,8 @@ fn bad_request(message: impl Into<String>) -> Refusal {
 }
 
 impl From<Diagnostic> for Refusal {
+    /// Chooses the HTTP status for an error. Adds details for the web page: the current file and a
+    /// diff after a conflict, or the position of a problem in the submitted file.
     fn from(diagnostic: Diagnostic) -> Refusal {
         let status = match diagnostic.kind {
             Kind::NoSuchPrompt { .. }

@@ -130,12 +130,12 @@ pub(super) struct FairThreads {
 }
 
 impl FairThreads {
-    /// `thread_count` must be at least 2: half of one thread would be none, and every caller would
-    /// wait forever.
+    /// Creates a pool of which each caller may use half.
     fn new(thread_count: usize) -> FairThreads {
         FairThreads {
             free_threads: Arc::new(Semaphore::new(thread_count)),
-            max_per_caller: thread_count / 2,
+            // Without any thread, a caller would wait forever.
+            max_per_caller: (thread_count / 2).max(1),
             caller_permits: Mutex::default(),
         }
     }

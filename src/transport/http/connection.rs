@@ -207,6 +207,8 @@ struct CountingReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for CountingReader<R> {
+    /// Reads like the inner reader. Fails, which ends the connection, if its peer may not send as
+    /// many bytes.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

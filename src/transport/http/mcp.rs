@@ -53,8 +53,10 @@ pub(super) async fn post(context: RequestContext, request: http::Request<Body>) 
 
 /// Parses the body of a POST, on another thread if it is long.
 ///
-/// The outer error means that the server has failed. The inner one is the response to an invalid
-/// message.
+/// The inner result is that of the parser: the message, or the error response to an invalid one.
+///
+/// # Errors
+/// Fails with 500 if the other thread panics.
 async fn parse(
     context: &RequestContext,
     body: Bytes,
@@ -202,7 +204,8 @@ impl McpRequest<'_> {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
         let status = match answer.error_code() {
-            Some(-32601) => StatusCode::NOT_FOUND,
+            Some(-32601) => StatusCode::NOT_FOUND, // no such method
+            // -32600 is an invalid request, and the range is for wrong headers and versions.
             Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         };

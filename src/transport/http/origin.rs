@@ -98,12 +98,17 @@ impl FromStr for AllowedHost {
 impl FromStr for AllowedOrigin {
     type Err = String;
 
+    /// Parses an origin with an optional port: `https://app.example.com`.
+    ///
+    /// # Errors
+    /// Fails if the syntax is invalid. The error shows the syntax.
     fn from_str(text: &str) -> Result<AllowedOrigin, String> {
         parse_origin(text).ok_or_else(|| ORIGIN_SYNTAX.to_owned())
     }
 }
 
 /// Parses an origin, e.g. `https://app.example.com` as HTTPS, `app.example.com` and port 443.
+/// Returns `None` if the syntax is invalid or the scheme is neither `http` nor `https`.
 fn parse_origin(text: &str) -> Option<AllowedOrigin> {
     let (scheme, host) = text.split_once("://")?;
     let is_https = match scheme.to_ascii_lowercase().as_str() {

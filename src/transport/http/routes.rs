@@ -38,6 +38,8 @@ pub(super) struct Stack {
 type PanicHandler = fn(Box<dyn Any + Send>) -> Response;
 
 impl Stack {
+    /// Creates the router and the layers around it. No two routes have the same path and method, so
+    /// their order doesn't matter.
     pub(super) fn new(app: Arc<App>) -> Stack {
         let mcp_routes = routing::post(mcp::post)
             .get(mcp::open_stream)
@@ -51,6 +53,7 @@ impl Stack {
             .route(health::READY_PATH, routing::get(health::ready))
             .merge(page::routes())
             .with_state(Arc::clone(&app));
+        // The first layer is the outermost, so it also catches panics of the CORS layer.
         let layers = ServiceBuilder::new()
             .layer(CatchPanicLayer::custom(respond_to_panic as PanicHandler))
             .layer(origin::cors())

@@ -57,6 +57,7 @@ impl Keys {
             keys.push(hmac_key(key));
         }
         let mut keys = keys.into_iter();
+        // The third must not exist.
         let (Some(current), previous, None) = (keys.next(), keys.next(), keys.next()) else {
             return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
         };
@@ -113,7 +114,7 @@ pub struct SessionId {
     pub version: &'static str,
     /// The name of the agent, if the server knows it.
     pub agent: Option<String>,
-    /// When the session was created, as [`now`] returns it.
+    /// When the session was created, in seconds since 1970.
     pub created: u64,
 }
 

@@ -424,12 +424,15 @@ fn line_has_name(line: &str, name: &str) -> bool {
 }
 
 /// Locks the folder of a token file until the result is dropped, so that two processes don't change
-/// the file at the same time. Returns `None` if the folder can't be locked, e.g. on Windows, where
-/// it can't be opened. [`replace_text`] then still detects most conflicts.
+/// the file at the same time. Waits while another process holds the lock.
+///
+/// Returns `None` if the folder can't be locked, e.g. on Windows, where it can't be opened. Callers
+/// then continue without the lock: [`replace_text`] fails if the file has changed, which detects
+/// most conflicts.
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = match path.parent() {
         Some(folder) if folder != "" => folder,
-        _ => Path::new("."),
+        _ => Path::new("."), // the parent of a bare file name is an empty path
     };
     let folder = File::open(folder).ok()?;
     folder.lock().ok()?;

@@ -253,6 +253,7 @@ impl SocketConversation {
         };
         let mut is_error = false;
         let answer = match result {
+            // `App::handle` has run all deferred jobs, so none of these has an answer.
             Ok(Reply::None | Reply::Cancelled(_) | Reply::Deferred(_)) => None,
             Ok(Reply::Stream(acknowledgement)) => Some(acknowledgement.to_json()),
             Ok(Reply::Response(response)) => {
