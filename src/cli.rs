@@ -62,6 +62,7 @@ mod unrepeated;
 mod user_folders;
 mod version;
 
+use line::FIRST_WORD;
 use output::Reporter;
 use parse::{ParsedLine, Task};
 use serve::options::Serve;
@@ -83,12 +84,13 @@ pub fn command() -> clap::Command {
 /// for `doctor`, that something is broken.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
+    // First, because an unfinished line needn't be valid.
     if let Some(status) = completions::complete_if_requested(&words, command) {
         return status;
     }
-    if words.get(1).is_some_and(|first| first == "-h") {
-        let printed = output::print(&short_help::text(&command()));
-        return finish(printed.map(|()| ExitCode::SUCCESS), Reporter::for_people());
+    if words.get(FIRST_WORD).is_some_and(|first| first == "-h") {
+        let result = output::print(&short_help::text(&command())).map(|()| ExitCode::SUCCESS);
+        return finish(result, Reporter::for_people());
     }
     match parse::parse(&words) {
         Ok(line) => run_line(line, &words),

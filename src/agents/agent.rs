@@ -228,7 +228,8 @@ impl Agent {
         AgentFiles::read(candidates)
     }
 
-    /// Lists the config files of a scope, marked as containing `content`.
+    /// Returns the config files of a scope, which may not exist. They are to be read for their
+    /// `content`: the servers or the settings.
     fn config_files(
         &self,
         content: ConfigContent,

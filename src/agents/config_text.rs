@@ -82,8 +82,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Sets the hook for an event, and returns the edited text. Replaces existing hooks whose
-    /// command `is_ours`.
+    /// Sets the hook for an event, and returns the edited text. Replaces the existing hooks of
+    /// this program. `is_ours` returns whether a hook's command runs this program.
     ///
     /// `handler` is the hook's entry or, for a plugin, `{"words": […]}` with the command.
     pub(super) fn set_hook(
@@ -100,7 +100,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Removes the hooks for an event whose command `is_ours`, and returns the edited text.
+    /// Removes this program's hooks for an event, and returns the edited text. `is_ours` returns
+    /// whether a hook's command runs this program.
     pub(super) fn remove_hook(
         self,
         text: &str,

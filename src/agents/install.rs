@@ -138,7 +138,7 @@ impl Installation {
             && !self.trust
         {
             entry.initial.retain(|(key, _)| *key != trust_key);
-            entry.required.push((trust_key, None));
+            entry.required.push((trust_key, None)); // `None` removes the key
         }
         entry
     }
@@ -167,13 +167,13 @@ impl Installation {
                  run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
                 self.agent.name
             ));
-            return Ok(true);
+            return Ok(true); // the plugin's own hook
         }
         let existing = planner.hooks_of_scope();
         planner.warn_of_unreadable_files();
         planner.warn_of_other_hooks(&existing);
         if existing.rewritable.is_empty() && !existing.others.is_empty() {
-            return Ok(true); // a second hook would add each prompt twice
+            return Ok(true); // the user's own hook; a second one would add each prompt twice
         }
         if existing.rewritable.is_empty() {
             planner.plan.notes.extend(hook.note.map(str::to_owned));

@@ -326,15 +326,15 @@ impl Registration {
     /// Returns the arguments without `--config FILE` or `--config=FILE`, which `install` itself may
     /// have added: `--config /c --project` becomes `--project`.
     pub fn args_without_config(&self) -> Vec<String> {
-        let mut kept = Vec::new();
+        let mut other_args = Vec::new();
         let mut args = self.args.iter();
         while let Some(arg) = args.next() {
             if arg == "--config" {
                 args.next(); // skip FILE
             } else if !arg.starts_with("--config=") {
-                kept.push(arg.clone());
+                other_args.push(arg.clone());
             }
         }
-        kept
+        other_args
     }
 }

@@ -94,7 +94,10 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Runs a command with the text as its standard input.
+/// Runs a command with the text as its standard input, and waits until it exits.
+///
+/// # Errors
+/// Fails if the command isn't installed, exits with an error, or doesn't read the whole text.
 fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
     // Don't let it inherit standard error: xclip, xsel and wl-copy leave a process running for as
     // long as it owns the clipboard, which would keep a pipe open.
@@ -108,13 +111,15 @@ fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!("not installed"),
         spawned => spawned?,
     };
-    let mut written = Ok(());
+    let mut write_result = Ok(());
     if let Some(mut stdin) = child.stdin.take() {
-        written = stdin.write_all(text.as_bytes());
+        write_result = stdin.write_all(text.as_bytes());
+        // Dropping `stdin` here closes the pipe. Otherwise, the command would wait for more text.
     }
     let status = child.wait()?;
+    // A command that failed may not have read the text, either: its status says more.
     ensure!(status.success(), "{status}");
-    written.context("it did not read the whole text")
+    write_result.context("it did not read the whole text")
 }
 
 /// Terminals ignore longer escape sequences.

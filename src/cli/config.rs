@@ -458,7 +458,8 @@ impl KeyValue<'_> {
         self.parse_string(&self.string()?, value_name, &parser)
     }
 
-    /// Same as [`parsed`](KeyValue::parsed), but for one string of a list.
+    /// Parses one string, e.g. of a list, with the parser of the corresponding option. `value_name`
+    /// is the placeholder for the value in the option's help, which errors contain.
     fn parse_string<P: TypedValueParser>(
         &self,
         string: &str,

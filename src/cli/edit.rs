@@ -166,8 +166,8 @@ fn keep_in_history(library: &Library, file: &Path, found: &Found) -> Result<(), 
     Ok(())
 }
 
-/// Checks a file after it was edited. As long as it is broken and the user wants to fix it, opens
-/// it again. Returns the exit status of the last check.
+/// Checks a file after it was edited, and prints its problems. As long as it is broken and the user
+/// wants to fix it, opens it again. Returns the exit status of the last check.
 ///
 /// # Errors
 /// Fails if the editor failed.
@@ -215,6 +215,7 @@ fn edit_copy(
     let file = create_prompt_file(&source.new_prompts_folder(library)?, &found.name, &text)?;
     let status = text_editor::open(&file, reporter)
         .and_then(|exit| check_edited(library, &file, exit, reporter));
+    // Before `status` is checked: an unchanged copy must not stay, even if the editor failed.
     let is_unchanged = delete_if_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {

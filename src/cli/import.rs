@@ -204,7 +204,7 @@ impl Import {
         let name = &original.prompt.name;
         check_file_name(name)?;
         let Imported { text, notes } = convert(original)?;
-        let written = self
+        let written_file = self
             .write_prompt(target, name, &text)
             .map_err(|mut error| {
                 // The error is about the file in the target folder. Report it for the original,
@@ -212,7 +212,7 @@ impl Import {
                 error.file = None;
                 error.in_file(original.file.as_path())
             })?;
-        match written {
+        match written_file {
             WrittenFile::New(path) => report.imported.push(original.imported_to(path)),
             WrittenFile::Identical(path) => report.unchanged.push(original.imported_to(path)),
         }

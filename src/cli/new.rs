@@ -400,6 +400,7 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
             )
         },
     )?;
+    // Writes the current expansion into the new file, whose example expects no text yet.
     test::run_tests(&test_file, TestMode::Update).map_err(|diagnostic| anyhow!("{diagnostic}"))?;
     Ok(test_file.path)
 }

@@ -44,6 +44,7 @@ fn run_pager(words: &[OsString], text: &Styled) -> io::Result<bool> {
     if let Some(mut input) = pager.stdin.take() {
         // This fails if the user closes the pager early.
         let _ = input.write_all(text.for_terminal().as_bytes());
+        // Dropping `input` here tells the pager that the text is complete.
     }
     Ok(pager.wait()?.success())
 }

@@ -96,7 +96,7 @@ fn parse_command(words: &[OsString], position: usize) -> Result<ParsedLine, clap
     let Some(command) = cli.command else {
         return Ok(ParsedLine::without_command(cli.options));
     };
-    // If the command doesn't have the option, this is an error.
+    // `try_get_one` fails if the command doesn't have the option.
     let is_json = matches!(innermost(&matches).try_get_one("json"), Ok(Some(true)));
     Ok(ParsedLine {
         task: Task::Run(Box::new(command)),

@@ -39,21 +39,21 @@ impl Restore {
             Some(typed) => Some(revision(&name, &versions, typed)?),
             None => None,
         };
-        let written = editor.restore(&name, current, target, &Authorship::default())?;
+        let new_version = editor.restore(&name, current, target, &Authorship::default())?;
         let restored = editor
             .find_in_store(&name)
             .with_context(|| format!("{} was deleted just now", in_backticks(&name)))?;
         // The target may have the same text as the current version.
-        let is_changed = current != Some(written.revision);
+        let is_changed = current != Some(new_version.revision);
         let file = restored.location().path();
         if self.json {
             output::print_json(
-                &json!({ "path": file.display().to_string(), "revision": written.revision }),
+                &json!({ "path": file.display().to_string(), "revision": new_version.revision }),
             )?;
         } else if is_changed {
             path::print_done("restored", &file)?;
         }
-        reporter.warn_all(&written.warnings);
+        reporter.warn_all(&new_version.warnings);
         reporter.note_if_any(match current {
             Some(_) if !is_changed => Some(format!(
                 "{} has this text already; nothing is changed",

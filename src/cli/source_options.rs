@@ -278,7 +278,7 @@ impl PromptSource {
     ) -> Library {
         #[cfg(feature = "store")]
         if let Some(store) = &self.opened_store {
-            return self.add_builtin(Library::default().with_store(Arc::clone(store)));
+            return self.add_builtin_and_mentions(Library::default().with_store(Arc::clone(store)));
         }
         let mut library = self.add_folders(Library::default());
         if self.folders.from_agents {
@@ -288,7 +288,7 @@ impl PromptSource {
         {
             library = self.add_services(library);
         }
-        self.add_builtin(library)
+        self.add_builtin_and_mentions(library)
     }
 
     /// Adds the folders in `--prompts`, or the user's own folder if there are none.
@@ -350,7 +350,8 @@ impl PromptSource {
         }
     }
 
-    fn add_builtin(&self, library: Library) -> Library {
+    /// Adds the built-in prompts, and enables mentions, unless the options exclude them.
+    fn add_builtin_and_mentions(&self, library: Library) -> Library {
         let library = library.with_mentions(!self.folders.no_mentions);
         if self.folders.no_builtin {
             library

@@ -179,7 +179,7 @@ struct PullTexts {
     stored: StoredTexts,
     /// The contents of the local files at the same paths. Paths without a local file are missing.
     local: StoredTexts,
-    /// The paths that can't be written to the folder, which are in neither map.
+    /// The errors of paths that can't be written to the folder. They are in neither map.
     problems: Vec<Diagnostic>,
 }
 

@@ -338,6 +338,7 @@ fn write_expected_texts(
     }
     match replace_if_unchanged(&file.path, &loaded.bytes, &text) {
         Ok(true) => Ok(()),
+        // Another program has written the file since it was loaded.
         Ok(false) => Err(write_error(
             file,
             "it was changed in the meantime, so it was not written",

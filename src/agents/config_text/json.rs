@@ -168,7 +168,7 @@ pub(crate) fn set_hook(
     Ok(document.root.to_string())
 }
 
-/// Removes this program's handlers of an event. Then removes the groups, lists and objects that have
+/// Removes this program's handlers of an event, and then the groups, lists and objects that have
 /// become empty.
 ///
 /// `is_prompt_expander` returns whether a handler's command runs this program. Returns the text as

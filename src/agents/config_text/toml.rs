@@ -110,7 +110,7 @@ fn move_to_end(document: &mut DocumentMut, keys: &[String]) {
     let Some(table) = table_at(document, keys) else {
         return; // the entry is in an inline table
     };
-    // `toml_edit` writes tables in the order of their positions.
+    // `toml_edit` writes tables in the order of their positions, so the highest comes last.
     table.set_position(Some(isize::MAX));
     if trailing.contains('#') {
         let comment = format!("{}\n\n", trailing.trim_end());
@@ -142,13 +142,13 @@ fn table_with_header<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Opti
 fn clear_table(table: &mut Table) {
     table.clear();
     let above_header = table.decor().prefix().and_then(RawString::as_str);
-    let kept = match above_header {
+    let new_prefix = match above_header {
         Some(above_header) if above_header.contains('#') => {
             format!("{}\n", above_header.trim_end())
         }
         _ => String::new(),
     };
-    table.decor_mut().set_prefix(kept);
+    table.decor_mut().set_prefix(new_prefix);
 }
 
 /// Removes the line that contains the header of a table.

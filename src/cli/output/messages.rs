@@ -91,7 +91,7 @@ impl Reporter {
         }
     }
 
-    /// Same as [`note`](Reporter::note); does nothing for `None`.
+    /// Tells a person what was done. Prints nothing if there is no message.
     pub(crate) fn note_if_any(&self, message: Option<String>) {
         if let Some(message) = message {
             self.note(&message);

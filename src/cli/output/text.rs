@@ -18,8 +18,8 @@ pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(crate) const HIGHLIGHT: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Prints a text to standard output. On a terminal, wraps long lines to its width. Adds a final line
-/// break if there is none.
+/// Prints a text to standard output, and adds a final line break if there is none. On a terminal,
+/// wraps long lines to its width.
 pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
     let mut lines = text.clone();
     if !lines.ends_with_newline() {
@@ -155,7 +155,8 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines.map(Cow::into_owned).collect()
 }
 
-/// Same as [`wrap`], but joins the lines, and indents all but the first by four spaces.
+/// Wraps a line to at most `columns` columns, and indents the continuation lines by four spaces.
+/// Doesn't break words, so that a long path or URL can be copied.
 pub(crate) fn wrap_with_indent(line: &str, columns: usize) -> String {
     textwrap::fill(line, wrap_options(columns).subsequent_indent("    "))
 }

@@ -73,7 +73,11 @@ pub(super) fn committed_paths(
     }
 }
 
-/// Same as [`committed_paths`], but fails if git fails or exceeds its limits.
+/// Returns the paths whose text is in the current commit of the folder's repository, or in one of
+/// its ancestors.
+///
+/// # Errors
+/// Fails if the folder isn't in a repository, or if git isn't installed or exceeds the limits.
 fn find_committed(
     limits: GitLimits,
     folder: &Path,
