@@ -398,7 +398,8 @@ fn check_choices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMess
     ChoiceMessages { error, warnings }
 }
 
-/// Looks up the arguments of a prompt in the values of a call. Unknown names are ignored.
+/// Returns the values of a call that passes them by name. A value named `input` takes precedence
+/// over `input`. Names that aren't arguments are ignored here; the caller reports them.
 fn values_by_name<'v>(
     prompt: &Prompt,
     values: &'v BTreeMap<String, String>,
@@ -406,9 +407,10 @@ fn values_by_name<'v>(
 ) -> GivenValues<'v> {
     let effective_input = values.get(INPUT).map_or(input, String::as_str);
     let mut given = GivenValues::with_input_only(prompt, effective_input);
-    for (index, argument) in prompt.arguments.iter().enumerate() {
+    // `given.arguments` has one entry per argument, in the same order.
+    for (argument, given_value) in prompt.arguments.iter().zip(&mut given.arguments) {
         if let Some(value) = values.get(&argument.name) {
-            given.arguments[index] = Some(GivenValue {
+            *given_value = Some(GivenValue {
                 text: Cow::Borrowed(value),
                 origin: Origin::Named,
             });

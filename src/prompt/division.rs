@@ -530,7 +530,7 @@ fn assign_one_word_each<'v>(
     let mut parts = divided.other_parts;
     for value in &mut values.arguments {
         if value.is_none()
-            && let Some(text) = next_word(&mut parts)
+            && let Some(text) = take_word(&mut parts)
         {
             let origin = Origin::Word;
             *value = Some(GivenValue { text, origin });
@@ -541,7 +541,7 @@ fn assign_one_word_each<'v>(
     }
     let unused_piped = parts.iter().find(|part| part.is_piped());
     values.unassigned_text = unused_piped.map(|part| part.text);
-    values.first_dropped_word = next_word(&mut parts);
+    values.first_dropped_word = take_word(&mut parts);
 }
 
 /// Assigns the values of the pairs, then one word to each slot except the last, which gets
@@ -557,7 +557,7 @@ fn fill_slots<'v>(slots: &[Slot], divided: DividedText<'v>, values: &mut GivenVa
     let ends_piped = parts.back().is_some_and(TextPart::is_piped);
     let trailing_piped = if ends_piped { parts.pop_back() } else { None };
     for slot in other_slots {
-        if let Some(word) = next_word(&mut parts) {
+        if let Some(word) = take_word(&mut parts) {
             values.set_slot(*slot, word, Origin::Word);
         }
     }
@@ -567,22 +567,36 @@ fn fill_slots<'v>(slots: &[Slot], divided: DividedText<'v>, values: &mut GivenVa
     }
 }
 
-/// Removes the first word or quoted group from the parts and returns it unquoted: `a b` from
-/// `"a b" c`, leaving `c`. A shell word or piped text is removed as a whole.
-fn next_word<'v>(parts: &mut VecDeque<TextPart<'v>>) -> Option<Cow<'v, str>> {
+/// Removes the first word from the parts and returns it: `a b` from the chat text `"a b" c`, leaving
+/// `c`. A shell word or piped text counts as one word, whatever it contains.
+fn take_word<'v>(parts: &mut VecDeque<TextPart<'v>>) -> Option<Cow<'v, str>> {
     let part = parts.pop_front()?;
-    if part.source != PartSource::Chat {
-        return Some(Cow::Borrowed(part.text));
+    match part.source {
+        PartSource::Shell | PartSource::Pipe => Some(Cow::Borrowed(part.text)),
+        PartSource::Chat => {
+            let (word, text_after) = split_first_word(part.text);
+            if !text_after.is_empty() {
+                parts.push_front(TextPart {
+                    text: text_after,
+                    ..part
+                });
+            }
+            Some(Cow::Owned(unquote(word)))
+        }
     }
-    let text = part.text.trim_start();
-    let (word, after) = text.split_at(word_end(text, 0, &mut QuoteFinder::default()));
-    if !after.trim().is_empty() {
-        parts.push_front(TextPart {
-            text: trim_start_keeping_indent(after),
-            ..part
-        });
+}
+
+/// Splits a text into its first word or quoted group, including the quotes, and the text after it,
+/// which is empty if only whitespace follows.
+fn split_first_word(text: &str) -> (&str, &str) {
+    let trimmed = text.trim_start();
+    let end = word_end(trimmed, 0, &mut QuoteFinder::default());
+    let (word, text_after) = trimmed.split_at(end);
+    if text_after.trim().is_empty() {
+        return (word, "");
     }
-    Some(Cow::Owned(unquote(word)))
+    // The rest may be assigned to a slot verbatim, so keep the indentation of its first line.
+    (word, trim_start_keeping_indent(text_after))
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ const UNSUPPORTED: &str = "this is not supported in a template";
 
 /// A validated template in the form that minijinja renders.
 ///
-/// `source` is the body with metering filters added: every value is counted when it is read, and
-/// every loop iterates over the lines of a string. Line numbers are those of the body.
+/// `source` is the body with two filters added: `read` counts every value when it is read, and
+/// `lines` makes every loop iterate over the lines of a string. Lines keep their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     source: String,
@@ -75,16 +75,16 @@ struct Insertion {
 
 /// An error in a template.
 #[derive(Debug, Clone)]
-pub(super) struct Mistake {
+pub(super) struct TemplateError {
     /// The byte offset in the body.
     pub(super) offset: usize,
     pub(super) diagnostic: Diagnostic,
 }
 
-impl Mistake {
-    /// Creates a mistake whose fix lists the supported syntax.
-    fn with_syntax_fix(offset: usize, message: impl Into<String>) -> Mistake {
-        Mistake {
+impl TemplateError {
+    /// Creates an error whose fix lists the supported syntax.
+    fn with_syntax_fix(offset: usize, message: impl Into<String>) -> TemplateError {
+        TemplateError {
             offset,
             diagnostic: Diagnostic::invalid(message, SUPPORTED_SYNTAX_FIX),
         }
@@ -97,17 +97,17 @@ impl Template {
     ///
     /// # Errors
     /// Returns all unsupported constructs and undeclared names, in order. If the body isn't valid
-    /// Jinja, returns only the first mistake.
-    pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
+    /// Jinja, returns only the first error.
+    pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<TemplateError>> {
         // The order matters: long lines could make the tokenizer panic, and the scan limits the
         // nesting that the parser must handle.
-        check_line_lengths(body).map_err(|mistake| vec![mistake])?;
-        let scan = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
+        check_line_lengths(body).map_err(|error| vec![error])?;
+        let scan = TagScan::scan(body).map_err(|error| vec![error])?;
         // The scan doesn't count the nesting of unsupported tags. If each were a block inside the
         // previous one, they could overflow the parser's stack.
-        let may_be_nested_too_deeply = scan.mistakes.len() > MAX_TEMPLATE_NESTING;
+        let may_be_nested_too_deeply = scan.errors.len() > MAX_TEMPLATE_NESTING;
         if may_be_nested_too_deeply {
-            return Err(scan.mistakes);
+            return Err(scan.errors);
         }
         // From here on, `body` is the one with `elif`.
         let body = scan.body;
@@ -115,9 +115,9 @@ impl Template {
             Ok(tree) => tree,
             Err(error) => {
                 // An unsupported tag is the likely cause, and the better message.
-                let first_tag = scan.mistakes.into_iter().next();
+                let first_tag = scan.errors.into_iter().next();
                 return Err(vec![
-                    first_tag.unwrap_or_else(|| mistake_from_minijinja(&body, &error)),
+                    first_tag.unwrap_or_else(|| convert_minijinja_error(&body, &error)),
                 ]);
             }
         };
@@ -126,18 +126,18 @@ impl Template {
             loop_variables: Vec::new(),
             insertions: scan.insertions,
             placeholders: Vec::new(),
-            mistakes: scan.mistakes,
+            errors: scan.errors,
         };
         validator.check_statement(&tree);
-        if !validator.mistakes.is_empty() {
-            validator.mistakes.sort_by_key(|mistake| mistake.offset);
-            return Err(validator.mistakes);
+        if !validator.errors.is_empty() {
+            validator.errors.sort_by_key(|error| error.offset);
+            return Err(validator.errors);
         }
         // Compile the result once, so that rendering it later can't fail on its syntax.
         let source = insert_all(&body, validator.insertions);
         Environment::empty()
             .template_from_str(&source)
-            .map_err(|error| vec![mistake_from_minijinja(&body, &error)])?;
+            .map_err(|error| vec![convert_minijinja_error(&body, &error)])?;
         Ok(ParsedTemplate {
             template: Template { source },
             placeholders: validator.placeholders,
@@ -149,12 +149,12 @@ impl Template {
 const TEMPLATE_NAME: &str = "";
 
 /// Rejects bodies with a line longer than [`MAX_LINE_BYTES`].
-fn check_line_lengths(body: &str) -> Result<(), Mistake> {
+fn check_line_lengths(body: &str) -> Result<(), TemplateError> {
     if body.lines().all(|line| line.len() <= MAX_LINE_BYTES) {
         return Ok(());
     }
     let limit = format_size(MAX_LINE_BYTES);
-    Err(Mistake {
+    Err(TemplateError {
         offset: 0,
         diagnostic: Diagnostic::invalid(
             format!("a line is longer than {limit}, the limit in a template"),
@@ -163,12 +163,13 @@ fn check_line_lengths(body: &str) -> Result<(), Mistake> {
     })
 }
 
-/// Inserts strings into a body. For example, inserting ` (` at offset 8 of `for x in y` and
-/// `)|lines` at its end gives `for x in ( y)|lines`.
+/// Inserts strings into a body at their byte offsets, which may be in any order: inserting `[` at 1
+/// and `]` at 3 of `abcd` gives `a[bc]d`.
 fn insert_all(body: &str, mut insertions: Vec<Insertion>) -> String {
-    // Only `|read` and `)|lines` can have the same offset, and either order of the two is valid.
-    insertions.sort_unstable_by_key(|insertion| insertion.offset);
+    // Stable, so that strings with the same offset are inserted in the order of the list.
+    insertions.sort_by_key(|insertion| insertion.offset);
     let mut source = String::with_capacity(body.len());
+    // The part of the body before this offset is already in `source`.
     let mut copied_until = 0;
     for Insertion { offset, text } in insertions {
         source += &body[copied_until..offset];
@@ -179,8 +180,8 @@ fn insert_all(body: &str, mut insertions: Vec<Insertion>) -> String {
     source
 }
 
-/// Converts a minijinja error to a mistake at the start of the line that the error is about.
-fn mistake_from_minijinja(body: &str, error: &Error) -> Mistake {
+/// Converts an error of minijinja, which has only a line, to an error at the start of that line.
+fn convert_minijinja_error(body: &str, error: &Error) -> TemplateError {
     let line_count_before = error.line().unwrap_or(1).saturating_sub(1);
     let lines_before = body.split_inclusive('\n').take(line_count_before);
     let line_start = lines_before.map(str::len).sum();
@@ -188,7 +189,7 @@ fn mistake_from_minijinja(body: &str, error: &Error) -> Mistake {
         "the template has a mistake in this line: {}",
         error_text(error)
     );
-    Mistake::with_syntax_fix(line_start, message)
+    TemplateError::with_syntax_fix(line_start, message)
 }
 
 /// Returns the byte range of a minijinja span.
@@ -203,7 +204,7 @@ struct TagScan {
     /// Insertions that make loops iterate over lines.
     insertions: Vec<Insertion>,
     /// The unsupported tags.
-    mistakes: Vec<Mistake>,
+    errors: Vec<TemplateError>,
     /// The nesting depth of each open `if` or `for`. Every `elif` adds one, because the parser
     /// nests it in the branch before.
     open_block_depths: Vec<usize>,
@@ -223,11 +224,11 @@ impl TagScan {
     /// # Errors
     /// Fails if the body can't be tokenized or exceeds a limit. Unsupported tags are recorded
     /// instead.
-    fn scan(body: &str) -> Result<TagScan, Mistake> {
+    fn scan(body: &str) -> Result<TagScan, TemplateError> {
         let mut scan = TagScan {
             body: body.to_owned(),
             insertions: Vec::new(),
-            mistakes: Vec::new(),
+            errors: Vec::new(),
             open_block_depths: Vec::new(),
             token_count: 0,
             tag_token_count: 0,
@@ -235,7 +236,7 @@ impl TagScan {
             previous_end: 0,
         };
         for token in tokenize(body, false, Default::default()) {
-            let (token, span) = token.map_err(|error| mistake_from_minijinja(body, &error))?;
+            let (token, span) = token.map_err(|error| convert_minijinja_error(body, &error))?;
             let range = range_of(span);
             scan.add_token(&token, &range);
             scan.previous_end = range.end;
@@ -277,7 +278,7 @@ impl TagScan {
         }
     }
 
-    /// Processes the name of a tag. Unsupported tags are recorded as mistakes.
+    /// Processes the name of a tag. Unsupported tags are recorded as errors.
     fn add_tag(&mut self, name: &str, range: &Range<usize>) {
         match name {
             "else" => {}
@@ -299,18 +300,18 @@ impl TagScan {
                 self.open_block_depths.pop();
             }
             // Don't also report the end of an unsupported tag.
-            _ if name.starts_with("end") && !self.mistakes.is_empty() => {}
+            _ if name.starts_with("end") && !self.errors.is_empty() => {}
             _ => {
                 let message = format!("the tag {} is not supported", quoted(name));
-                self.mistakes
-                    .push(Mistake::with_syntax_fix(range.start, message));
+                self.errors
+                    .push(TemplateError::with_syntax_fix(range.start, message));
             }
         }
     }
 
     /// Fails if the token at `token_start` exceeds the limit on tokens per tag, on tokens in total,
     /// or on the nesting of blocks.
-    fn check_limits(&self, token_start: usize) -> Result<(), Mistake> {
+    fn check_limits(&self, token_start: usize) -> Result<(), TemplateError> {
         let depth: usize = self.open_block_depths.iter().sum();
         let message = if self.tag_token_count > MAX_TAG_TOKENS {
             format!("more than {MAX_TAG_TOKENS} tokens in a tag")
@@ -321,11 +322,11 @@ impl TagScan {
         } else {
             return Ok(());
         };
-        Err(Mistake::with_syntax_fix(token_start, message))
+        Err(TemplateError::with_syntax_fix(token_start, message))
     }
 }
 
-/// Walks a syntax tree, records unsupported constructs as mistakes, and collects placeholders.
+/// Walks a syntax tree, records unsupported constructs as errors, and collects placeholders.
 struct Validator<'n> {
     /// The names of the arguments and of the input.
     names: Vec<&'n str>,
@@ -333,7 +334,7 @@ struct Validator<'n> {
     loop_variables: Vec<String>,
     insertions: Vec<Insertion>,
     placeholders: Vec<Placeholder>,
-    mistakes: Vec<Mistake>,
+    errors: Vec<TemplateError>,
 }
 
 impl Validator<'_> {
@@ -356,10 +357,10 @@ impl Validator<'_> {
             }
             Stmt::ForLoop(for_loop) => self.check_loop(for_loop),
             // The tag scan has already reported unsupported tags with their offsets. If it reported
-            // nothing, still reject the body, with a mistake at its start.
-            _ if self.mistakes.is_empty() => {
-                self.mistakes
-                    .push(Mistake::with_syntax_fix(0, "a tag is not supported"));
+            // nothing, still reject the body, with an error at its start.
+            _ if self.errors.is_empty() => {
+                self.errors
+                    .push(TemplateError::with_syntax_fix(0, "a tag is not supported"));
             }
             _ => {}
         }
@@ -384,12 +385,13 @@ impl Validator<'_> {
         self.check_statements(&for_loop.else_body);
     }
 
-    /// Checks an expression, records its placeholders, and meters every string in it.
+    /// Checks an expression, records its placeholders, and inserts filters that count the bytes of
+    /// every string that it reads.
     fn check_expression(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Const(constant) => {
                 if constant.value.as_str().is_some() {
-                    self.meter_value(constant.span());
+                    self.count_on_read(constant.span());
                 }
             }
             Expr::Var(variable) => self.check_variable(variable.id, variable.span()),
@@ -404,7 +406,7 @@ impl Validator<'_> {
             Expr::Filter(filter) => self.check_filter(filter),
             Expr::GetAttr(field) if self.is_loop_object(&field.expr) => {
                 let (name, span) = (field.name, field.span());
-                self.mistakes
+                self.errors
                     .extend(check_name("value of `loop`", name, span, &LOOP_FIELDS));
             }
             other => self.reject(other.span(), UNSUPPORTED),
@@ -427,7 +429,7 @@ impl Validator<'_> {
     /// `default(value="x")`, are not supported.
     fn check_filter(&mut self, filter: &Spanned<ast::Filter<'_>>) {
         let known_filters = FILTERS.map(|(name, _)| name);
-        self.mistakes.extend(check_name(
+        self.errors.extend(check_name(
             "filter",
             filter.name,
             filter.span(),
@@ -451,34 +453,34 @@ impl Validator<'_> {
         is_named_loop && !self.loop_variables.is_empty()
     }
 
-    /// Checks that a name is declared, and records it as a placeholder unless it is a loop
-    /// variable.
+    /// Checks a variable. Unless it is a loop variable, it must be a declared argument, and is
+    /// recorded as a placeholder. In either case, its bytes are counted when the template reads it.
     fn check_variable(&mut self, name: &str, span: Span) {
         let is_loop_variable = self.loop_variables.iter().any(|variable| variable == name);
         if !is_loop_variable {
-            self.mistakes
+            self.errors
                 .extend(check_name("argument", name, span, &self.names));
             self.placeholders.push(Placeholder {
                 name: name.to_owned(),
                 range: range_of(span),
             });
         }
-        self.meter_value(span);
+        self.count_on_read(span);
     }
 
-    /// Adds a filter after the value at `span` that counts its bytes whenever the template reads
-    /// it: `x` becomes `x|read`.
-    fn meter_value(&mut self, span: Span) {
+    /// Inserts the filter `read` after the value at `span`: `x` becomes `x|read`. Whenever the
+    /// template reads the value, the filter adds its length to the total, which is limited.
+    fn count_on_read(&mut self, span: Span) {
         self.insertions.push(Insertion {
             offset: range_of(span).end,
             text: "|read",
         });
     }
 
-    /// Records a mistake at a span.
+    /// Records an error at a span.
     fn reject(&mut self, span: Span, message: &str) {
-        self.mistakes
-            .push(Mistake::with_syntax_fix(range_of(span).start, message));
+        self.errors
+            .push(TemplateError::with_syntax_fix(range_of(span).start, message));
     }
 }
 
@@ -498,20 +500,20 @@ fn is_supported_comparison(operator: &CompareOpKind) -> bool {
     )
 }
 
-/// Returns a mistake if `name` is not one of the `known` names.
+/// Returns an error if `name` is not one of the `known_names`.
 ///
-/// `kind` describes what is named: for `filter` and the name `uper`, the mistake is
+/// `kind` describes what is named: for `filter` and the name `uper`, the error is
 /// ``no filter named `uper`; did you mean `upper`?``.
-fn check_name(kind: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
-    if known.contains(&name) {
+fn check_name(kind: &str, name: &str, span: Span, known_names: &[&str]) -> Option<TemplateError> {
+    if known_names.contains(&name) {
         return None;
     }
-    let fix = match closest(name, known.iter().copied()) {
+    let fix = match closest(name, known_names.iter().copied()) {
         Some(closest) => format!("did you mean {}?", in_backticks(closest)),
         None => SUPPORTED_SYNTAX_FIX.to_owned(),
     };
     let message = format!("no {kind} named {}", quoted(name));
-    Some(Mistake {
+    Some(TemplateError {
         offset: range_of(span).start,
         diagnostic: Diagnostic::invalid(message, fix),
     })
@@ -591,7 +593,8 @@ impl Renderer {
         template: &Template,
         first_line: usize,
     ) -> Result<Rendered, Diagnostic> {
-        // Can't underflow: a template that needs more steps than remain fails.
+        // The limit applies to all templates together. This can't underflow, because a template that
+        // needs more steps than remain fails, and its steps aren't added.
         self.environment.set_fuel(Some(MAX_STEPS - self.steps));
         match self.render_into_state(template) {
             Ok(steps) => self.steps += steps,
@@ -615,8 +618,9 @@ impl Renderer {
 /// The fix of an error for which there is no general advice.
 const NO_FIX: &str = "";
 
-/// Converts an error from rendering. Templates are validated when their file is read, so only
-/// limits can cause one.
+/// Converts a rendering error to a diagnostic. Templates are validated when their file is read, so
+/// the only possible cause is an exceeded limit. `first_line` is the line of the file where the
+/// body starts.
 fn render_error(error: &Error, first_line: usize) -> Diagnostic {
     let cause = match error.kind() {
         ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
@@ -679,15 +683,17 @@ struct RenderState {
 }
 
 impl RenderState {
-    /// Takes the output of the current message, leaving the state ready for the next one.
+    /// Takes the output of the current message, leaving the state ready for the next one. The totals
+    /// that the limits apply to are not reset.
     fn take_rendered(&mut self) -> Rendered {
         // Templates write only strings, so the bytes are valid UTF-8.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let body = trim_blank_lines(&text);
-        let empty_lines = text.split_inclusive('\n').take(body.leading_blank_lines);
-        let start = empty_lines.map(str::len).sum();
+        let blank_lines = text.split_inclusive('\n').take(body.leading_blank_lines);
+        let start = blank_lines.map(str::len).sum();
         let end = start + body.text.len();
         let mut call_value_ranges = std::mem::take(&mut self.call_value_ranges);
+        // A value can begin or end in the blank lines that are trimmed.
         for value in &mut call_value_ranges {
             *value = value.start.clamp(start, end)..value.end.clamp(start, end);
         }
@@ -836,7 +842,7 @@ mod tests {
                 "no filter named `uper`; did you mean `upper`?",
             ),
         ] {
-            let Mistake {
+            let TemplateError {
                 offset: found,
                 diagnostic,
             } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
@@ -882,7 +888,7 @@ mod tests {
             "'x",
         ];
         for expression in [&calls[..], &texts, &values, &others].concat() {
-            let Mistake { offset, diagnostic } =
+            let TemplateError { offset, diagnostic } =
                 Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES)
                     .unwrap_err()
                     .swap_remove(0);
@@ -908,7 +914,7 @@ mod tests {
             ("{% for x in input if x %}{% endfor %}", 7),
             ("{% for x in input recursive %}{% endfor %}", 7),
         ] {
-            let Mistake {
+            let TemplateError {
                 offset: found,
                 diagnostic,
             } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
@@ -923,7 +929,7 @@ mod tests {
             "{% endif %}",
             "a{% for x in input %}{% endif %}",
         ] {
-            let Mistake {
+            let TemplateError {
                 offset: found,
                 diagnostic,
             } = Template::parse(&format!("a\n{body}"), &NAMES)
@@ -957,7 +963,7 @@ mod tests {
             let found = Template::parse(body, &NAMES).unwrap_err();
             let shown: Vec<_> = found
                 .iter()
-                .map(|mistake| (mistake.offset, mistake.diagnostic.message.as_str()))
+                .map(|error| (error.offset, error.diagnostic.message.as_str()))
                 .collect();
             assert!(
                 shown.len() == want.len()
@@ -975,7 +981,7 @@ mod tests {
     #[test]
     fn a_template_cannot_be_deep() {
         let fails = |body: String, want: &str| {
-            let Mistake { diagnostic, .. } =
+            let TemplateError { diagnostic, .. } =
                 Template::parse(&body, &NAMES).unwrap_err().swap_remove(0);
             assert!(
                 diagnostic.message.starts_with(want),

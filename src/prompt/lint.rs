@@ -25,7 +25,7 @@ impl Prompt {
         warnings.extend(unused_arguments(self));
         warnings.extend(invisible_in_frontmatter(self));
         for message in &self.messages {
-            warnings.extend(unedited_body(self, message));
+            warnings.extend(unedited_body_warning(self, message));
             warnings.extend(invisible_in_body(message));
             warnings.extend(lookalike_warnings(self, message));
             warnings.extend(self.foreign_construct_warnings(message));
@@ -184,13 +184,14 @@ fn listed_texts(prompt: &Prompt) -> Vec<&String> {
     texts
 }
 
-/// Warns about a body that is still the one `new` wrote.
-fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
+/// Warns if the body is still the template that the command `new` wrote into the file.
+fn unedited_body_warning(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
     if !prompt.is_unedited_draft() {
         return None;
     }
+    let body_start = message.position_cursor().advance_to(0);
     Some(Diagnostic::warning(
-        Some(message.position_cursor().advance_to(0)),
+        Some(body_start),
         "the body is still the template that `new` wrote, so the prompt is not listed to agents",
         "edit the file to write the prompt, or delete it",
     ))

@@ -319,13 +319,14 @@ fn yaml_string(text: &str) -> String {
     }
 }
 
-/// Returns whether a text is one word that YAML reads as a string. `yes` and `null` are not.
+/// Returns whether a string can be written in YAML without quotes: it is one word of ASCII letters,
+/// and not one that YAML reads as another type, such as `yes` or `null`.
 fn is_plain_word(text: &str) -> bool {
-    const VALUES: [&str; 10] = [
+    const NON_STRINGS: [&str; 10] = [
         "", "y", "n", "yes", "no", "on", "off", "true", "false", "null",
     ];
     text.chars().all(|letter| letter.is_ascii_alphabetic())
-        && !VALUES.contains(&text.to_lowercase().as_str())
+        && !NON_STRINGS.contains(&text.to_lowercase().as_str())
 }
 
 /// Returns whether a text is several words with nothing but common punctuation.

@@ -9,7 +9,7 @@
 //!   trimmed or executed.
 
 use super::diagnostic::{Position, PositionCursor};
-use super::jinja::{Mistake, ParsedTemplate, Template};
+use super::jinja::{ParsedTemplate, Template, TemplateError};
 use super::message::{Piece, Role};
 pub use super::placeholder::{INPUT, Placeholder};
 use std::collections::BTreeSet;
@@ -246,8 +246,8 @@ impl MessageTemplate {
     /// parsed so far.
     ///
     /// # Errors
-    /// Returns the mistakes that [`Template::parse`] finds.
-    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<Mistake>> {
+    /// Returns the errors that [`Template::parse`] finds.
+    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<TemplateError>> {
         let ParsedTemplate {
             template,
             placeholders,

@@ -97,26 +97,28 @@ fn add_unexpanded_in(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<U
     }
 }
 
-/// Returns the texts in braces or angle brackets that aren't placeholders, keyed by byte offset:
-/// `{{ .x }}` at 4 for `See {{ .x }}`. They end on the line on which they begin.
+/// Finds the strings in braces or angle brackets that aren't placeholders, such as `{{ .x }}`. The
+/// result maps the byte offset of each one to the string with its delimiters. A string whose closing
+/// delimiter isn't on the same line is skipped.
 fn find_delimited_texts(message: &MessageTemplate) -> BTreeMap<usize, &str> {
     let body = message.body();
     let mut placeholder_offsets = HashSet::new();
     for placeholder in message.placeholders() {
         placeholder_offsets.insert(placeholder.range.start);
     }
-    let mut texts = BTreeMap::new();
+    let mut delimited_texts = BTreeMap::new();
     for Opening { range, close } in openings(body) {
+        if placeholder_offsets.contains(&range.start) {
+            continue;
+        }
         let after_opening = truncate_at_boundary(&body[range.end..], MAX_DELIMITED_BYTES);
         let rest_of_line = after_opening.lines().next().unwrap_or_default();
-        if let Some(length) = rest_of_line.find(close)
-            && !placeholder_offsets.contains(&range.start)
-        {
-            let end = range.end + length + close.len();
-            texts.insert(range.start, &body[range.start..end]);
+        if let Some(inside_length) = rest_of_line.find(close) {
+            let end = range.end + inside_length + close.len();
+            delimited_texts.insert(range.start, &body[range.start..end]);
         }
     }
-    texts
+    delimited_texts
 }
 
 #[cfg(test)]

@@ -22,10 +22,10 @@ fn next_word_start(text: &str, from: usize) -> Option<usize> {
     Some(from + space_length)
 }
 
-/// Finds closing quotes, for a scan from the beginning of a text to its end.
+/// Finds closing quotes while a text is scanned from its beginning to its end.
 ///
-/// It remembers which kind of quote has no closing one in the rest of the text. Otherwise, the scan
-/// of a text with many unclosed quotes would take quadratic time.
+/// Remembers which kinds of quotes are not closed in the rest of the text. Otherwise, scanning a
+/// text with many unclosed quotes would take quadratic time. Use a new one for each text.
 #[derive(Default)]
 pub(super) struct QuoteFinder {
     no_closing_single_left: bool,
@@ -77,7 +77,10 @@ impl QuoteFinder {
         closing
     }
 
-    /// Returns the value in typographic quotation marks that starts at `start`, if there is one.
+    /// Returns the value in typographic quotation marks that starts at `start`, if there is one. If
+    /// the marks are never closed, remembers that for later calls.
+    ///
+    /// Calls for the same text must have ascending `start`.
     fn quoted_value(&mut self, text: &str, start: usize) -> Option<QuotedValue> {
         let open = text[start..].chars().next()?;
         let (_, closing_marks) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)?;
@@ -145,7 +148,8 @@ fn starts_with_letter(text: &str) -> bool {
 
 /// Returns the byte offset of the end of a word. `start` is its start, or an offset inside of it.
 ///
-/// Quoted spaces don't end the word: `criteria="speed and size"` is one word.
+/// Quoted spaces don't end the word: `criteria="speed and size"` is one word. Calls with the same
+/// `quotes` must have the same text and ascending offsets.
 pub(super) fn word_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
     let mut end = start;
     while let Some(character) = text[end..].chars().next() {
@@ -160,13 +164,18 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> us
     end
 }
 
-/// Returns the byte offset of the end of the value at `start`, right after `name=`. Unlike other
-/// words, a value can be in typographic quotation marks: `criteria=“speed and size”`.
+/// Returns the byte offset where the value of a pair ends. `start` is the offset after `name=`.
+///
+/// A value is a word, and can also begin with a group in typographic quotation marks:
+/// `criteria=“speed and size”`. `quotes` must have been used only for offsets of `text` before
+/// `start`.
 pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
-    match quotes.quoted_value(text, start) {
-        Some(value) => word_end(text, value.end, quotes),
-        None => word_end(text, start, quotes),
-    }
+    let group_end = match quotes.quoted_value(text, start) {
+        Some(value) => value.end,
+        None => start, // no such group
+    };
+    // Characters right after the group belong to the value, e.g. the comma in `a=“b c”,`.
+    word_end(text, group_end, quotes)
 }
 
 /// Removes the quotes or typographic quotation marks from the value of a pair.

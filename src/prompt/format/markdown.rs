@@ -59,12 +59,12 @@ fn parse_jinja_messages(
 ) -> Result<(), Diagnostic> {
     let mut errors = Vec::new();
     for message in messages {
-        let Err(mistakes) = message.set_jinja(names) else {
+        let Err(template_errors) = message.set_jinja(names) else {
             continue;
         };
-        for mistake in mistakes {
-            let position = message.position_cursor().advance_to(mistake.offset);
-            errors.push(origins.locate(mistake.diagnostic.with_position(position)));
+        for error in template_errors {
+            let position = message.position_cursor().advance_to(error.offset);
+            errors.push(origins.locate(error.diagnostic.with_position(position)));
         }
     }
     Diagnostic::combine(errors)
