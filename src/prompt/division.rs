@@ -329,7 +329,7 @@ impl<'v> DividedText<'v> {
                 divided.other_parts.push_back(TextPart::after_pair(after));
             }
             divided.pairs.push(TextPair {
-                argument_index: pair.argument,
+                argument_index: pair.argument_index,
                 value: Cow::Owned(unquote_value(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
@@ -421,17 +421,20 @@ fn find_shell_pairs(prompt: &Prompt, parts: &[TextPart<'_>]) -> Vec<ShellPair> {
         if part.is_piped() {
             continue;
         }
-        let Some(PairStart { argument, length }) = parse_pair_start(&prompt.arguments, part.text)
+        let Some(PairStart {
+            argument_index,
+            length,
+        }) = parse_pair_start(&prompt.arguments, part.text)
         else {
             continue;
         };
         if pairs
             .iter()
-            .all(|earlier| earlier.argument_index != argument)
+            .all(|earlier| earlier.argument_index != argument_index)
         {
             pairs.push(ShellPair {
                 part_index,
-                argument_index: argument,
+                argument_index,
                 value_start: length,
             });
         }

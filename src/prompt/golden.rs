@@ -557,7 +557,7 @@ fn start_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Dia
         kind: parsed,
         position: line.position,
         lines: Vec::new(),
-        range: line.end..line.end,
+        range: line.end..line.end, // extended with every line that is added
     })
 }
 

@@ -479,8 +479,10 @@ impl Validator<'_> {
 
     /// Records an error at a span.
     fn reject(&mut self, span: Span, message: &str) {
-        self.errors
-            .push(TemplateError::with_syntax_fix(range_of(span).start, message));
+        self.errors.push(TemplateError::with_syntax_fix(
+            range_of(span).start,
+            message,
+        ));
     }
 }
 

@@ -44,7 +44,7 @@ fn check_typable(stripped: &str) -> Result<(), String> {
         let code = u32::from(character);
         return Err(format!("it has an invisible character, U+{code:04X}"));
     }
-    // `non_command_kind` takes every `//` for an address. Leave `a//b` to `check_part`, which has a
+    // `non_command_kind` treats every `//` as part of an address. Leave `a//b` to `check_part`, which has a
     // better message for it.
     let has_empty_part = stripped.contains("//") && !stripped.contains("://");
     if !has_empty_part && let Some(kind) = non_command_kind(&format!(":{stripped}")) {
@@ -100,7 +100,9 @@ fn check_file_round_trip(name: &str) -> Result<(), String> {
     }
     let file = format!("{name}.md");
     match Format::OWN.split_path(&file) {
-        Some((read, _)) if read == name && !Format::OWN.has_special_suffix(&file) => Ok(()),
+        Some((parsed_name, _)) if parsed_name == name && !Format::OWN.has_special_suffix(&file) => {
+            Ok(())
+        }
         _ => Err("a file of this name is not read as this prompt".to_owned()),
     }
 }

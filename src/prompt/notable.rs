@@ -8,26 +8,26 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The languages of code fences that contain shell commands. In this list and those below, each
-/// word is between spaces, so that `contains(" word ")` matches whole words.
+/// The languages of code fences that contain shell commands, separated by spaces.
 const SHELL_LANGUAGES: &str =
-    " sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat ";
+    "sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat";
 
-/// Programs that download, in lowercase.
-const DOWNLOADERS: &str = " curl wget aria2c iwr irm invoke-webrequest invoke-restmethod \
-    downloadstring downloadfile bitsadmin certutil ";
+/// Programs that download, in lowercase and separated by spaces.
+const DOWNLOADERS: &str = "curl wget aria2c iwr irm invoke-webrequest invoke-restmethod \
+    downloadstring downloadfile bitsadmin certutil";
 
-/// Programs that can run a script from their input, in lowercase.
-const INTERPRETERS: &str = " sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
-    powershell pwsh python python3 perl ruby node php osascript ";
+/// Programs that can run a script from their input, in lowercase and separated by spaces.
+const INTERPRETERS: &str = "sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
+    powershell pwsh python python3 perl ruby node php osascript";
 
 /// What connects a download to the program that runs it, e.g. a pipe or a subshell.
 const COMMAND_CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
 
 /// Top-level domains by which a host is recognized without a scheme or a path. Those that are also
-/// common as file extensions or fields, e.g. `.md`, `.sh` and `.id`, are left out.
-const TOP_LEVEL_DOMAINS: &str = " com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
-    cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly ";
+/// common as file extensions or fields, e.g. `.md`, `.sh` and `.id`, are left out. Separated by
+/// spaces.
+const TOP_LEVEL_DOMAINS: &str = "com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
+    cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly";
 
 /// URL schemes that are recognized without `//`.
 const BARE_SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];
@@ -68,7 +68,7 @@ fn separates_words(letter: char) -> bool {
 /// The notes on a text.
 #[derive(Default)]
 struct Notes {
-    /// The number of the current line, to which notes are added.
+    /// The line number that the next notes get. Callers of [`Notes::add`] set it first.
     line: usize,
     /// Whether the current line is in a code fence with shell commands.
     is_in_shell_fence: bool,
@@ -77,6 +77,7 @@ struct Notes {
 }
 
 impl Notes {
+    /// Adds a note for the current line, unless an earlier line already has the same one.
     fn add(&mut self, note: String) {
         self.first_lines.entry(note).or_insert(self.line);
     }
@@ -86,7 +87,7 @@ impl Notes {
     fn add_fenced_command(&mut self, line: &str) {
         let line = line.trim_start_matches([' ', '\t', '>', '-', '*']);
         if let Some(language) = fence_language(line) {
-            self.is_in_shell_fence = SHELL_LANGUAGES.contains(&format!(" {language} "));
+            self.is_in_shell_fence = contains_word(SHELL_LANGUAGES, &language);
         } else if self.is_in_shell_fence && !line.trim().is_empty() {
             self.add(format!("command {}", line.trim()));
         }
@@ -122,7 +123,8 @@ impl Notes {
         }
     }
 
-    /// Adds a note about the longest run of whitespace, if it can push text out of sight.
+    /// Adds a note about the longest run of whitespace, if it can push text out of sight. The note
+    /// gets the number of the current line, not of the run.
     fn add_longest_blank_run(&mut self, text: &str) {
         let mut longest = 0;
         for blanks in text.split(|letter| !is_blank(letter)) {
@@ -139,6 +141,11 @@ impl Notes {
 /// Returns whether a character is whitespace, or U+2800, the blank Braille pattern.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{2800}'
+}
+
+/// Returns whether a list of words, separated by spaces, contains a word.
+fn contains_word(words: &str, word: &str) -> bool {
+    words.split(' ').any(|listed| listed == word)
 }
 
 /// Returns the language of a code fence in lowercase: `sh` for ```` ```sh ````. For a closing
@@ -165,9 +172,8 @@ fn runs_a_download(line: &str) -> bool {
     let mut has_downloader = false;
     let mut has_interpreter = false;
     for word in line.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
-        let word = format!(" {word} ");
-        has_downloader |= DOWNLOADERS.contains(&word);
-        has_interpreter |= INTERPRETERS.contains(&word);
+        has_downloader |= contains_word(DOWNLOADERS, word);
+        has_interpreter |= contains_word(INTERPRETERS, word);
     }
     has_downloader && has_interpreter
 }
@@ -210,10 +216,11 @@ fn note_for_word(word: &str) -> Option<String> {
     {
         return Some(format!("address {}", word.escape_default()));
     }
-    let word = word.trim_end_matches(['.', ':', '!', '?']);
-    let value = match word.split_once('=') {
+    let without_punctuation = word.trim_end_matches(['.', ':', '!', '?']);
+    let value = match without_punctuation.split_once('=') {
+        // In `/a?b=c`, the `=` belongs to the address.
         Some((key, value)) if !key.contains(['/', '?']) => value,
-        _ => word,
+        _ => without_punctuation,
     };
     if !value.contains(char::is_alphanumeric) {
         return None;
@@ -267,9 +274,11 @@ fn is_host(word: &str) -> bool {
     if name.parse::<IpAddr>().is_ok() || (name == "localhost" && has_port) {
         return true;
     }
-    let end = name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let last_label = name.rsplit('.').next().unwrap_or_default();
+    let top_level_domain = last_label.to_lowercase();
     has_inner_dot(name)
-        && (TOP_LEVEL_DOMAINS.contains(&format!(" {end} ")) || end.starts_with("xn--"))
+        && (contains_word(TOP_LEVEL_DOMAINS, &top_level_domain)
+            || top_level_domain.starts_with("xn--"))
 }
 
 #[cfg(test)]

@@ -61,9 +61,9 @@ pub fn draft_around(
         }
         keys += &string_key("description", description);
     }
-    let fences = if keys.is_empty() { "" } else { "---\n" };
-    let end = if body.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{fences}{keys}{fences}{body}{end}"))
+    let fence = if keys.is_empty() { "" } else { "---\n" }; // no frontmatter without keys
+    let final_newline = if body.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{fence}{keys}{fence}{body}{final_newline}"))
 }
 
 /// Makes a title from the last part of a name: `git/commit-message` becomes `Commit message`.
@@ -259,8 +259,8 @@ impl BodyWriter {
         }
     }
 
-    /// Separates a message from the one before, and writes its marker if it needs one. If the first
-    /// message is from the user, it doesn't.
+    /// Appends the separator from the message before, and the marker of the message at `index`. A
+    /// first message of the user has no marker, because that is the default.
     fn begin_message(&mut self, index: usize, role: Role) {
         if index > 0 {
             self.text += "\n\n";
@@ -272,6 +272,7 @@ impl BodyWriter {
         }
     }
 
+    /// Appends a placeholder and records its offset, so that it isn't escaped later.
     fn push_placeholder(&mut self, name: &str) {
         self.has_input_placeholder |= name == INPUT;
         self.placeholder_offsets.insert(self.text.len());

@@ -105,7 +105,8 @@ pub(super) struct PlaceholderForm {
     /// The closing delimiter. If empty, the name extends to the first character that can't be part
     /// of a name.
     pub(super) close: &'static str,
-    /// The name that refers to the input. If empty, `open` alone does, as in `$@`.
+    /// The name that refers to the input: `input` in `{{input}}`. It is empty if `open` alone
+    /// refers to the input, as in `$@`, and `None` if this form can't refer to it.
     pub(super) input_name: Option<&'static str>,
     /// How an argument may be named in this form.
     pub(super) arguments: ArgumentNames,
@@ -131,8 +132,8 @@ pub(super) enum Escape {
     None,
     /// A backslash before a placeholder, as in `\{{name}}`.
     Backslash,
-    /// Like `Backslash`, and also before `$` and a digit even if no argument has that name, because
-    /// Claude Code would replace it.
+    /// A backslash before a placeholder, or before `$` and a digit, which Claude Code would replace
+    /// even if no argument has that name.
     BackslashAndDigit,
     /// `$$` stands for `$`.
     Dollar,

@@ -38,7 +38,7 @@ impl Prompt {
     /// - only pairs: `lang=de tone=kind Hello`
     fn candidate_texts(&self, binding: &Binding<'_>) -> Vec<String> {
         let input = trimmed_input(binding).unwrap_or_default();
-        let values = self.write_values(binding, input);
+        let values = self.format_values(binding, input);
         let words_first = join_words([&values.words, &values.pairs], input);
         let pairs_first = join_words([&values.pairs, &values.words], input);
         let only_pairs = join_words([&values.all_as_pairs, &[]], input);
@@ -51,12 +51,12 @@ impl Prompt {
         }
     }
 
-    /// Writes each value as a word or as a pair. Empty values and defaults are skipped.
-    fn write_values(&self, binding: &Binding<'_>, input: &str) -> WrittenValues {
+    /// Formats each value as a word or as a pair. Empty values and defaults are skipped.
+    fn format_values(&self, binding: &Binding<'_>, input: &str) -> FormattedValues {
         let requires_none = self.arguments.iter().all(|argument| !argument.required);
         // Words go to optional arguments only if nothing else can receive them.
         let optional_get_words = requires_none && !self.has_input_slot();
-        let mut values = WrittenValues::default();
+        let mut values = FormattedValues::default();
         let mut last_value = "";
         for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
             let value = value_or_ellipsis(bound);
@@ -100,7 +100,7 @@ impl Prompt {
         values.all(|(typed, wanted)| value_or_ellipsis(typed) == value_or_ellipsis(wanted))
     }
 
-    /// Writes a value as one word, in double quotes if necessary: `kind`, `"Rust or Go"`, and
+    /// Formats a value as one word, in double quotes if necessary: `kind`, `"Rust or Go"`, and
     /// `"tone=x"` if the prompt has an argument `tone`.
     fn quote_if_needed(&self, value: &str) -> String {
         let is_word = split_words(value) == [value]
@@ -114,9 +114,9 @@ impl Prompt {
     }
 }
 
-/// The values of a binding, as they are written in a command.
+/// The values of a binding, formatted for a command.
 #[derive(Default)]
-struct WrittenValues {
+struct FormattedValues {
     /// The values that need no name, in the order of the arguments.
     words: Vec<String>,
     /// The other values, as `name=value`.

@@ -228,7 +228,7 @@ fn push_unescaped(output: &mut String, quoted: &str) {
 /// A `name=value` in a text.
 pub(super) struct Pair {
     /// The index of the argument in the prompt's list.
-    pub(super) argument: usize,
+    pub(super) argument_index: usize,
     /// The byte range of the whole pair.
     pub(super) range: Range<usize>,
     /// The byte offset of the value.
@@ -238,7 +238,7 @@ pub(super) struct Pair {
 /// The `name=` of a declared argument.
 pub(super) struct PairStart {
     /// The index of the argument in the prompt's list.
-    pub(super) argument: usize,
+    pub(super) argument_index: usize,
     /// The length of `name=` in bytes.
     pub(super) length: usize,
 }
@@ -265,12 +265,12 @@ pub(super) fn find_pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
         end = value_end(text, value_start, &mut quotes);
         if pairs
             .iter()
-            .any(|earlier| earlier.argument == pair.argument)
+            .any(|earlier| earlier.argument_index == pair.argument_index)
         {
             has_free_text = true;
         } else {
             pairs.push(Pair {
-                argument: pair.argument,
+                argument_index: pair.argument_index,
                 range: start..end,
                 value_start,
             });
@@ -286,7 +286,7 @@ pub(super) fn parse_pair_start(arguments: &[Argument], text: &str) -> Option<Pai
             && rest.starts_with('=')
         {
             return Some(PairStart {
-                argument: index,
+                argument_index: index,
                 length: argument.name.len() + 1,
             });
         }

@@ -29,7 +29,8 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
 /// # Errors
 /// Fails if the pattern has too many variables.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut source = MarkdownSource::new(Frontmatter::default(), text, 1);
+    let first_line = 1; // the whole file is the body
+    let mut source = MarkdownSource::new(Frontmatter::default(), text, first_line);
     let variables = variables_in(&source.body);
     source.declare_used(&SYNTAX, variables)?;
     let mut prompt = source.into_prompt(name, &SYNTAX);

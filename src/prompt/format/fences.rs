@@ -124,7 +124,7 @@ pub(super) fn misplaced_frontmatter_warning(text: &str) -> Option<Diagnostic> {
     }
     let text_after_blanks = text.trim_start();
     let first_line = text_after_blanks.lines().next()?;
-    let is_like_fence = FENCE_TYPOS.iter().any(|mark| first_line.starts_with(mark));
+    let is_like_fence = FENCE_TYPOS.iter().any(|typo| first_line.starts_with(typo));
     if !is_like_fence {
         return None;
     }

@@ -71,7 +71,8 @@ fn syntax_error(text: &str, error: &TomlError) -> Diagnostic {
     )
 }
 
-/// Returns the byte offset of an item in the file, rounded down to a character boundary.
+/// Returns the byte offset of an item in the file, rounded down to a character boundary. An item
+/// without a position counts as being at the start of the file.
 fn start_offset(item: &Item, text: &str) -> usize {
     match item.span() {
         Some(span) => truncate_at_boundary(text, span.start).len(),

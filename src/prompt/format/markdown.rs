@@ -97,7 +97,7 @@ pub(crate) struct MarkdownSource {
     /// The text below the frontmatter, without blank lines at both ends and with `\n` line endings.
     pub(crate) body: String,
     pub(crate) body_position: BodyPosition,
-    /// The mistakes in the frontmatter.
+    /// The warnings about the frontmatter.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
@@ -152,6 +152,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
 fn source_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> MarkdownSource {
     let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
     let mut source = if is_text {
+        // The whole file is the body, so it begins on line 1.
         MarkdownSource::new(Frontmatter::default(), file_text, 1)
     } else {
         MarkdownSource::new(Frontmatter::default(), split.body, split.body_line)
@@ -186,7 +187,8 @@ impl MarkdownSource {
         }
     }
 
-    /// Moves the body out of the source, which is left with an empty one.
+    /// Moves the body out of the source, which is left with an empty one, and returns what a prompt
+    /// that includes this file needs.
     fn take_included_part(&mut self) -> IncludedPart {
         let first_line = self
             .body_position
@@ -438,8 +440,12 @@ impl MessageBuilder {
         if body.text.is_empty() {
             return None;
         }
-        let place = BodyPosition::at_line(self.first_line + body.leading_blank_lines);
-        Some(MessageTemplate::new(self.role, body.text.to_owned(), place))
+        let position = BodyPosition::at_line(self.first_line + body.leading_blank_lines);
+        Some(MessageTemplate::new(
+            self.role,
+            body.text.to_owned(),
+            position,
+        ))
     }
 }
 

@@ -84,7 +84,11 @@ pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
     parse_within(yaml, first_line, limits, budget)
 }
 
-/// Parses YAML like [`parse`], but with other limits.
+/// Parses a YAML document within the given limits. `first_line` is the line of the file in which it
+/// begins.
+///
+/// Its size, i.e. the bytes of all scalars plus `limits.node_overhead` for each node, with aliases
+/// expanded, is subtracted from `budget`.
 ///
 /// # Errors
 /// Fails if the text isn't a single YAML document, is nested too deep, or is larger than `budget`,
@@ -187,7 +191,7 @@ struct AnchoredValue {
     size: usize,
 }
 
-/// The number that the parser gives to a node without an anchor.
+/// The number that the parser gives to nodes without an anchor.
 const NO_ANCHOR: usize = 0;
 
 impl TreeBuilder {
@@ -280,7 +284,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Ends the innermost open list or map.
+    /// Ends the innermost open list or map, and adds it to the one around it.
     fn close_collection(&mut self) -> Result<(), YamlError> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
