@@ -570,8 +570,8 @@ fn fill_slots<'v>(slots: &[Slot], divided: DividedText<'v>, values: &mut GivenVa
     }
 }
 
-/// Removes the first word from the parts and returns it: `a b` from the chat text `"a b" c`, leaving
-/// `c`. A shell word or piped text counts as one word, whatever it contains.
+/// Removes the first word from the parts and returns it: `a b` from the chat text `"a b" c`,
+/// leaving `c`. A shell word or piped text counts as one word, whatever it contains.
 fn take_word<'v>(parts: &mut VecDeque<TextPart<'v>>) -> Option<Cow<'v, str>> {
     let part = parts.pop_front()?;
     match part.source {

@@ -32,8 +32,9 @@ impl Prompt {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Like [`Prompt::expand`], but `join` builds the text of each message from its pieces, which
-    /// it can change.
+    /// Expands the prompt, and lets the caller build the text of each message: `join` gets the
+    /// pieces of a message and returns its text, e.g. with the values highlighted. In all else,
+    /// this is [`Prompt::expand`].
     ///
     /// # Errors
     /// See [`Prompt::expand`].
@@ -45,7 +46,8 @@ impl Prompt {
         self.expand_bound(&self.bind(call), join)
     }
 
-    /// Like [`Prompt::expand_with`], for a call that is already bound.
+    /// Expands the prompt for a call whose values are already bound. `join` gets the pieces of a
+    /// message and returns its text; it is called once for each message, in order.
     ///
     /// # Errors
     /// See [`Prompt::expand`].
@@ -60,11 +62,12 @@ impl Prompt {
         if self.is_rendered_by_service() {
             return Err(service_error());
         }
-        let rendered = self.render_jinja(binding)?;
-        let mut unjoined = self.message_pieces(binding, &rendered);
+        let rendered_messages = self.render_jinja(binding)?;
+        let mut unjoined = self.message_pieces(binding, &rendered_messages);
         if self.appends_input() {
             self.append_input(binding.input.as_deref().unwrap_or_default(), &mut unjoined);
         }
+        // Must come before the pieces are joined, because the joined text could be huge.
         check_total_length(&unjoined)?;
         let mut messages = Vec::with_capacity(unjoined.len());
         for MessagePieces { role, pieces, .. } in unjoined {
@@ -120,17 +123,18 @@ impl Prompt {
         Ok(outputs)
     }
 
-    /// Returns the pieces of each message. `rendered` is the result of [`Prompt::render_jinja`].
+    /// Returns the pieces of each message. `rendered_messages` is the result of
+    /// [`Prompt::render_jinja`], with one item for each message.
     fn message_pieces<'p>(
         &'p self,
         binding: &'p Binding<'_>,
-        rendered: &'p [Option<Rendered>],
+        rendered_messages: &'p [Option<Rendered>],
     ) -> Vec<MessagePieces<'p>> {
         // `append_input` may add one more message.
         let mut messages = Vec::with_capacity(self.messages.len() + 1);
-        for (template, rendered) in self.messages.iter().zip(rendered) {
+        for (template, rendered_message) in self.messages.iter().zip(rendered_messages) {
             let role = template.role;
-            messages.push(match rendered {
+            messages.push(match rendered_message {
                 Some(rendered) => MessagePieces {
                     role,
                     is_empty: rendered.is_empty(),

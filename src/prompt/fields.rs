@@ -56,20 +56,20 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
     let mut new_keys = changed_keys(fields);
     let mut new_body = None;
     if let Some(texts) = &fields.messages {
-        let (body, has_markers) = join_messages(texts);
+        let (joined_body, has_markers) = join_messages(texts);
         let lines = if has_markers { "messages: true\n" } else { "" };
         new_keys.push(KeyLines {
             key: "messages",
             lines: lines.to_owned(),
         });
-        new_body = Some(body);
+        new_body = Some(joined_body);
     }
     let ReplacedKeys {
         lines,
         replaced_lines,
     } = replace_keys(yaml.unwrap_or_default(), new_keys);
     let new_text = match new_body {
-        Some(body) => join_file(&lines, &body),
+        Some(joined_body) => join_file(&lines, &joined_body),
         // If the body starts with `---`, an empty frontmatter keeps it from being parsed as one.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),
@@ -138,7 +138,7 @@ struct ReplacedKeys {
 fn replace_keys(yaml: &str, mut new_keys: Vec<KeyLines>) -> ReplacedKeys {
     let mut lines = String::new();
     let mut replaced_lines = String::new();
-    // Whether the current line belongs to a replaced key. Lines before the first key are kept.
+    // Whether the current line belongs to a replaced key. Lines before the first key don't.
     let mut is_replaced = false;
     for line in yaml.split_inclusive('\n') {
         if let Some(key) = top_level_key(line) {

@@ -1,6 +1,6 @@
 //! Constructs of other programs that have no effect here: for example, Claude Code runs `` !`git
 //! status` ``, but we leave it in the text. `check` warns about them. Constructs in code blocks and
-//! code spans are taken for examples and ignored.
+//! code spans are treated as examples and ignored.
 
 use super::diagnostic::Diagnostic;
 use super::file_text::truncate_at_boundary;
@@ -214,6 +214,7 @@ impl ForeignConstruct {
     /// Returns whether an opening delimiter really starts a construct, given the text before it and
     /// its contents: in `see @src/main.rs`, `@` does; in `see @someone`, it doesn't.
     fn is_construct(&self, before: &str, contents: &str) -> bool {
+        // Only delimiters that are also common in ordinary text need a check.
         match self.open {
             "!`" | "#file:" | "#tool:" => may_precede_word(before),
             "@" => may_precede_word(before) && is_path(contents),

@@ -595,8 +595,8 @@ impl Renderer {
         template: &Template,
         first_line: usize,
     ) -> Result<Rendered, Diagnostic> {
-        // The limit applies to all templates together. This can't underflow, because a template that
-        // needs more steps than remain fails, and its steps aren't added.
+        // The limit applies to all templates together. This can't underflow, because a template
+        // that needs more steps than remain fails, and its steps aren't added.
         self.environment.set_fuel(Some(MAX_STEPS - self.steps));
         match self.render_into_state(template) {
             Ok(steps) => self.steps += steps,
@@ -685,8 +685,8 @@ struct RenderState {
 }
 
 impl RenderState {
-    /// Takes the output of the current message, leaving the state ready for the next one. The totals
-    /// that the limits apply to are not reset.
+    /// Takes the output of the current message, leaving the state ready for the next one. The
+    /// totals that the limits apply to are not reset.
     fn take_rendered(&mut self) -> Rendered {
         // Templates write only strings, so the bytes are valid UTF-8.
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();

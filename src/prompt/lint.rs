@@ -342,7 +342,7 @@ fn is_name_char(character: char) -> bool {
 }
 
 /// Finds declared names with missing closing braces, such as `{{input}`. A name without any closing
-/// brace is taken for text.
+/// brace is treated as text.
 fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
     for opened in opened_words(body) {
@@ -446,8 +446,8 @@ fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Ve
         let is_placeholder = message
             .placeholders()
             .any(|placeholder| placeholder.range.start == offset);
-        let has_meaning = is_part_of_longer_form || is_placeholder || code.contains(offset);
-        if !has_meaning {
+        let is_intended = is_part_of_longer_form || is_placeholder || code.contains(offset);
+        if !is_intended {
             lookalikes.push(Lookalike::new(INPUT, offset, source));
         }
     }

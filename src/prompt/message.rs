@@ -125,6 +125,7 @@ impl Messages {
         let mut offsets = Vec::with_capacity(self.messages.len());
         let mut end = 0;
         for (heading, message) in self.headings().zip(&self.messages) {
+            // As in `push_separator`, none precedes the first text that isn't empty.
             let separator_length = if end > 0 { PART_SEPARATOR.len() } else { 0 };
             let start = end + separator_length + heading.len();
             offsets.push(start);

@@ -39,7 +39,7 @@ pub struct Prompt {
     pub messages: Vec<MessageTemplate>,
     /// The files and URLs to attach after the messages. Files are read anew for each request.
     pub attachments: Vec<AttachmentPath>,
-    /// Warnings about mistakes in the frontmatter that were tolerated.
+    /// Warnings about errors in the frontmatter that didn't prevent parsing.
     pub(super) lenient_warnings: Vec<Diagnostic>,
     /// The keys in the file that have no effect.
     pub(super) ignored_keys: Vec<IgnoredKey>,
@@ -244,7 +244,8 @@ impl Prompt {
     /// Parses text, such as the whole file, with this prompt's placeholder syntax and arguments.
     pub fn parse_template(&self, text: &str) -> MessageTemplate {
         let names = self.arguments.iter().map(|argument| argument.name.as_str());
-        MessageTemplate::parse(self.syntax, text, 1, names)
+        let first_line = 1; // positions are relative to the text
+        MessageTemplate::parse(self.syntax, text, first_line, names)
     }
 
     /// Returns all placeholders, message by message.

@@ -44,8 +44,8 @@ fn check_typable(stripped: &str) -> Result<(), String> {
         let code = u32::from(character);
         return Err(format!("it has an invisible character, U+{code:04X}"));
     }
-    // `non_command_kind` treats every `//` as part of an address. Leave `a//b` to `check_part`, which has a
-    // better message for it.
+    // `non_command_kind` treats every `//` as part of an address. Leave `a//b` to `check_part`,
+    // which has a better message for it.
     let has_empty_part = stripped.contains("//") && !stripped.contains("://");
     if !has_empty_part && let Some(kind) = non_command_kind(&format!(":{stripped}")) {
         return Err(format!("after a colon it looks like {kind}"));

@@ -26,8 +26,8 @@ const COMMAND_CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
 /// Top-level domains by which a host is recognized without a scheme or a path. Those that are also
 /// common as file extensions or fields, e.g. `.md`, `.sh` and `.id`, are left out. Separated by
 /// spaces.
-const TOP_LEVEL_DOMAINS: &str = "com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
-    cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly";
+const TOP_LEVEL_DOMAINS: &str = "com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl \
+    ru cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly";
 
 /// URL schemes that are recognized without `//`.
 const BARE_SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];

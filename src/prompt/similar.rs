@@ -35,17 +35,17 @@ pub(crate) fn edit_distance(word: &str, known: &str) -> Option<usize> {
 /// Returns the known word with the smallest distance to `word`, or `None` if none is similar. Of
 /// equally close words, the first one is returned.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let mut closest = None;
+    let mut closest_word = None;
     let mut least_distance = usize::MAX;
     for candidate in known {
         if let Some(distance) = edit_distance(word, candidate)
             && distance < least_distance
         {
-            closest = Some(candidate);
+            closest_word = Some(candidate);
             least_distance = distance;
         }
     }
-    closest
+    closest_word
 }
 
 #[cfg(test)]

@@ -98,8 +98,8 @@ fn add_unexpanded_in(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<U
 }
 
 /// Finds the strings in braces or angle brackets that aren't placeholders, such as `{{ .x }}`. The
-/// result maps the byte offset of each one to the string with its delimiters. A string whose closing
-/// delimiter isn't on the same line is skipped.
+/// result maps the byte offset of each one to the string with its delimiters. A string whose
+/// closing delimiter isn't on the same line is skipped.
 fn find_delimited_texts(message: &MessageTemplate) -> BTreeMap<usize, &str> {
     let body = message.body();
     let mut placeholder_offsets = HashSet::new();

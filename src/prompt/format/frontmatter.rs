@@ -84,7 +84,7 @@ const ARGUMENT_KEYS: [&str; 7] = [
     "strict",
 ];
 
-/// Parses the lines between the two `---`, and adds a warning to `warnings` for each mistake.
+/// Parses the lines between the two `---`, and adds a warning to `warnings` for each error.
 ///
 /// Returns `None` if the lines aren't frontmatter but text between two Markdown rules: none of them
 /// has a key such as `title:`.
@@ -169,6 +169,7 @@ fn read_fields(
     if !has_keys {
         return Ok(None);
     }
+    // A failed parse doesn't count, so the keys get the whole budget.
     let mut lenient_budget = MAX_YAML_SIZE;
     let fields = lenient::parse_fields(yaml, FIRST_KEY_LINE, &mut lenient_budget, warnings)?;
     Ok(Some(fields))

@@ -13,7 +13,7 @@ const MAX_LENGTH_IN_FIX: usize = 200;
 /// Splits frontmatter at the lines that begin with a key, and parses the value of each key on its
 /// own. An invalid value is read as a string, e.g. `a: b` in the line `title: a: b`.
 ///
-/// Adds a warning for each mistake. `first_line` is the line of the file in which `yaml` begins,
+/// Adds a warning for each error. `first_line` is the line of the file in which `yaml` begins,
 /// and the size of the values is subtracted from `budget` (see [`yaml::parse`]).
 ///
 /// # Errors
@@ -265,7 +265,8 @@ pub(super) fn is_empty_or_comment(line: &str) -> bool {
     matches!(line.trim_start().chars().next(), None | Some('#'))
 }
 
-/// Splits a line into its key and value, like [`split_key`]. Returns `None` if it is indented.
+/// Splits a line that isn't indented, such as `key: value`, into its key and value. Returns `None`
+/// if it is indented or [`split_key`] finds no key.
 pub(super) fn split_unindented_key(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t']) {
         return None;

@@ -77,7 +77,8 @@ pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
 /// # Errors
 /// The same as for [`parse_line`].
 pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut prompt = parse_line(text, 1)?;
+    let line_number = 1; // the file is a single line
+    let mut prompt = parse_line(text, line_number)?;
     prompt.name = name.clone();
     Ok(prompt)
 }
@@ -163,8 +164,8 @@ fn message_templates(
         let text = content.text.replace("\r\n", "\n");
         let body = trim_blank_lines(&text).text;
         if !body.is_empty() {
-            let place = BodyPosition::derived_at_line(number);
-            messages.push(MessageTemplate::new(role, body.to_owned(), place));
+            let position = BodyPosition::derived_at_line(number);
+            messages.push(MessageTemplate::new(role, body.to_owned(), position));
         }
     }
     if messages.is_empty() {

@@ -78,8 +78,9 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Fails if the file isn't valid YAML, or is too large with its aliases expanded.
 fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
     let mut budget = MAX_FILE;
-    let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
-        let (YamlError::Syntax(error) | YamlError::TooLarge(error)) = refusal;
+    let first_line = 1; // the whole file is YAML
+    let node = yaml::parse(text, first_line, &mut budget).map_err(|yaml_error| {
+        let (YamlError::Syntax(error) | YamlError::TooLarge(error)) = yaml_error;
         // The YAML parser sometimes reports a line beyond the end of the file.
         let end = Position::in_file_text(text, text.len());
         let position = error.position.map(|position| position.min(end));
