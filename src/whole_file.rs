@@ -3,13 +3,10 @@
 //! | subject | guarantee |
 //! |---|---|
 //! | readers | see either the old file or the complete new one |
-//! | a new private file (a config, a backup, a token, a key, a cache, a record) | has mode 0600
-//! from the start, even under its temporary name |
+//! | a new private file (a config, a backup, a token, a key, a cache, a record) | has mode 0600 from the start, even under its temporary name |
 //! | another new file (a prompt, a test file, `packs.lock`) | has mode 0666 minus the umask |
-//! | a replaced file | keeps its owner, mode and access control list; the temporary file gets them
-//! before its first byte is written |
-//! | a system crash | doesn't lose a file once its write has returned: the file is synced and
-//! renamed, and then its folder is synced |
+//! | a replaced file | keeps its owner, mode and access control list; the temporary file gets them before its first byte is written |
+//! | a system crash | doesn't lose a file once its write has returned: the file is synced and renamed, and then its folder is synced |
 //! | a killed process | may leave a temporary file, which the next write in the folder deletes |
 //! | symlinks | are resolved by [`follow_symlinks`], which rejects broken ones |
 //!

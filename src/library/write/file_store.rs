@@ -5,15 +5,11 @@
 //! | step | if the process is killed here |
 //! |---|---|
 //! | lock the folder's history and read the prompt's file | nothing has changed |
-//! | add the file's current contents to the history, unless they are already there | nothing has
-//! changed, except that the history is up to date |
+//! | add the file's current contents to the history, unless they are already there | nothing has changed, except that the history is up to date |
 //! | add the new text to the history | the history contains a text that was never in the file |
-//! | write the new text to a temporary file and sync it | the next write in the folder deletes the
-//! temporary file |
-//! | check that no text editor, which ignores the lock, has changed the file; then replace it
-//! atomically | the file has the new text, which counts as edited by hand |
-//! | add the author and the note to the history | the next write deletes the versions over the
-//! limit |
+//! | write the new text to a temporary file and sync it | the next write in the folder deletes the temporary file |
+//! | check that no text editor, which ignores the lock, has changed the file; then replace it atomically | the file has the new text, which counts as edited by hand |
+//! | add the author and the note to the history | the next write deletes the versions over the limit |
 //!
 //! So no text is ever lost: it is in the file, in the history, or in both. A write that has
 //! returned successfully is in both.

@@ -5,10 +5,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `20261122T191012.123456789Z-REVISION.md` | the text of the prompt; a deletion has no such file
-//! |
-//! | `20261122T191012.123456789Z-REVISION.json` | the record: what was done, by whom, why, and to
-//! which file |
+//! | `20261122T191012.123456789Z-REVISION.md` | the text of the prompt; a deletion has no such file |
+//! | `20261122T191012.123456789Z-REVISION.json` | the record: what was done, by whom, why, and to which file |
 //!
 //! A version without a record was made by hand, e.g. in a text editor. It is added to the history
 //! when a write is about to replace it. A write adds its own text before it changes the prompt's
