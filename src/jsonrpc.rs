@@ -447,6 +447,7 @@ fn find_byte_to_escape(text: &[u8]) -> Option<usize> {
     for (index, word) in words.iter().enumerate() {
         let marks = mark_bytes_to_escape(u64::from_le_bytes(*word));
         if marks != 0 {
+            // The lowest bit that is set is in the first such byte.
             let offset_in_word = marks.trailing_zeros() as usize / 8;
             return Some(8 * index + offset_in_word);
         }

@@ -237,7 +237,8 @@ pub(super) const VOLATILE: CachePolicy = CachePolicy {
     scope: "private",
 };
 
-/// Adds the members common to all modern results. `server_info` is JSON.
+/// Adds the members common to all modern results, and how long the client may cache the result if
+/// there is a `cache_policy`. `server_info` is JSON.
 pub(super) fn modern_result(
     result: Json,
     cache_policy: Option<CachePolicy>,

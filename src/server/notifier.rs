@@ -52,7 +52,7 @@ impl Notifier {
     /// Starts notifying listeners of changes, unless this has already been done.
     pub(super) fn start(&self) {
         self.start.call_once(|| {
-            // Before the thread exists, so that no change after `start` is missed.
+            // Watch before the thread exists, so that no change after `start` is missed.
             let watch = self.library.watch(self.warn);
             let listeners = Arc::downgrade(&self.listeners);
             let started = thread::Builder::new()

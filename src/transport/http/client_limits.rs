@@ -268,6 +268,7 @@ impl RateLimit {
         time_ahead_after.saturating_sub(self.time_for(burst))
     }
 
+    /// Returns the 429 refusal for a caller that has to wait this long.
     fn refusal(&self, wait: Duration) -> Refusal {
         let RetryAfter { seconds } = RetryAfter::new(wait);
         let what = match self.method {
@@ -292,7 +293,8 @@ impl ArrivalTimes {
         }
     }
 
-    /// Moves a caller's arrival time further into the future.
+    /// Moves a caller's arrival time further into the future: by `time`, from `now` if it is in the
+    /// past.
     fn advance(&mut self, caller_key: u128, time: Duration, now: Instant) {
         let arrival_time = now + self.time_ahead(caller_key, now) + time;
         self.0.insert(self.tracked_key(caller_key), arrival_time);

@@ -77,7 +77,7 @@ enum Incoming {
     /// The last request is complete, and the next one hasn't begun.
     #[default]
     Idle,
-    /// A request has begun, or the connection is new.
+    /// A request has begun, or the connection is new. It is tracked until this is dropped.
     Request { _incomplete: IncompleteRequest },
     /// The connection is a WebSocket.
     WebSocket(IncompleteMessage),
@@ -133,8 +133,9 @@ impl Peer {
         }
     }
 
-    /// Accounts for bytes that have arrived: reserves memory for a WebSocket message, or calls
-    /// [`begin_request`](Self::begin_request).
+    /// Accounts for bytes that have arrived. If they belong to a WebSocket message, reserves memory
+    /// for them, and starts the message's timeout with the first of them. Otherwise tracks an
+    /// incomplete request.
     ///
     /// # Errors
     /// Fails with 503 if there is too little memory for the message.

@@ -256,6 +256,7 @@ impl Stream {
         self.send(format!("id: {id}\nretry: 1000\n{data_line}\n").into());
         let may_have_missed_change = match last_event_id {
             Some(last_event_id) => last_event_id != id,
+            // It may have read the library since it created the session, before this stream.
             None => self.may_have_changed_since(session.created),
         };
         if may_have_missed_change {
@@ -333,6 +334,7 @@ impl Streams {
         shutdown: watch::Receiver<bool>,
     ) -> Streams {
         let change_counts = Arc::new(ChangeCounts::default());
+        // The server holds only a weak reference. `change_counts` keeps the listener alive.
         let listener: Arc<dyn Listener> = Arc::clone(&change_counts) as _;
         server.add_listener(&listener);
         Streams {

@@ -282,8 +282,8 @@ impl Tokens {
     /// Parses a token file. Skips empty lines and comments (`#`).
     ///
     /// # Errors
-    /// Fails if a line is invalid, or repeats a token or name. The error begins with `line NUMBER:
-    /// `.
+    /// Fails if a line is invalid, or repeats a token or name. The error begins with the number of
+    /// the line, e.g. `line 3: …`.
     fn parse(text: &str) -> Result<Tokens, String> {
         let mut hashes = HashSet::new();
         let mut names = HashSet::new();
@@ -312,6 +312,7 @@ impl Tokens {
     /// time.
     pub(super) fn find(&self, token: &str) -> Option<&TokenLine> {
         let hash = hash_token(token);
+        // Don't stop at a match: the time must not depend on which line it is.
         let mut found_index = u32::MAX; // no line has this index
         for (index, line) in (0..).zip(&self.0) {
             found_index.conditional_assign(&index, line.hash.ct_eq(&hash));
