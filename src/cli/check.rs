@@ -202,6 +202,7 @@ impl Checks {
         }
     }
 
+    /// Checks that a test file is valid, without running its tests.
     fn check_tests(&mut self, tests: &TestFile) {
         self.report.files += 1;
         self.report.problems.extend(test::check(tests));

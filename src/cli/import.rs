@@ -76,6 +76,8 @@ struct ImportedPrompt {
 }
 
 impl Import {
+    /// Imports each prompt that has no error, and prints the report. Exits with 1 if there was any
+    /// error.
     pub(super) fn run(
         self,
         source: &PromptSource,

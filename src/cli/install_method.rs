@@ -26,6 +26,8 @@ enum Marker {
     File(&'static str),
 }
 
+/// The package managers, of which the first with a matching marker counts. uv and pipx come before
+/// pip, whose marker is in their environments, too.
 const PACKAGE_MANAGERS: [PackageManager; 5] = [
     PackageManager {
         marker: Marker::Folder("node_modules"),

@@ -47,6 +47,7 @@ impl Mv {
         let found = rm::own(&editor, &self.old)?;
         let name = Name::for_new_file(&self.new).map_err(|error| anyhow!(error))?;
         let name = editor.view().existing_lookalike_or(name);
+        // What the old files contain must be read before they are renamed.
         let had_tests = editor.view().test_file(&found).is_some();
         let old_problems = found.check();
         let broken_references = editor.broken_by_rename(&found, &name);
@@ -76,6 +77,7 @@ impl Mv {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Prints the new paths of the prompt and its test file or, with --json, also the old path.
     fn print(
         &self,
         from: &Path,

@@ -29,6 +29,8 @@ pub(super) struct Restore {
 }
 
 impl Restore {
+    /// Restores the chosen version of a prompt. By default, undoes the last change or the deletion.
+    /// Prints the path of the prompt if its text has changed.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;

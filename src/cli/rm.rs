@@ -33,6 +33,8 @@ pub(super) struct Rm {
 }
 
 impl Rm {
+    /// Removes the prompts once the user has confirmed, and prints the paths of the removed files.
+    /// Stops at the first error.
     pub(super) fn run(
         self,
         source: &PromptSource,

@@ -80,6 +80,7 @@ impl ConfigChanges {
         }
     }
 
+    /// Reports the error of an agent, and records that the agent failed.
     fn fail(&mut self, agent: &Agent, error: &Diagnostic, reporter: &Reporter) {
         reporter.error(&error.to_string());
         self.failed_agents.push(agent.title);

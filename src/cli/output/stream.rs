@@ -54,7 +54,8 @@ impl Styled {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// See [`for_terminal`].
+    /// Renders the text with escape sequences for its styles. All other escape sequences in it are
+    /// made printable.
     pub(crate) fn for_terminal(&self) -> String {
         for_terminal(&self.0)
     }

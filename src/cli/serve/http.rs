@@ -345,7 +345,8 @@ fn read_or_create_secret(
         .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// See [`read_or_create_secret`]. Tests pass a temporary `folder`.
+/// Reads the secret in a file of `folder`, which is the state folder except in tests. If there is
+/// no such file, creates it with a secret from `generate`.
 fn read_or_create_secret_in(
     folder: &Path,
     file_name: &str,
