@@ -88,8 +88,8 @@ fn matching_prompts(prompts: &[Found], query: &str, tag: Option<&str>) -> Vec<Fo
         tagged_prompts.push(found.clone());
     }
     let mut matching = Vec::new();
-    let costs = costs(query, &texts.slices(), misspelling_costs);
-    for (cost, found) in costs.into_iter().zip(tagged_prompts) {
+    let prompt_costs = costs(query, &texts.slices(), misspelling_costs);
+    for (cost, found) in prompt_costs.into_iter().zip(tagged_prompts) {
         if let Some(cost) = cost {
             matching.push((cost, found));
         }
@@ -361,18 +361,18 @@ fn costs(
 ) -> Vec<Option<u32>> {
     let mut sums = vec![Some(0); prompts.len()];
     for word in QueryWord::parse_all(query) {
-        let costs = match word {
+        let word_costs = match word {
             QueryWord::NamePrefix(prefix) => prefix_costs(&prefix, prompts),
             QueryWord::Anywhere(word) => {
-                let costs = exact_costs(&word, prompts);
-                if has_match(&costs) {
-                    costs
+                let exact_costs = exact_costs(&word, prompts);
+                if has_match(&exact_costs) {
+                    exact_costs
                 } else {
                     similar_costs(&word, prompts)
                 }
             }
         };
-        for (sum, cost) in sums.iter_mut().zip(costs) {
+        for (sum, cost) in sums.iter_mut().zip(word_costs) {
             // `None` if either one is `None`: every word must match.
             *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
         }
@@ -504,14 +504,16 @@ struct Misspelling<'w> {
 
 impl Misspelling<'_> {
     /// Allows one edit in a word of 4 to 7 letters, and two in a longer one. Allows none in a word
-    /// with a digit, because a misspelled number is just another number.
+    /// with a digit, because a misspelled number is just another number, nor in a script without
+    /// spaces.
     fn new(word: &str) -> Misspelling<'_> {
         let length = word.chars().count();
         let is_exact = word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter));
         let max_edits = match length {
-            4..=7 if !is_exact => 1,
-            8..=MAX_MISSPELLED_CHARS if !is_exact => 2,
-            _ => 0,
+            _ if is_exact => 0,
+            4..=7 => 1,
+            8..=MAX_MISSPELLED_CHARS => 2,
+            _ => 0, // too short or too long
         };
         Misspelling {
             word,

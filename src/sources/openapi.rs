@@ -276,6 +276,7 @@ impl Handle for Arc<ServicePrompt> {
         Ok(reply)
     }
 
+    /// Returns the request that [`messages`](Handle::messages) sends, without its secrets.
     fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         Some(self.build_redacted_request(&bound.binding))
     }

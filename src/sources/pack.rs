@@ -40,12 +40,12 @@ pub(crate) struct Packs {
     user_lock: PathBuf,
     project: Option<Arc<dyn ProjectPrompts>>,
     /// The folder with the copies of all packs.
-    data: PathBuf,
-    /// The packs by the path of their lock.
+    copies_folder: PathBuf,
+    /// The packs by the path of their lock file.
     packs_by_lock: Cache<Arc<LockedPacks>>,
 }
 
-/// The packs of a lock, or the error if the lock cannot be read.
+/// The packs in a lock file, or the error if the file cannot be read.
 type LockedPacks = Result<Vec<Arc<CopiedPack>>, Diagnostic>;
 
 #[derive(Debug)]
@@ -64,24 +64,24 @@ struct ServedPacks {
 }
 
 impl Packs {
-    /// Creates a source for the packs in `user_lock` and, if given, in the lock of a project.
-    /// `data` is the folder with the copies of all packs.
+    /// Creates a source for the packs in the lock file `user_lock` and, if there is a `project`, in
+    /// that of the project. `copies_folder` contains the copies of all packs.
     pub(crate) fn new(
         user_lock: PathBuf,
         project: Option<Arc<dyn ProjectPrompts>>,
-        data: PathBuf,
+        copies_folder: PathBuf,
     ) -> Packs {
         Packs {
             about: About::new(Layer::PACK, Format::OWN, None),
             user_lock,
             project,
-            data,
+            copies_folder,
             packs_by_lock: Cache::new(LOCK_COUNT, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns the paths of the user's lock and, if the user trusts the project, of the project's.
-    /// The user's comes first, because its packs win.
+    /// Returns the paths of the lock files: first the user's, whose packs win, and then, if the user
+    /// trusts the project, the project's.
     fn lock_paths(&self) -> Vec<PathBuf> {
         let mut locks = vec![self.user_lock.clone()];
         if let Some(project) = &self.project
@@ -108,17 +108,18 @@ impl Packs {
         served
     }
 
-    /// Reads the packs of a lock. Records in `trace` when the result becomes outdated.
-    fn read_packs(&self, lock: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
-        trace.record(lock); // before the file is read, so that no change is missed
-        let packs = match PackLock::read(lock) {
+    /// Reads the packs in a lock file, whose state is recorded in `trace`. An error is returned, but
+    /// not cached.
+    fn read_packs(&self, lock_file: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
+        trace.record(lock_file); // before the file is read, so that no change is missed
+        let packs = match PackLock::read(lock_file) {
             Ok(pack_lock) => pack_lock.packs,
             Err(problem) => {
-                trace.mark_uncacheable(); // don't cache errors
+                trace.mark_uncacheable(); // no stamp reveals that the error is gone
                 return Arc::new(Err(problem));
             }
         };
-        let copies = PackCopies::for_lock_file(&self.data, lock);
+        let copies = PackCopies::for_lock_file(&self.copies_folder, lock_file);
         let mut copied = Vec::new();
         for pack in packs {
             let pack = Arc::new(pack);
@@ -130,12 +131,13 @@ impl Packs {
 }
 
 impl ServedPacks {
-    /// Adds the packs of a lock, except those whose names are already taken by an earlier lock.
-    fn add(&mut self, packs: &[Arc<CopiedPack>], lock: &Path) {
+    /// Adds the packs of a lock file. Adds a problem instead for each pack whose name is already
+    /// taken by a pack of an earlier lock file.
+    fn add(&mut self, packs: &[Arc<CopiedPack>], lock_file: &Path) {
         for copied in packs {
             let name = &copied.pack.name;
             if self.by_name.contains_key(name) {
-                self.problems.push(overridden_error(name, lock));
+                self.problems.push(overridden_error(name, lock_file));
             } else {
                 self.by_name.insert(name.clone(), Arc::clone(copied));
             }
@@ -144,12 +146,12 @@ impl ServedPacks {
 }
 
 /// Returns the error for a pack of the project that has the same name as a pack of the user.
-fn overridden_error(name: &str, lock: &Path) -> Diagnostic {
+fn overridden_error(name: &str, lock_file: &Path) -> Diagnostic {
     let name = in_backticks(name);
     let message =
         format!("the project's pack {name} is not served: you have one with the same name");
     let fix = "remove yours, and add it again with another name (`--as`)";
-    Diagnostic::new(Kind::NameCollision, message, fix).in_file(lock)
+    Diagnostic::new(Kind::NameCollision, message, fix).in_file(lock_file)
 }
 
 impl Source for Packs {
@@ -191,6 +193,7 @@ impl Source for Packs {
         packs.find_map(|copied| copied.folder.find_by_path(path))
     }
 
+    /// Returns the problems of the lock files.
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.served_packs().problems;
         // An overridden pack is reported only by `list`.

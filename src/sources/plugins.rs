@@ -166,11 +166,11 @@ impl Source for Plugins {
     }
 
     fn list(&self) -> Listing {
-        let own = Listing {
+        let without_prompts = Listing {
             problems: self.problems(),
             ..Listing::default()
         };
-        own.merge(self.all_folders().iter().map(Source::list))
+        without_prompts.merge(self.all_folders().iter().map(Source::list))
     }
 
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {

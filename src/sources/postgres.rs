@@ -208,6 +208,7 @@ impl Source for Arc<Postgres> {
         lock(&self.shared.failure).iter().cloned().collect()
     }
 
+    /// Returns the database as a store. A lost connection is reported only by the write itself.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         Some(Ok(Arc::new(Arc::clone(self))))
     }

@@ -338,6 +338,8 @@ impl ProjectPrompts for Project {
         Some(served.folder.files.root.path.clone())
     }
 
+    /// Explains why there are no project prompts, if the user asked for them. Returns `None` if
+    /// there are some.
     fn missing_hint(&self) -> Option<String> {
         let is_asked_for = self.trust.is_none(); // the user named the project
         if !is_asked_for || self.served_prompts().is_some() {
@@ -355,6 +357,9 @@ impl ProjectPrompts for Project {
         })
     }
 
+    /// Explains why prompts of the nearest folder are not served, or returns `None` if all are: the
+    /// user doesn't trust the folder, or it is in a linked worktree with texts that the user was
+    /// not shown.
     fn untrusted_hint(&self) -> Option<String> {
         let Some(root) = self.nearest_untrusted() else {
             return self.served_worktree()?.withheld_hint();
@@ -387,6 +392,8 @@ impl ProjectPrompts for Project {
         ))
     }
 
+    /// Returns the texts in the trusted repository that differ from those that the user was shown,
+    /// or `None` if there are none. `list` is slow, so it is only called if the project is trusted.
     fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
         let trust = self.trust.as_ref()?;
         if !self.may_be_trusted() {

@@ -161,6 +161,7 @@ impl Source for TeamLayer {
         listing
     }
 
+    /// Returns the server as a store. An unreachable server is reported only by the write itself.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         Some(Ok(Arc::new(self.clone())))
     }
@@ -308,6 +309,8 @@ impl Handle for TeamPrompt {
         })
     }
 
+    /// Returns the request that would ask the server to expand the prompt, or `None` if the server
+    /// isn't needed for that.
     fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         if bound.prompt.is_rendered_by_service() {
             Some(Ok(self.expand_request(bound.call)))
@@ -323,6 +326,7 @@ impl Store for TeamLayer {
         self.found(name.clone(), &Arc::default())
     }
 
+    /// Sends the change to the server, and returns the revision that the server replies with.
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let server = &self.team.server;
         let prompt_url = server.prompt_url("/api/prompts/", write.name);
@@ -349,6 +353,7 @@ impl Store for TeamLayer {
         self.get_history(url, "file")
     }
 
+    /// Returns an empty path, because the prompts are on the server and not in a local folder.
     fn folder(&self) -> &Path {
         Path::new("")
     }

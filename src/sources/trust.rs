@@ -57,6 +57,7 @@ impl ProjectText {
         shown.contains(&self.list_line())
     }
 
+    /// Returns the line for this text in the list of shown texts.
     fn list_line(&self) -> String {
         list_line(&self.bytes, &self.path)
     }

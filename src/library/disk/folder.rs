@@ -88,6 +88,8 @@ impl Source for Folder {
         listing.as_ref().clone()
     }
 
+    /// Returns the prompt in a file of this folder. Returns `None` for a file that another source
+    /// must handle.
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let root = &self.files.root;
         if !path.starts_with(&root.path) {

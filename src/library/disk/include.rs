@@ -52,6 +52,8 @@ impl IncludeReader for FolderIncludeReader<'_> {
         }
     }
 
+    /// Reads the file that `from` includes by the path `path`. Marks the trace as uncacheable if
+    /// the cache couldn't notice that the result has changed.
     fn read(
         &mut self,
         path: &str,

@@ -43,7 +43,8 @@ pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     }
     let mut scan = Scan::new(files, trace);
     scan.report_if_root_is_prompt();
-    scan.open_folder(&root.path, 0);
+    let root_depth = 0;
+    scan.open_folder(&root.path, root_depth);
     scan.add_entries();
     scan.into_listing()
 }

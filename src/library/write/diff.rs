@@ -99,10 +99,13 @@ pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
 }
 
 impl<'t> ComparedLines<'t> {
-    fn new(old: &'t str, new: &'t str) -> ComparedLines<'t> {
-        let old: Vec<&str> = old.split_inclusive('\n').collect();
-        let new: Vec<&str> = new.split_inclusive('\n').collect();
+    /// Splits two texts into lines, and counts the lines that they have in common at the start and
+    /// at the end.
+    fn new(old_text: &'t str, new_text: &'t str) -> ComparedLines<'t> {
+        let old: Vec<&str> = old_text.split_inclusive('\n').collect();
+        let new: Vec<&str> = new_text.split_inclusive('\n').collect();
         let prefix_len = count_equal(old.iter().zip(&new));
+        // Without the common prefix, so that no line counts twice.
         let old_from_end = old[prefix_len..].iter().rev();
         let new_from_end = new[prefix_len..].iter().rev();
         let suffix_len = count_equal(old_from_end.zip(new_from_end));

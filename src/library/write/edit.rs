@@ -95,11 +95,12 @@ impl Library {
         caller: &Caller,
     ) -> Result<Editor<'_>, Diagnostic> {
         let store = self.store(layer).ok_or_else(|| no_store_error(layer))??;
+        let may_edit = true;
         Ok(Editor {
             library: self,
             layer,
             store,
-            view: self.view_for(caller).for_editing(true),
+            view: self.view_for(caller).for_editing(may_edit),
             caller: caller.clone(),
         })
     }

@@ -239,8 +239,9 @@ impl FileStore {
         let folder = plan.target.parent().unwrap_or(&self.root().path);
         create_folders(folder).map_err(|error| file_error(folder, &error))?;
         let newest_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
+        let modified = None; // the file is only written below
         // Until the record is added, the version counts as edited by hand.
-        let unrecorded = Version::by_hand(plan.revision, version_time(newest_time, None));
+        let unrecorded = Version::by_hand(plan.revision, version_time(newest_time, modified));
         if let Some(text) = plan.request.action.text() {
             // This must precede the file, so that no text is ever in the file alone.
             self.history
@@ -440,8 +441,10 @@ impl Store for FileStore {
         Ok(request.expected.unwrap_or_default())
     }
 
+    /// Returns the versions of a prompt, newest first. If its file was edited by hand since the
+    /// newest recorded version, its contents are the first version.
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        self.finish_rename()?;
+        self.finish_rename()?; // first, because it changes which prompts exist
         let mut versions = self.history.versions(name)?;
         let Some(file) = self.read_file(name)? else {
             return Ok(versions);

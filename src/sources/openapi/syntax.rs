@@ -55,13 +55,18 @@ fn parse_json(text: &str) -> Result<Value, Diagnostic> {
     })
 }
 
+/// Parses a document in YAML.
+///
+/// # Errors
+/// Fails if it isn't valid YAML, or if its values would need more than [`MAX_DOCUMENT`] bytes.
 fn parse_yaml(text: &str) -> Result<Value, Diagnostic> {
     let limits = yaml::NodeLimits {
         max_nesting: MAX_NESTING,
         node_overhead: VALUE_OVERHEAD,
     };
-    let mut budget = MAX_DOCUMENT;
-    match yaml::parse_within(text, 1, limits, &mut budget) {
+    let first_line = 1;
+    let mut remaining_bytes = MAX_DOCUMENT;
+    match yaml::parse_within(text, first_line, limits, &mut remaining_bytes) {
         Ok(node) => Ok(to_json_value(node)),
         // `yaml` reports this as a warning, because prompt files tolerate it. Here it is an error.
         Err(yaml::YamlError::Syntax(warning)) => Err(Diagnostic::error(
@@ -84,6 +89,7 @@ fn too_large_error() -> Diagnostic {
     Diagnostic::invalid(message, fix)
 }
 
+/// Converts a YAML node to JSON. Only scalars without quotes can become booleans or numbers.
 fn to_json_value(node: yaml::Node) -> Value {
     match node.value {
         yaml::Value::Null(_) => Value::Null,
