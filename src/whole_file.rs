@@ -124,8 +124,8 @@ impl PendingFile {
     }
 
     /// Renames the file to the target, which must not exist, and keeps it locked until the returned
-    /// handle is dropped. There is no moment when the file exists without being locked, because it is locked
-    /// before it gets its name.
+    /// handle is dropped. There is no moment when the file exists without being locked, because it
+    /// is locked before it gets its name.
     pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_without_replacing(&self.path, &self.target)?;
         // Nothing has the temporary name anymore, so there is nothing to delete on drop.
@@ -162,6 +162,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Creates a folder and its missing parents so that they survive a crash.
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
+    // Before they are created, because only new names need a sync.
     let missing: Vec<&Path> = folder
         .ancestors()
         .take_while(|folder| !folder.exists())

@@ -80,8 +80,8 @@ impl Packs {
         }
     }
 
-    /// Returns the paths of the lock files: first the user's, whose packs win, and then, if the user
-    /// trusts the project, the project's.
+    /// Returns the paths of the lock files: first the user's, whose packs win, and then, if the
+    /// user trusts the project, the project's.
     fn lock_paths(&self) -> Vec<PathBuf> {
         let mut locks = vec![self.user_lock.clone()];
         if let Some(project) = &self.project
@@ -108,8 +108,8 @@ impl Packs {
         served
     }
 
-    /// Reads the packs in a lock file, whose state is recorded in `trace`. An error is returned, but
-    /// not cached.
+    /// Reads the packs in a lock file, whose state is recorded in `trace`. An error is returned,
+    /// but not cached.
     fn read_packs(&self, lock_file: &Path, trace: &mut Trace) -> Arc<LockedPacks> {
         trace.record(lock_file); // before the file is read, so that no change is missed
         let packs = match PackLock::read(lock_file) {

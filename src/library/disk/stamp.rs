@@ -47,8 +47,8 @@ impl Stamp {
         }
     }
 
-    /// Returns the stamp of a file with this metadata. On Unix, it includes the inode and the ctime,
-    /// which reveal changes that leave the size and the modification time alone.
+    /// Returns the stamp of a file with this metadata. On Unix, it includes the inode and the
+    /// ctime, which reveal changes that leave the size and the modification time alone.
     fn from_metadata(metadata: &Metadata) -> Stamp {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;

@@ -171,8 +171,8 @@ impl Watched {
 
     /// Returns each folder to watch, once.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        let other_folders = self.entries.keys();
-        let other_folders = other_folders.filter(|folder| !self.folders.contains_key(*folder));
+        let folders_of_entries = self.entries.keys();
+        let other_folders = folders_of_entries.filter(|folder| !self.folders.contains_key(*folder));
         self.folders.keys().chain(other_folders)
     }
 

@@ -90,6 +90,7 @@ fn build_query(values: &[ParameterValue<'_>]) -> Result<String, Diagnostic> {
     Ok(query)
 }
 
+/// Fails if the address of a request is longer than [`MAX_ADDRESS`].
 fn check_length(url: &str) -> Result<(), Diagnostic> {
     if url.len() <= MAX_ADDRESS {
         return Ok(());

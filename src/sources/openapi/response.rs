@@ -124,6 +124,7 @@ impl ServiceReply {
         }
     }
 
+    /// Returns the format of the body, judging by its content type alone.
     fn body_format(&self) -> BodyFormat {
         let content_type = self.content_type.to_ascii_lowercase();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
