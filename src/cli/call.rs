@@ -26,10 +26,10 @@ pub(super) struct CallArgs {
     /// each. The last argument of the prompt gets the rest. If the prompt has no arguments, the
     /// shell arguments are joined by spaces. If the input is a single shell argument, such as text
     /// in quotes, it is parsed like text that you type in a chat. `NAME=VALUE` in the input sets an
-    /// argument by name, unless you use --arg.
+    /// argument by name. With --arg, all of the input is text.
     ///
-    /// Text that you pipe in is appended to the last argument that takes text, after an empty line.
-    /// To insert it elsewhere, write `-` in its place. A file on standard input is treated like a
+    /// Text that you pipe in is added to the end of the input, after an empty line. To insert it
+    /// elsewhere, write `-` in its place. A file on standard input is treated like a
     /// pipe.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,

@@ -23,7 +23,7 @@ pub(super) struct ProgramOptions {
     pub(super) source: PromptSource,
     #[command(
         flatten,
-        next_help_heading = "Options of the server, which runs without a command"
+        next_help_heading = "Options of the server, for `serve` and if there is no command"
     )]
     pub(super) serve: Serve,
     /// Print the version, the commit that it was built from, and how the program was installed

@@ -60,8 +60,9 @@ pub(super) struct New {
     /// `prompt-expander test` runs the tests.
     #[arg(long)]
     test: bool,
-    /// Print one JSON object with `path` and, with --test, `tests`, or with `removed` if you left
-    /// the template unchanged
+    /// Print one JSON object with `path`, and with `tests` if you pass --test
+    ///
+    /// If you leave the template unchanged, the object contains only `removed`.
     #[arg(long)]
     json: bool,
 }

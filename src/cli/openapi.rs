@@ -14,8 +14,8 @@ pub(super) struct OpenApiArgs {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
     /// The document is YAML or JSON, and its version is 3.0, 3.1 or 3.2. An operation is a prompt
-    /// if it has the extension `x-mcp-prompt` or `x-zuplo-mcp-prompt`, or `x-zuplo-route` with
-    /// `mcp` of the type `prompt`. The service is called only when such a prompt is expanded, not
+    /// if it has the extension `x-mcp-prompt` or `x-zuplo-mcp-prompt`, or the extension
+    /// `x-zuplo-route` whose `mcp` has the type `prompt`. The service is called only when such a prompt is expanded, not
     /// when prompts are listed. Your own prompts override a service's prompts of the same name.
     #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) openapi: Vec<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) struct OpenApiArgs {
     ///
     /// The value is read at each call, is sent only to the service's own address, and is never
     /// shown. Quote the option for the shell: `--openapi-header 'Authorization: Bearer $TOKEN'`.
-    /// The prefix of the value, here `Bearer`, is optional.
+    /// The word before the variable or file, here `Bearer`, is sent as it is. You can leave it out.
     #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
     pub(super) openapi_header: Vec<SecretHeader>,
     /// Call the service even if its address is in a private network

@@ -22,7 +22,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander test                                   run all tests
   prompt-expander test standup                           run those of one prompt
-  prompt-expander test --update standup                  expect the texts that there are now
+  prompt-expander test --update standup                  accept the current expansions
   prompt-expander --prompts .prompts --no-builtin test   run those of a folder, as in CI";
 
 #[derive(Debug, Args)]

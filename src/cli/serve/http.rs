@@ -60,8 +60,8 @@ pub(in super::super) struct Http {
     /// read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Serve over HTTPS with the certificate in this PEM file, followed by its intermediate
-    /// certificates
+    /// Serve over HTTPS with the certificates in this PEM file: that of the server first, then the
+    /// intermediate ones
     ///
     /// The server reads this file and the file of --tls-key again when they change.
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]

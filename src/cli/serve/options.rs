@@ -31,8 +31,7 @@ pub(in crate::cli) struct Serve {
     /// How many earlier versions of a prompt to keep in the folder `.history` [default: 50]
     #[arg(long, value_name = "COUNT")]
     pub(in crate::cli) history: Option<NonZeroUsize>,
-    /// How much to log on standard error; by default, nothing or, with --log-file or --log-format,
-    /// `info`
+    /// How much to log; the default is `off`, or `info` with --log-file or --log-format
     ///
     /// The log never goes to standard output, which is used for the protocol.
     #[arg(long, value_name = "LEVEL", value_parser = level())]
