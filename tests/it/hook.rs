@@ -618,7 +618,7 @@ fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static s
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
     let bounds = format!(
-        "at most {MAX_LOOKUPS} different names are looked up, each once, and the first {MAX_PROMPTS} prompts are"
+        "looks up at most {MAX_LOOKUPS} different names. It expands the first {MAX_PROMPTS} prompts"
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
