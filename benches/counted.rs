@@ -217,7 +217,7 @@ fn mentions() -> String {
 type TextOf = fn(usize) -> String;
 
 /// Messages that were slow once.
-const MESSAGES: [(&str, TextOf); 6] = [
+const MESSAGES: [(&str, TextOf); 7] = [
     ("a word with many colons", |bytes| repeated("(:a", bytes)),
     ("words with many brackets", |bytes| {
         let words = 0..bytes / 1000;
@@ -233,6 +233,9 @@ const MESSAGES: [(&str, TextOf); 6] = [
     }),
     ("an address with colons", |bytes| {
         format!("x http://{}", repeated("(:a", bytes))
+    }),
+    ("invisible characters before colons", |bytes| {
+        format!("{}:a", repeated("\u{feff}", bytes))
     }),
     ("backticks before mentions", |bytes| {
         let lengths = 1..(bytes as f64).sqrt() as usize;

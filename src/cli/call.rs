@@ -26,7 +26,7 @@ pub(super) struct CallArgs {
     /// each. The last argument of the prompt gets the rest. If the prompt has no arguments, the
     /// shell arguments are joined by spaces. If the input is a single shell argument, such as text
     /// in quotes, it is parsed like text that you type in a chat. `NAME=VALUE` in the input sets an
-    /// argument by name. With --arg, all of the input is text.
+    /// argument by name. With --arg, `NAME=VALUE` in the input is plain text.
     ///
     /// Text that you pipe in is added to the end of the input, after an empty line. To insert it
     /// elsewhere, write `-` in its place. A file on standard input is treated like a

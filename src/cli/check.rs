@@ -37,8 +37,8 @@ pub(super) struct Check {
     /// Warn about prompts that are so long that this agent gets them in parts
     #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
     client: Option<&'static Agent>,
-    /// Print one JSON object: `files` is the number of files checked, and `problems` is a list whose
-    /// items have severity, file, line, column, message and repair
+    /// Print one JSON object: `files` is the number of files checked, and `problems` is a list
+    /// whose items have severity, file, line, column, message and repair
     #[arg(long)]
     json: bool,
 }

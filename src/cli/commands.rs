@@ -23,8 +23,8 @@ const ABOUT: &str = "Expands `:research solar cells`, typed in a chat, into the 
 const LONG_ABOUT: &str = "\
 Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full \
 prompt from a Markdown file.\n\n\
-Without a command, the program runs `pick` on a terminal. Otherwise, it serves MCP on standard \
-input and output, which is how agents start it.";
+Without a command, the program runs `pick` on a terminal. If an agent starts it, it serves MCP on \
+standard input and output.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -130,7 +130,7 @@ pub(super) enum Command {
     /// There is no picker on Windows, or with TERM=dumb. NO_COLOR turns colors off.
     #[command(after_help = with_common(pick::EXAMPLES))]
     Pick(pick::Pick),
-    /// Expand the prompts in a draft; for VISUAL
+    /// Expand the prompts in a draft, as your VISUAL editor
     ///
     /// Codex, Claude Code, Gemini CLI and opencode can open the draft of your message in an editor:
     /// the command in the environment variable VISUAL. When the editor exits, the agent reads the

@@ -486,8 +486,8 @@ impl KeyValue<'_> {
         Ok(paths)
     }
 
-    /// Parses headers such as `Authorization: Bearer @FILE`, whose value is read from a file or an
-    /// environment variable.
+    /// Parses the headers of a service, such as `Authorization: Bearer @FILE` or
+    /// `Authorization: Bearer $VARIABLE`. A relative FILE is relative to the settings file.
     fn headers(&self) -> Result<Vec<SecretHeader>, String> {
         let mut headers = Vec::new();
         for mut header in self.strings()? {

@@ -51,6 +51,9 @@ const MAX_INDENTATION_BYTES: usize = 64;
 /// message.
 const PASTE_START: &str = "\u{1b}[200~";
 
+/// The escape sequence with which a terminal ends pasted text.
+const PASTE_END: &str = "\u{1b}[201~";
+
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InvocationForm {
@@ -363,8 +366,9 @@ fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
         let input = stack_input.unwrap_or_else(|| {
             let name_end = invocation.range.end;
             let input = text[name_end..next_stack_start].trim_end();
+            let without_paste_end = input.strip_suffix(PASTE_END).unwrap_or(input);
             StackInput {
-                text: trim_start_keep_indentation(input),
+                text: trim_start_keep_indentation(without_paste_end.trim_end()),
                 end: name_end + input.len(),
             }
         });
@@ -403,15 +407,17 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
 /// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
 /// opening bracket. Invisible characters before the colon are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
+    // Checked first, so that a long run of invisible characters is trimmed only once, for its
+    // colon.
+    let colon = COLONS
+        .iter()
+        .find(|colon| text[offset..].starts_with(**colon))?;
     if let Some(before) = trim_invisible_end(&text[..offset]).chars().next_back()
         && !before.is_whitespace()
         && !OPENING.contains(&before)
     {
         return None;
     }
-    let colon = COLONS
-        .iter()
-        .find(|colon| text[offset..].starts_with(**colon))?;
     Some(colon.len_utf8())
 }
 
@@ -655,6 +661,10 @@ mod tests {
             ("\u{a0}:research a", vec![("research", "a")]),
             ("\u{3000}:research a", vec![("research", "a")]),
             ("\u{1b}[200~:research a", vec![("research", "a")]),
+            (
+                "\u{1b}[200~:research a b \u{1b}[201~",
+                vec![("research", "a b")],
+            ),
             (
                 ":research a\n:git/commit b\nc",
                 vec![("research", "a"), ("git/commit", "b\nc")],

@@ -110,6 +110,10 @@ pub(super) struct PlaceholderForm {
     pub(super) input_name: Option<&'static str>,
     /// How an argument may be named in this form.
     pub(super) arguments: ArgumentNames,
+    /// Whether a longer run of braces may contain `open`. If so, the placeholder in `{{{name}}}`
+    /// starts at the second brace, because the format's own program replaces `{{name}}` wherever it
+    /// occurs. Otherwise, the run must be exactly as long as `open`.
+    pub(super) matches_in_longer_run: bool,
 }
 
 /// How a [`PlaceholderForm`] may name an argument.
@@ -144,6 +148,7 @@ pub(super) const TWO_BRACES: PlaceholderForm = PlaceholderForm {
     close: "}}",
     input_name: Some(INPUT),
     arguments: ArgumentNames::Spaced,
+    matches_in_longer_run: false,
 };
 pub(super) const THREE_BRACES: PlaceholderForm = PlaceholderForm {
     open: "{{{",
@@ -160,6 +165,7 @@ pub(super) const ARGUMENTS: PlaceholderForm = PlaceholderForm {
     close: "",
     input_name: Some("ARGUMENTS"),
     arguments: ArgumentNames::None,
+    matches_in_longer_run: false,
 };
 
 impl PlaceholderSyntax {
@@ -578,18 +584,17 @@ impl PlaceholderForm {
         })
     }
 
-    /// Returns the offset within an opening where a placeholder in this form can start.
-    ///
-    /// Usually the opening must be exactly as long as `open`, so `{{` doesn't match `{{{name}}}`.
-    /// Programs that replace `{{name}}` wherever it occurs are different: in their files, the
-    /// placeholder in `{{{name}}}` starts at the second brace.
+    /// Returns the offset at which a placeholder in this form can start within an opening, which is
+    /// a run of braces or angle brackets, or the single character `$`.
     fn start_within(&self, opening: &Range<usize>) -> Option<usize> {
-        // Only the formats of such programs allow neither spaces nor hints.
-        let matches_anywhere = matches!(self.arguments, ArgumentNames::None | ArgumentNames::Exact);
-        if self.open == "{{" && matches_anywhere {
-            return (opening.len() >= 2).then(|| opening.end - 2);
+        if self.matches_in_longer_run {
+            // The last braces of the run belong to the placeholder.
+            return opening
+                .end
+                .checked_sub(self.open.len())
+                .filter(|start| *start >= opening.start);
         }
-        // The opening covers only the `$` of a longer delimiter such as `${input:`.
+        // Of a delimiter such as `${input:`, the opening covers only the `$`.
         let can_match = self.open.starts_with('$') || opening.len() == self.open.len();
         can_match.then_some(opening.start)
     }

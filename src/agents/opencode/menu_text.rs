@@ -119,17 +119,17 @@ impl EscapedMessage {
         self.text.push(character);
     }
 
-    /// Returns the separator to insert before a character of the prompt, so that it doesn't
-    /// complete a placeholder: `` !` ``, `$1` or `$ARGUMENTS`. `remaining` is the text that starts
-    /// with the character.
-    ///
-    /// If the message ends in a value such as `$1`, what the user typed will replace it and may end
-    /// in `!`. And a digit after it would make another placeholder, e.g. `$10`.
+    /// Returns the separator to insert before the next character of the prompt, so that opencode
+    /// doesn't take both together for syntax: `` !` `` starts a shell command, `$1` and
+    /// `$ARGUMENTS` are placeholders. `remaining` is the text that starts with the character.
     fn separator_before(&self, character: char, remaining: &str) -> Option<char> {
-        let follows_placeholder = self.ends_in_value && self.ends_in_number;
+        // The message ends in a placeholder such as `$1`, which was appended as a value.
+        let ends_in_placeholder = self.ends_in_value && self.ends_in_number;
         match character {
-            '`' if self.text.ends_with('!') || follows_placeholder => Some(' '),
-            '0'..='9' if self.text.ends_with('$') || follows_placeholder => Some(WORD_JOINER),
+            // The text that replaces the placeholder may end in `!`.
+            '`' if self.text.ends_with('!') || ends_in_placeholder => Some(' '),
+            // `$1` and `0` would be the placeholder `$10`.
+            '0'..='9' if self.text.ends_with('$') || ends_in_placeholder => Some(WORD_JOINER),
             'A' if self.text.ends_with('$') && may_start_arguments(remaining) => Some(WORD_JOINER),
             _ => None,
         }

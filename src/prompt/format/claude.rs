@@ -22,6 +22,7 @@ const CLAUDE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
         TWO_BRACES,
         PlaceholderForm {
             arguments: ArgumentNames::Exact,
+            matches_in_longer_run: false,
             ..ARGUMENTS
         },
     ],

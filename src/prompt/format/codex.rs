@@ -18,6 +18,7 @@ use crate::prompt::template::{
 
 const WHOLE_TEXT_OR_NAME: PlaceholderForm = PlaceholderForm {
     arguments: ArgumentNames::Exact,
+    matches_in_longer_run: false,
     ..ARGUMENTS
 };
 

@@ -18,6 +18,7 @@ use crate::prompt::template::{
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     forms: &[PlaceholderForm {
         arguments: ArgumentNames::Exact,
+        matches_in_longer_run: true,
         ..TWO_BRACES
     }],
     fallback: None,

@@ -19,6 +19,7 @@ const ARGS: PlaceholderForm = PlaceholderForm {
     close: "}}",
     input_name: Some("args"),
     arguments: ArgumentNames::None,
+    matches_in_longer_run: true,
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {

@@ -22,6 +22,7 @@ const INPUT: PlaceholderForm = PlaceholderForm {
     close: "}",
     input_name: None,
     arguments: ArgumentNames::WithHint,
+    matches_in_longer_run: false,
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 const BRACES: PlaceholderForm = PlaceholderForm {
     arguments: ArgumentNames::Exact,
+    matches_in_longer_run: true,
     input_name: None,
     ..TWO_BRACES
 };

@@ -22,6 +22,7 @@ const BRACED: PlaceholderForm = PlaceholderForm {
     close: "}",
     input_name: Some(INPUT),
     arguments: ArgumentNames::Exact,
+    matches_in_longer_run: false,
 };
 const BARE: PlaceholderForm = PlaceholderForm {
     open: "$",
