@@ -407,22 +407,32 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
 /// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
 /// opening bracket. Invisible characters before the colon are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
-    // Checked first, so that a long run of invisible characters is trimmed only once, for its
-    // colon.
+    // Checked first, so that a long run of invisible characters is trimmed only once, for its colon.
     let colon = COLONS
         .iter()
         .find(|colon| text[offset..].starts_with(**colon))?;
-    if let Some(before) = trim_invisible_end(&text[..offset]).chars().next_back()
-        && !before.is_whitespace()
-        && !OPENING.contains(&before)
-    {
+    let before = &text[..offset];
+    if !may_precede_colon(before) && !may_precede_colon(trim_invisible_end(before)) {
         return None;
     }
     Some(colon.len_utf8())
 }
 
+/// Returns whether an invocation may follow text: the text is empty, or ends in whitespace or an
+/// opening bracket.
+fn may_precede_colon(text: &str) -> bool {
+    match text.chars().next_back() {
+        Some(last) => last.is_whitespace() || OPENING.contains(&last),
+        None => true,
+    }
+}
+
 /// Returns the text without the invisible characters at its end.
 fn trim_invisible_end(text: &str) -> &str {
+    // Most text ends in a letter or digit, and needs no closer look.
+    if text.ends_with(|last: char| last.is_ascii_alphanumeric()) {
+        return text;
+    }
     let mut visible = text;
     loop {
         let trimmed = visible.strip_suffix(PASTE_START).unwrap_or(visible);
