@@ -407,7 +407,12 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
 /// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
 /// opening bracket. Invisible characters before the colon are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
-    // Checked first, so that a long run of invisible characters is trimmed only once, for its colon.
+    // Most colons follow a letter or digit, as in `https:`, and need no closer look.
+    let previous_byte = text.as_bytes()[..offset].last();
+    if previous_byte.is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    // Checked next, so that a long run of invisible characters is trimmed only once, for its colon.
     let colon = COLONS
         .iter()
         .find(|colon| text[offset..].starts_with(**colon))?;
@@ -429,10 +434,6 @@ fn may_precede_colon(text: &str) -> bool {
 
 /// Returns the text without the invisible characters at its end.
 fn trim_invisible_end(text: &str) -> &str {
-    // Most text ends in a letter or digit, and needs no closer look.
-    if text.ends_with(|last: char| last.is_ascii_alphanumeric()) {
-        return text;
-    }
     let mut visible = text;
     loop {
         let trimmed = visible.strip_suffix(PASTE_START).unwrap_or(visible);
