@@ -22,11 +22,10 @@ pub(super) struct CallArgs {
     /// A path begins with `./`, `../`, `/` or `~/`. Everything after the name or path is part of
     /// the input, even if it looks like an option.
     ///
-    /// If the input is several shell arguments, they fill the arguments of the prompt in order, one
-    /// each. The last argument of the prompt gets the rest. If the prompt has no arguments, the
-    /// shell arguments are joined by spaces. If the input is a single shell argument, such as text
-    /// in quotes, it is parsed like text that you type in a chat. `NAME=VALUE` in the input sets an
-    /// argument by name. With --arg, `NAME=VALUE` in the input is plain text.
+    /// If the input is one shell argument, such as text in quotes, it is read like text that you
+    /// type in a chat. If there are several shell arguments, each counts as one word or one
+    /// `NAME=VALUE`, even if it contains spaces. With --arg, `NAME=VALUE` in the input is ordinary
+    /// text.
     ///
     /// Text that you pipe in is added to the end of the input, after an empty line. To insert it
     /// elsewhere, write `-` in its place. A file on standard input is treated like a

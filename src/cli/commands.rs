@@ -90,11 +90,10 @@ pub(super) enum Command {
     ///
     /// On a terminal, prints a table, and lists broken prompt files below it.
     ///
-    /// In a pipe, prints one line for each prompt, with tabs between name, description, layer, tags
-    /// and usage. The layer is `project`, `user`, `team`, `pack`, `remote` or `built-in`. If the
-    /// prompt is written for another program, the layer is followed by its format, as in `user
-    /// (claude)`; if it is from a pack, by the pack and its commit. Broken prompt files are
-    /// reported on standard error.
+    /// In a pipe, prints one line for each prompt: name, description, layer, tags and usage,
+    /// separated by tabs. The layer says where the prompt is from: `project`, `user`, `team`,
+    /// `pack`, `remote` (a service) or `built-in`. A prompt in the format of another program also
+    /// has this format, as in `user (claude)`. Broken prompt files are reported on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME TEXT`
@@ -145,9 +144,10 @@ pub(super) enum Command {
     /// Create a prompt
     ///
     /// Prints the path of the new file. If you pipe text into `new`, the text becomes the prompt.
-    /// Otherwise, the file is a template for you to fill in. If another prompt already has the
-    /// name, a template is created only with --empty. An existing file is never changed, and a name
-    /// that cannot be typed in a chat is refused.
+    /// Otherwise, the new file contains sample text for you to replace.
+    ///
+    /// An existing file is never changed. If a prompt elsewhere has the same name, such as a
+    /// built-in one, pass --empty to create the sample text nevertheless, or `edit` the prompt.
     ///
     /// With --project, creates the file in the project's folder `.prompts`. If there is no such
     /// folder, creates one at the root of the repository or, outside a repository, in the working

@@ -21,11 +21,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: CallArgs,
-    /// Print one JSON object with the keys `name`, `title`, `description`, `layer`, `pack`,
-    /// `format`, `source`, `includes`, `shadows`, `tags`, `usage`, `messages` (the roles, if there
-    /// are several messages), `attachments` (paths and addresses), `arguments`, `input`,
-    /// `placeholders`, `left`, `request` (if a service renders the prompt), `expansion` with all
-    /// `limits` (or `error`), `warnings` about this call, and `problems` in the file
+    /// Print one JSON object with the same facts, and with the limits of all agents
     #[arg(long)]
     json: bool,
 }

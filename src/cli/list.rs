@@ -48,10 +48,8 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object with `prompts`, each with name, title, description, layer (`project`,
-    /// `user`, `team`, `pack`, `remote` or `built-in`), pack and its commit, format of another
-    /// program (such as `claude`), source, tags, usage, arguments, revision, size, takes_input,
-    /// author, version and category; and with `problems`, if there are any
+    /// Print one JSON object: `prompts` contains all details of each prompt, and `problems` the
+    /// broken prompt files, if there are any
     #[arg(long)]
     json: bool,
 }

@@ -48,11 +48,11 @@ pub(super) struct New {
     /// your editor first, unless you pipe in text
     #[arg(long, conflicts_with_all = ["dir", "empty", "test"])]
     team: bool,
-    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that
-    /// you don't change is deleted
+    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; if you don't
+    /// change the sample text, the file is deleted
     #[arg(long)]
     edit: bool,
-    /// Create a template even if another prompt has the same name
+    /// Create the sample text even if another prompt has the same name
     #[arg(long)]
     empty: bool,
     /// Also create a test file, `NAME.test.txt`; if the prompt exists, create only the test file
@@ -62,7 +62,7 @@ pub(super) struct New {
     test: bool,
     /// Print one JSON object with `path`, and with `tests` if you pass --test
     ///
-    /// If you leave the template unchanged, the object contains only `removed`.
+    /// If you don't change the sample text, the object contains only `removed`.
     #[arg(long)]
     json: bool,
 }

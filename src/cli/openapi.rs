@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct OpenApiArgs {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
-    /// The document is YAML or JSON, and its version is 3.0, 3.1 or 3.2. An operation is a prompt
-    /// if it has the extension `x-mcp-prompt` or `x-zuplo-mcp-prompt`, or the extension
-    /// `x-zuplo-route` whose `mcp` has the type `prompt`. The service is called only when such a
-    /// prompt is expanded, not when prompts are listed. Your own prompts override a service's
-    /// prompts of the same name.
+    /// The document is YAML or JSON, and its version is 3.0, 3.1 or 3.2. An operation with the
+    /// extension `x-mcp-prompt` is a prompt, and so are the prompts of a Zuplo gateway. The service
+    /// is called only when such a prompt is expanded, not when prompts are listed. Your own prompts
+    /// override a service's prompts of the same name.
     #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) openapi: Vec<PathBuf>,
     /// Also use the operation with this `operationId` as a prompt; can be repeated

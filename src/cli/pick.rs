@@ -35,8 +35,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander pick
   prompt-expander pick review | wc -w
-  git diff | prompt-expander pick          the prompt gets the text
-  prompt-expander pick --print-command     :compare Rust or Go criteria=speed";
+  git diff | prompt-expander pick        use the output of git as the input
+  prompt-expander pick --print-command   print what to type in a chat";
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Pick {

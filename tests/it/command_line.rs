@@ -684,6 +684,6 @@ fn in_a_pipe_no_line_of_the_help_is_broken() {
     let help = Client::new().arguments([]).words("list --help").stdout;
     assert_contains(
         &help,
-        "with tabs between name, description, layer, tags and usage. The layer is",
+        "usage, separated by tabs. The layer says where the prompt is from: `project`, `user`,",
     );
 }

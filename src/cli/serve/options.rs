@@ -42,7 +42,7 @@ pub(in crate::cli) struct Serve {
     /// The format of the log: text, or one JSON object per line
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::cli) log_format: Option<LogFormat>,
-    /// Append every message from and to clients to this file, with time, process and direction
+    /// Record all messages that the server receives and sends, by appending them to this file
     ///
     /// The file contains your prompts and what you type. If the program creates the file, only you
     /// can read it.
