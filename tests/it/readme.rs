@@ -383,7 +383,9 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
         prompt_expander::server::PAGE_SIZE
     )));
     let seconds = prompt_expander::library::POLL_INTERVAL.as_secs_f32();
-    assert!(protocol.contains(&format!("the server checks the files every {seconds} seconds,")));
+    assert!(protocol.contains(&format!(
+        "the server checks the files every {seconds} seconds,"
+    )));
 }
 
 fn kib(bytes: usize) -> String {
