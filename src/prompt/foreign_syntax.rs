@@ -123,6 +123,10 @@ pub(super) static GEMINI: ForeignSyntax = ForeignSyntax {
         construct("@{", "}", "read", READ),
     ],
 };
+pub(super) static QWEN_CODE: ForeignSyntax = ForeignSyntax {
+    title: "Qwen Code",
+    constructs: GEMINI.constructs,
+};
 pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
     title: "VS Code",
     constructs: &[

@@ -122,6 +122,15 @@ pub static FORMATS: &[Format] = &[
         &[".gemini/commands"],
     ),
     recursive_format(
+        "qwen",
+        "Qwen Code",
+        &[
+            FileSuffix::new(".md", gemini::parse_qwen_markdown),
+            FileSuffix::new(".toml", gemini::parse_qwen_toml),
+        ],
+        &[".qwen/commands"],
+    ),
+    recursive_format(
         "opencode",
         "opencode",
         &[

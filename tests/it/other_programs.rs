@@ -69,6 +69,7 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".opencode/skills", "git/fix/SKILL.md", "skills"),
         (".codex/prompts", "git:fix.md", "codex"),
         (".gemini/commands", "git/fix.toml", "gemini"),
+        (".qwen/commands", "git/fix.md", "qwen"),
         (".opencode/command", "git/fix.md", "opencode"),
         (".github/prompts", "git/fix.prompt.md", "vscode"),
         (".cursor/commands", "git/fix.md", "cursor"),

@@ -1,12 +1,14 @@
 //! Parses commands of Gemini CLI: TOML files with a `prompt`, in which `{{args}}` is the input, and
 //! an optional `description`. Gemini CLI ignores all other keys.
+//!
+//! Qwen Code, a fork of Gemini CLI, reads such files, and Markdown files with `{{args}}`.
 
-use super::frontmatter::Frontmatter;
-use super::markdown::MarkdownSource;
+use super::frontmatter::{Dialect, Frontmatter};
+use super::markdown::{self, MarkdownSource};
 use super::yaml;
 use crate::prompt::diagnostic::{Diagnostic, Kind, Position, PositionCursor};
 use crate::prompt::file_text::truncate_at_boundary;
-use crate::prompt::foreign_syntax::GEMINI;
+use crate::prompt::foreign_syntax::{GEMINI, QWEN_CODE};
 use crate::prompt::model::{IgnoredKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{
@@ -55,6 +57,28 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     read_other_keys(&mut source, &document, text);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &GEMINI;
+    Ok(prompt)
+}
+
+/// Parses a command of Qwen Code in TOML.
+///
+/// # Errors
+/// The same as for [`parse`].
+pub(crate) fn parse_qwen_toml(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let mut prompt = parse(name, text)?;
+    prompt.foreign_syntax = &QWEN_CODE;
+    Ok(prompt)
+}
+
+/// Parses a command of Qwen Code in Markdown. Its body is what `prompt` is in TOML.
+///
+/// # Errors
+/// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
+pub(crate) fn parse_qwen_markdown(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let mut source = markdown::read(Dialect::Other, text)?;
+    source.frontmatter.arguments.clear(); // Qwen Code has no such key.
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.foreign_syntax = &QWEN_CODE;
     Ok(prompt)
 }
 
@@ -148,6 +172,33 @@ mod tests {
             "prompt = '{{{args}}} {{{{args}}}} {{args}'",
             "x",
             "{x} {{x}} {{args}",
+        );
+    }
+
+    #[test]
+    fn a_command_of_qwen_code_is_toml_or_markdown() {
+        let markdown =
+            "---\ndescription: Fixes\n---\n\nFix {{args}}: {{ args }} {{input}} $ARGUMENTS";
+        let want = "Fix a \"b\": {{ args }} {{input}} $ARGUMENTS";
+        check(super::parse_qwen_markdown, markdown, "a \"b\"", want);
+        check(super::parse_qwen_markdown, "Look.", "here", "Look.\n\nhere");
+        check(
+            super::parse_qwen_toml,
+            "prompt = 'Fix {{args}}'",
+            "it",
+            "Fix it",
+        );
+        assert_eq!(
+            parsed(super::parse_qwen_markdown, markdown)
+                .description
+                .as_deref(),
+            Some("Fixes")
+        );
+        let want = "1:1: `!{ls}` stays as written: Qwen Code would run it; write 'Run …' instead";
+        warned(
+            super::parse_qwen_markdown,
+            "!{ls}",
+            &[&want.replace('…', "`ls`")],
         );
     }
 
