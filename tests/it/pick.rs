@@ -285,6 +285,11 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
         ("draft", &[("review", "\x0f")], "edited"),
         (
             "draft",
+            &[("review", "review\t"), ("^O edit", "\x0f")],
+            "edited",
+        ),
+        (
+            "draft",
             &[("nested", "nested\r"), ("Enter use", "e")],
             "edited",
         ),

@@ -114,7 +114,8 @@ impl State {
         match (&self.step, self.purpose.is_draft) {
             (Step::List, true) => "Enter use  Tab fill in  Esc end  ^O edit",
             (Step::List, false) => "Enter choose  ↑↓ move  Esc end",
-            (Step::Form(_), _) => "Enter done  Tab next  Esc back",
+            (Step::Form(_), true) => "Enter use  Tab next  Esc back  ^O edit",
+            (Step::Form(_), false) => "Enter done  Tab next  Esc back",
             (Step::Chosen(_), true) => "Enter use  e edit  Esc back  ↑↓ scroll",
             (Step::Chosen(_), false) => "Enter print  c copy  e edit  Esc back",
         }

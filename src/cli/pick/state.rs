@@ -81,6 +81,17 @@ pub(super) struct State {
     pub(super) purpose: Purpose,
     /// The form that the user has left, with what was typed there, so that they can return to it.
     left_form: Option<Form>,
+    /// What happens to the expansion of a draft if it has no warnings.
+    draft_result: DraftResult,
+}
+
+/// What happens to the expansion of a draft.
+#[derive(Clone, Copy)]
+enum DraftResult {
+    /// It replaces the draft.
+    Use,
+    /// It replaces the draft, and the editor opens it.
+    Edit,
 }
 
 impl State {
@@ -95,6 +106,7 @@ impl State {
             note: String::new(),
             purpose,
             left_form: None,
+            draft_result: DraftResult::Use,
         }
     }
 
@@ -143,7 +155,7 @@ impl State {
         let opens_draft = self.purpose.is_draft && *key == Key::Control('o');
         match self.step {
             Step::Chosen(_) => self.press_in_text(key),
-            Step::List | Step::Form(_) if opens_draft => Effect::End(Choice::EditDraft),
+            Step::List if opens_draft => Effect::End(Choice::EditDraft),
             Step::List => self.press_in_list(key),
             Step::Form(_) => self.press_in_form(key),
         }
@@ -231,19 +243,26 @@ impl State {
             ..CallRequest::default()
         };
         self.left_form = Some(form);
+        self.draft_result = DraftResult::Use;
         Effect::Expand(found, request)
     }
 
     /// Handles a key in the form: Enter expands the prompt unless a value is missing, Esc returns
-    /// to the list, and other keys go to the fields.
+    /// to the list, and other keys go to the fields. Ctrl-O does the same as Enter, and the editor
+    /// then opens the expansion of a draft.
     fn press_in_form(&mut self, key: &Key) -> Effect {
         let Step::Form(form) = &mut self.step else {
             return Effect::None;
         };
         match key {
             Key::Escape => self.go_to(Step::List),
-            Key::Enter => {
+            Key::Enter | Key::Control('o') => {
                 let Some(name) = form.focus_missing_field() else {
+                    self.draft_result = if *key == Key::Enter {
+                        DraftResult::Use
+                    } else {
+                        DraftResult::Edit
+                    };
                     return Effect::Expand(form.found.clone(), form.call());
                 };
                 self.note = format!("`{}` needs a value", printable(name));
@@ -261,7 +280,9 @@ impl State {
         };
         match key {
             Key::Enter | Key::NewLine => return Effect::End(Choice::Use(chosen.text.clone())),
-            Key::Character('e') => return Effect::End(Choice::Edit(chosen.text.clone())),
+            Key::Character('e') | Key::Control('o') => {
+                return Effect::End(Choice::Edit(chosen.text.clone()));
+            }
             Key::Character('q') => return Effect::End(Choice::Nothing),
             Key::Character('c') if !self.purpose.is_draft => {
                 return Effect::End(Choice::Copy(chosen.text.clone()));
@@ -292,7 +313,7 @@ impl State {
     }
 
     /// Handles the result of [`Effect::Expand`]: shows the text, or the error as a note. With a
-    /// draft, uses the text without showing it, unless there are warnings to read.
+    /// draft, uses or edits the text without showing it, unless there are warnings to read.
     pub(super) fn show_result(&mut self, result: Result<ExpandedPrompt, String>) -> Effect {
         let expanded = match result {
             Ok(expanded) => expanded,
@@ -302,7 +323,10 @@ impl State {
             }
         };
         if self.purpose.is_draft && expanded.warnings.is_empty() {
-            return Effect::End(Choice::Use(expanded.prompt));
+            return Effect::End(match self.draft_result {
+                DraftResult::Use => Choice::Use(expanded.prompt),
+                DraftResult::Edit => Choice::Edit(expanded.prompt),
+            });
         }
         self.go_to(Step::Chosen(Chosen {
             text: expanded.prompt,
@@ -551,6 +575,23 @@ mod tests {
             state.press(&Key::Control('o')),
             Effect::End(Choice::EditDraft)
         ));
+    }
+
+    #[test]
+    fn ctrl_o_in_a_form_opens_the_expansion_in_the_editor_unless_a_value_is_missing() {
+        let (_folder, mut state) = state(&[("compare.md", COMPARE)], "", true);
+        typed(&mut state, &letters("compare"));
+        typed(&mut state, &[Key::Tab, Key::Control('o')]);
+        assert!(shown(&mut state, 40, 8).contains("`options` needs a value"));
+        typed(&mut state, &letters("a or b"));
+        let Effect::Expand(found, call) = state.press(&Key::Control('o')) else {
+            panic!("{}", shown(&mut state, 40, 8));
+        };
+        let effect = state.show_result(expand(&found, &call));
+        assert!(
+            matches!(&effect, Effect::End(Choice::Edit(text)) if text == "a or b by cost."),
+            "{effect:?}"
+        );
     }
 
     #[test]
