@@ -2,10 +2,27 @@
 
 use super::source_options::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
+use crate::lock::lock;
 use crate::wording::path_in_backticks;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A file that the server appends to. The signal HUP opens the file again, so that a new file is
+/// created after the old one has been renamed. Clones share the file.
+#[derive(Clone)]
+pub(super) struct AppendedFile(Arc<Mutex<File>>);
+
+impl Write for AppendedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        lock(&self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        lock(&self.0).flush()
+    }
+}
 
 /// Opens a file for appending. A new file is readable by its owner only.
 ///
@@ -14,20 +31,47 @@ use std::path::Path;
 ///
 /// # Errors
 /// Fails with a message for the user if the file can't be opened.
-pub(super) fn open(path: &Path) -> Result<Option<File>, String> {
+pub(super) fn open(path: &Path) -> Result<Option<AppendedFile>, String> {
     let absolute_path = absolute(path); // expands `~`, which may be in a settings file
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     let result = if is_examined {
         check_appendable(&absolute_path).map(|()| None)
     } else {
-        open_or_create(&absolute_path).map(Some)
+        open_or_create(&absolute_path).map(|file| Some(AppendedFile(Arc::new(Mutex::new(file)))))
     };
-    result.map_err(|error| {
+    let file = result.map_err(|error| {
         format!(
             "{} cannot be written to: {error}; choose a file in a folder of yours",
             path_in_backticks(path)
         )
-    })
+    })?;
+    #[cfg(unix)]
+    if let Some(file) = &file {
+        reopen_on_hangup(file.clone(), absolute_path);
+    }
+    Ok(file)
+}
+
+/// Starts a thread that opens `path` again whenever the process gets the signal HUP, and lets
+/// `file` write there from then on. If that fails, `file` keeps the old file, and a warning is
+/// printed. The signal no longer ends the process.
+#[cfg(unix)]
+fn reopen_on_hangup(file: AppendedFile, path: std::path::PathBuf) {
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGHUP]) else {
+        return;
+    };
+    // If the thread can't be started, the signal is ignored.
+    let _ = std::thread::Builder::new().spawn(move || {
+        for _ in signals.forever() {
+            match open_or_create(&path) {
+                Ok(new_file) => *lock(&file.0) = new_file,
+                Err(error) => super::output::print_warning(&format!(
+                    "{} cannot be opened again: {error}; the old file is still used",
+                    path_in_backticks(&path)
+                )),
+            }
+        }
+    });
 }
 
 /// Checks whether a file could be opened for appending, without changing anything. If the file

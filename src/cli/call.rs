@@ -28,9 +28,10 @@ pub(super) struct CallArgs {
     /// text.
     ///
     /// Text that you pipe in is added to the end of the input, after an empty line. To insert it
-    /// elsewhere, write `-` in its place. A file on standard input is treated like a
-    /// pipe.
-    #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// elsewhere, write `-` in its place. A file on standard input is treated like a pipe. In a
+    /// `while read` loop, add `< /dev/null`, or the input of the loop is read here, and the loop
+    /// ends.
+    #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true)]
     words: Vec<String>,
 }
 

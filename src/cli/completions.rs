@@ -33,9 +33,7 @@ Add the line for your shell to its startup file:
   ~/.config/fish/config.fish  prompt-expander completions fish | source
   ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
   $PROFILE of PowerShell      prompt-expander completions powershell |
-                                Out-String | Invoke-Expression
-
-bash ends a word at a colon: complete names there without one.";
+                                Out-String | Invoke-Expression";
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
@@ -55,8 +53,7 @@ impl Completions {
             shell.write_registration(SHELL_VARIABLE, name, name, &completer, &mut script)?;
         }
         if self.shell == Shell::Bash {
-            // Let bash complete paths itself, because it quotes them.
-            script.extend(b"complete -o bashdefault -o default -F _clap_complete_prompt_expander prompt-expander\n");
+            script.extend(include_bytes!("completions.bash"));
         }
         output::print_verbatim(&script)
     }
@@ -138,7 +135,7 @@ fn hint_for_all_arguments(shell: &OsStr) -> Option<ValueHint> {
 /// any, replaces the hints of all arguments.
 fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
     // Instead of a command, there may be a prompt's name with a colon.
-    let prompt = Arg::new("prompt").num_args(1..);
+    let prompt = without_options_between(Arg::new("prompt"));
     let mut program = program.arg(add_completer(prompt, complete_call_without_command, line));
     program.build();
     program
@@ -146,13 +143,26 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
         .mut_subcommands(|command| {
             let name = command.get_name().to_owned();
             command.mut_args(|argument| {
-                let argument = set_hint_if_any(argument, hint);
+                let mut argument = set_hint_if_any(argument, hint);
+                if argument.get_id() == "words" {
+                    argument = without_options_between(argument);
+                }
                 match completer_for(&name, argument.get_id().as_str()) {
                     Some(completer) => add_completer(argument, completer, line),
                     None => argument,
                 }
             })
         })
+}
+
+/// Returns an argument with many words, such as a prompt and its input, after which clap offers no
+/// options. They would be text there.
+///
+/// clap offers options again when an argument has its minimum number of words, and nobody types so
+/// many. Nothing is parsed with this argument.
+fn without_options_between(words: Arg) -> Arg {
+    const MIN_WORDS: usize = 500;
+    words.num_args(MIN_WORDS..)
 }
 
 /// Adds a completer to an argument. Words that aren't UTF-8 aren't completed.

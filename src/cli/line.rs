@@ -65,6 +65,10 @@ pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Begin
         if !is_option(word) {
             return Beginning::Command(position);
         }
+        if word == "--" {
+            position += 1; // the command follows
+            continue;
+        }
         let Some(option) = find_option(program, word) else {
             return Beginning::UnknownOption(position);
         };
@@ -117,6 +121,8 @@ pub(super) fn begins_with_colon(word: &OsStr) -> bool {
 /// options on both sides of it: `--prompts a list --prompts b` becomes
 /// `list --prompts a --prompts b`.
 ///
+/// A `--` before the command is dropped.
+///
 /// If the command is the name of a prompt with a colon, inserts `expand`: `--project :review x`
 /// becomes `expand --project :review x`. If the command is unknown, doesn't change the order.
 pub(super) fn command_first(
@@ -125,7 +131,8 @@ pub(super) fn command_first(
     program: &clap::Command,
 ) -> Vec<OsString> {
     let program_name = words[0].clone();
-    let options = words[FIRST_WORD..position].iter().cloned();
+    let words_before = words[FIRST_WORD..position].iter();
+    let options = words_before.filter(|word| *word != "--").cloned();
     let mut ordered = vec![program_name];
     if begins_with_colon(&words[position]) {
         ordered.push("expand".into());
@@ -182,6 +189,8 @@ mod tests {
             ("--project pack add x", "pack add --project x"),
             ("--project pack --json", "pack --project --json"),
             ("--project :a --b", "expand --project :a --b"),
+            ("--project -- :a -- b", "expand --project :a -- b"),
+            ("-- list --json", "list --json"),
             ("--project nope x", "--project nope x"),
         ] {
             assert_eq!(ordered(line), want, "{line}");

@@ -132,7 +132,7 @@ impl Serve {
         let format = self.log_format.unwrap_or(LogFormat::Text);
         let writer = match self.log_file.as_deref().map(append::open) {
             None => BoxMakeWriter::new(move || output::log_stream(escaping_of(format))),
-            Some(Ok(Some(file))) => BoxMakeWriter::new(Arc::new(file)),
+            Some(Ok(Some(file))) => BoxMakeWriter::new(move || file.clone()),
             Some(Ok(None)) => return, // started by `doctor`, which only tests the file
             Some(Err(problem)) => return reporter.warn(&problem),
         };

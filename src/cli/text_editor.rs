@@ -27,6 +27,13 @@ const DEFAULTS: &[&str] = if cfg!(windows) {
 pub(super) const WAIT_HINT: &str =
     "if your editor returns at once, give it an option such as `code --wait`";
 
+/// The exit status of a shell that has not found a program.
+const SHELL_NOT_FOUND: i32 = 127;
+
+/// Characters that have a meaning only for a shell. Quotes, backslashes and spaces are missing
+/// because [`split`] handles them. The list is from git's `prepare_shell_cmd`.
+const SHELL_CHARACTERS: &[u8] = b"|&;<>()$`*?[#~=%";
+
 /// How an editor exited.
 pub(super) struct EditorExit {
     /// The name of the editor, in backticks.
@@ -72,7 +79,7 @@ pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<EditorExi
 /// Fails if the editor could not be started. `fix` ends the message: what the user can do.
 pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<EditorExit> {
     let words = words(command);
-    let editor = in_backticks(&words[0].to_string_lossy());
+    let editor = in_backticks(&command.to_string_lossy());
     let program =
         find_program(&words[0]).map_err(|error| anyhow!("the editor {editor} {error}; {fix}"))?;
     let mut command = Command::new(program);
@@ -83,6 +90,10 @@ pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Resu
         .stdout(editor_output());
     let status = wait_without_interrupts(&mut command)
         .with_context(|| format!("the editor {editor} cannot be started"))?;
+    ensure!(
+        status.code() != Some(SHELL_NOT_FOUND),
+        "the editor {editor} was not found; {fix}"
+    );
     Ok(EditorExit { editor, status })
 }
 
@@ -146,12 +157,34 @@ fn find_program(program: &OsStr) -> Result<PathBuf, String> {
 
 /// Returns whether an editor's command line runs `prompt-expander compose`.
 pub(super) fn is_compose(command: &OsStr) -> bool {
-    let words = words(command);
-    let program = Path::new(&words[0]).file_stem().unwrap_or_default();
-    let is_this_program = program
-        .to_string_lossy()
-        .starts_with(env!("CARGO_PKG_NAME"));
-    is_this_program && words.iter().any(|word| word == "compose")
+    let words = split(command);
+    words.iter().any(|word| is_this_program(word)) && words.iter().any(|word| word == "compose")
+}
+
+/// Returns whether the path of a program, such as `/opt/bin/prompt-expander`, has the name of this
+/// program.
+fn is_this_program(path: &OsStr) -> bool {
+    let name = Path::new(path).file_stem().unwrap_or_default();
+    name.to_string_lossy().starts_with(env!("CARGO_PKG_NAME"))
+}
+
+/// Returns the program and the arguments that run a command line, such as that of an editor or a
+/// pager. More arguments can be added at the end.
+///
+/// Except on Windows, a command line with [`SHELL_CHARACTERS`] is run by a shell, as git does it:
+/// `X=1 vi` becomes `sh -c 'X=1 vi "$@"' 'X=1 vi'`, where the last word is the shell's `$0`. Other
+/// command lines are only [split](split), so that a missing program can be reported.
+pub(super) fn words(command: &OsStr) -> Vec<OsString> {
+    let needs_shell = command
+        .as_encoded_bytes()
+        .iter()
+        .any(|byte| SHELL_CHARACTERS.contains(byte));
+    if !needs_shell || cfg!(windows) || Path::new(command).is_file() {
+        return split(command);
+    }
+    let mut script = command.to_owned();
+    script.push(r#" "$@""#);
+    vec!["sh".into(), "-c".into(), script, command.to_owned()]
 }
 
 /// Splits a command line into the program and its arguments, with a shell's quotes and backslashes:
@@ -159,7 +192,7 @@ pub(super) fn is_compose(command: &OsStr) -> bool {
 ///
 /// The path of an existing file is not split, even if it contains spaces. Neither is a command line
 /// that a shell would reject. The result is never empty.
-pub(super) fn words(command: &OsStr) -> Vec<OsString> {
+fn split(command: &OsStr) -> Vec<OsString> {
     let unsplit = vec![command.to_owned()];
     let Some(text) = command.to_str() else {
         return unsplit;
@@ -241,15 +274,37 @@ mod tests {
         for (value, want) in [
             ("vi", &["vi"][..]),
             (" code  --wait ", &["code", "--wait"]),
-            (
-                "emacs -nw --eval '(a b)'",
-                &["emacs", "-nw", "--eval", "(a b)"],
-            ),
+            ("emacs -nw -f 'a b'", &["emacs", "-nw", "-f", "a b"]),
             (program, &[program]),
             (&quoted, &[program, "-n"]),
             ("vi 'x", &["vi 'x"]),
         ] {
             assert_eq!(words(OsStr::new(value)), want, "{value}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_shell_runs_what_only_a_shell_understands_and_the_path_is_an_argument() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("a=b editor");
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(words(program.as_os_str()), [program.as_os_str()]);
+        for (command, want) in [
+            ("X=1 printf %s", "a $b;\n"),
+            ("$PRINTF", "a $b;\n"),
+            ("false || printf '<%s>'", "<a $b;\n>"),
+        ] {
+            let words = words(OsStr::new(command));
+            let output = Command::new(&words[0])
+                .args(&words[1..])
+                .arg("a $b;\n")
+                .env("PRINTF", "printf %s")
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), want, "{command}");
+        }
+        assert!(is_compose(OsStr::new("X=1 ~/prompt-expander compose")));
+        assert!(!is_compose(OsStr::new("vi prompt-expander")));
     }
 }

@@ -417,6 +417,11 @@ fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_sile
         ("nope", "For more information, try '--help'"),
         ("list --nope", "For more information, try '--help'"),
         ("expand", "For more information, try '--help'"),
+        (
+            "expand --jsn research x",
+            "tip: a similar argument exists: '--json'",
+        ),
+        ("copy -x research", "unexpected argument '-x' found"),
         ("--prompts hook list --bad", "--bad"),
         ("list hook --bad x", "--bad"),
         ("lst hook", "'lst'"),

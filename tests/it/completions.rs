@@ -62,6 +62,10 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
         (&[":level", "level=low", "t"], "text="),
         (&["：level", "level=h"], "level=high"),
         (&["list", ":level", "le"], ""),
+        // After the name, an option would be text.
+        (&["expand", "level", ""], "text=\nlevel="),
+        (&[":level", ""], "text=\nlevel="),
+        (&["expand", "level", "--j"], ""),
         (&["list", "--tag", "wo"], "work"),
     ] {
         let words = [&["--no-builtin", "--prompts=my prompts"], typed].concat();
@@ -75,13 +79,31 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab
 /// added a space.
-const LINES: [(&str, &[&str]); 5] = [
+const LINES: [(&str, &[&str]); 10] = [
     ("prompt-expander compl", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
     (
         "prompt-expander expand --prompts my\\ prompts git/",
         &["expand", "--prompts", "my prompts", "git/commit"],
+    ),
+    // bash ends a word at a colon and at an equals sign.
+    ("prompt-expander :rese", &[":research"]),
+    (
+        "prompt-expander --prompts 'my prompts' expand :git:",
+        &["--prompts", "my prompts", "expand", ":git:commit"],
+    ),
+    (
+        "prompt-expander expand --prompts='my prompts' level level=l",
+        &["expand", "--prompts=my prompts", "level", "level=low"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' :level te",
+        &["--prompts", "my prompts", ":level", "text=+"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' :level text='a b' level=",
+        &["--prompts", "my prompts", ":level", "text=a b", "level=+"],
     ),
     // Names that the shell would run as a command are not offered.
     (

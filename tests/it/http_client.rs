@@ -114,8 +114,12 @@ impl HttpServer {
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = rustix::process::Pid::from_raw(self.id().cast_signed()).unwrap();
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(id, signal).unwrap();
     }
 
     /// Waits until it has exited.

@@ -219,6 +219,38 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn the_signal_hup_opens_the_log_and_the_tap_again() {
+    let server = HttpServer::start_with(home(), &["--tap", "tap", "--log-file", "log"]);
+    server.initialize("2025-11-25");
+    for file in ["tap", "log"] {
+        fs::rename(
+            server.home.path(file),
+            server.home.path("old").with_extension(file),
+        )
+        .unwrap();
+    }
+    server.signal(rustix::process::Signal::HUP);
+    for file in ["tap", "log"] {
+        while !server.home.path(file).exists() {}
+    }
+    server.initialize("2025-06-18");
+    let home = server.stop();
+    for file in ["tap", "log"] {
+        let old = home.text(&format!("old.{file}"));
+        let new = home.text(file);
+        assert!(
+            old.contains("2025-11-25") && !old.contains("2025-06-18"),
+            "{old}"
+        );
+        assert!(
+            new.contains("2025-06-18") && !new.contains("2025-11-25"),
+            "{new}"
+        );
+    }
+}
+
 #[test]
 fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
     let [reader, admin] = [

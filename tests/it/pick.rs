@@ -388,6 +388,7 @@ fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
         "{now} {end:?}"
     );
     // Neither `compose` in EDITOR nor one that is missing loops.
+    let client = client.variable("EDITOR", "X=1 prompt-expander compose");
     client.put("vi", "#!/bin/sh\nprintf vi > $1\n");
     let line = "chmod +x vi; PATH=.:$PATH $PROGRAM compose $FILE";
     let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else {
