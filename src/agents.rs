@@ -62,11 +62,17 @@ pub static AGENTS: [&Agent; 7] = [
 pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
-    /// Returns the agent with this name or alias: both `gemini` and `gemini-cli` are Gemini CLI.
+    /// Returns the agent with this name, title, alias or program: `claude-code`, `Claude Code` and
+    /// `claude` are all Claude Code. Ignores case, everything but letters and digits, and a `cli` at
+    /// the end, so that `codex-cli` is Codex.
     pub fn by_name(name: &str) -> Option<&'static Agent> {
-        AGENTS
-            .into_iter()
-            .find(|agent| agent.name == name || agent.aliases.contains(&name))
+        let name = comparable_name(name);
+        AGENTS.into_iter().find(|agent| {
+            let own_names = [&[agent.name, agent.title], agent.aliases, agent.programs].concat();
+            own_names
+                .into_iter()
+                .any(|own| comparable_name(own) == name)
+        })
     }
 
     /// Returns the agent that writes draft messages to paths like this one, e.g. Codex for
@@ -128,6 +134,17 @@ impl Agent {
     }
 }
 
+/// Returns the part of an agent's name that tells it from others, in lowercase: `geminicli` and
+/// `Gemini CLI` become `gemini`. See [`Agent::by_name`].
+fn comparable_name(name: &str) -> String {
+    let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+    let name = letters.collect::<String>().to_lowercase();
+    match name.strip_suffix("cli") {
+        Some(start) => start.to_owned(),
+        None => name,
+    }
+}
+
 /// An agent's settings folder that an environment variable moves, e.g. `CODEX_HOME`.
 struct MovedFolder {
     default: PathBuf,
@@ -175,9 +192,24 @@ mod tests {
         for agent in AGENTS {
             assert_eq!(Agent::by_name(agent.name), Some(agent));
         }
-        assert_eq!(Agent::by_name("gemini-cli").unwrap().name, "gemini");
-        assert_eq!(Agent::by_name("Codex"), None);
-        assert_eq!(Agent::by_name(""), None);
+        for (name, want) in [
+            ("gemini-cli", "gemini"),
+            ("Codex", "codex"),
+            ("codex-cli", "codex"),
+            ("openai-codex", "codex"),
+            ("claude", "claude-code"),
+            ("Claude Code", "claude-code"),
+            ("claude_code", "claude-code"),
+            ("open-code", "opencode"),
+            ("vs-code", "vscode"),
+            ("code", "vscode"),
+            ("cursor-agent", "cursor"),
+        ] {
+            assert_eq!(Agent::by_name(name).unwrap().name, want, "{name}");
+        }
+        for name in ["", "cli", "codexx", "-"] {
+            assert_eq!(Agent::by_name(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
     name: "codex",
+    aliases: &["openai-codex"],
     title: "Codex",
     programs: &["codex"],
     settings_folder: |system| {

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 pub(super) static GEMINI: Agent = Agent {
     name: "gemini",
-    aliases: &["gemini-cli"],
     title: "Gemini CLI",
     programs: &["gemini"],
     settings_folder: |system| {

@@ -22,7 +22,7 @@ pub struct HookPlace {
 }
 
 /// A prompt-submit hook that runs prompt-expander.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RegisteredHook {
     /// Where the hook is active.
     pub scope: Scope,

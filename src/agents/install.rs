@@ -4,20 +4,20 @@
 //! New entries are identical to those of the agents' own commands: `codex mcp add`, `claude mcp
 //! add`, `gemini mcp add --trust` and `opencode mcp add`.
 
-use super::agent::{Agent, Hook, Installed, RegisteredServers, TrustRecord};
-use super::config_file::{Backup, ConfigFile};
+mod planner;
+
+pub use planner::Plan;
+
+use super::agent::{Agent, Hook, Installed, RegisteredServers};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, SetMode};
-use super::environment::{Scope, System, is_same_file};
-use super::files::AgentFiles;
-use super::hook_line::{
-    HookPlace, RegisteredHook, entries_of_event, format_command_line, is_plain,
-};
+use super::environment::{Scope, System};
+use super::hook_line::{format_command_line, is_plain};
 use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
+use crate::wording::{and_list, printable};
+use planner::{Planner, describe, location};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What `install` should register.
@@ -27,30 +27,17 @@ pub struct Installation {
     pub agent: &'static Agent,
     /// Where to register it: [`Scope::User`] or [`Scope::Project`].
     pub scope: Scope,
-    /// The absolute path of the program to register.
+    /// The program to register: an absolute path, or a name that is looked up on `PATH`.
     pub program: String,
     /// The arguments to register: `--config FILE`, or none for the default settings file.
     pub arguments: Vec<String>,
-    /// Whether to register the hook as well as the server.
+    /// Whether to register the hook as well as the server. If not, an existing hook is removed.
     pub hook: bool,
     /// Whether to replace another server that is named [`SERVER_NAME`], instead of failing.
     pub replace: bool,
     /// Whether a new entry allows the agent to call the tools without asking, if the agent has a
     /// setting for that.
     pub trust: bool,
-}
-
-/// The planned changes of one agent's files.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// The files to change, already edited in memory.
-    pub files: Vec<ConfigFile>,
-    /// Warnings about things that may not work as the user expects.
-    pub warnings: Vec<String>,
-    /// What the user should know before confirming the changes.
-    pub notes: Vec<String>,
-    /// What is registered once an installation has been written.
-    pub installed: Installed,
 }
 
 /// What is registered as [`SERVER_NAME`] before an installation.
@@ -63,8 +50,8 @@ enum ExistingServer {
 }
 
 impl Installation {
-    /// Reads the agent's files, and plans the installation: adds the server and the hook, and
-    /// removes the records of trust in hooks that change.
+    /// Reads the agent's files, and plans the installation: adds the server, and adds or removes the
+    /// hook.
     ///
     /// # Errors
     /// Fails if a file can't be read or edited, or if another server is registered as
@@ -72,17 +59,15 @@ impl Installation {
     pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
-        let is_hook_registered = self.hook && self.add_hook(&mut planner)?;
-        // Compares the planned hooks file with the original, so `add_hook` must come first.
-        let changed_hooks = planner.changed_hooks_with_trust();
-        planner.remove_trust_records(&changed_hooks)?;
-        // `planner.files` are the files before the installation; only `planner.plan` has edits.
-        let previous_hooks = self.agent.hooks(&planner.files);
-        planner.plan.installed = Installed {
-            has_hook: is_hook_registered || !previous_hooks.is_empty(),
-            is_hook_untrusted: !changed_hooks.is_empty() || planner.has_untrusted(&previous_hooks),
+        planner.plan.installed = if self.hook {
+            self.add_hook(&mut planner)?
+        } else {
+            planner.remove_hook()?
         };
-        Ok(planner.finish())
+        let mut plan = planner.finish();
+        let note = self.note_for_colleagues(&plan.files, system);
+        plan.notes.extend(note);
+        Ok(plan)
     }
 
     /// Plans to add the server to the config, or to update it there.
@@ -153,11 +138,24 @@ impl Installation {
         }
     }
 
-    /// Plans to add or update the hook. Leaves it out if prompt-expander's plugin is
+    /// Plans to add or update the hook, and to remove the agent's records of trust in hooks that
+    /// change. Returns what is registered once the plan has been written.
+    fn add_hook(&self, planner: &mut Planner) -> Result<Installed, Diagnostic> {
+        let is_hook_registered = self.set_hook(planner)?;
+        let has_changed_hook = planner.remove_outdated_trust_records()?;
+        // `planner.files` are the files before the installation. Only `planner.plan` has edits.
+        let previous_hooks = self.agent.hooks(&planner.files);
+        Ok(Installed {
+            has_hook: is_hook_registered || !previous_hooks.is_empty(),
+            is_hook_untrusted: has_changed_hook || planner.has_untrusted(&previous_hooks),
+        })
+    }
+
+    /// Plans to set the hook in the agent's hooks file. Leaves it out if prompt-expander's plugin is
     /// enabled, or if a hook runs prompt-expander in a way that `install` must not overwrite.
     ///
     /// Returns whether the agent has a hook afterwards.
-    fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
+    fn set_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = &self.agent.hook else {
             return Ok(false);
         };
@@ -193,6 +191,44 @@ impl Installation {
         }
         let line = format_command_line(&words, hook.windows_prefix, hook.windows_suffix);
         json!({"type": "command", "command": line, "timeout": hook.timeout})
+    }
+
+    /// Returns a note about how the changed files of a project, e.g. `.mcp.json`, work for others
+    /// who have the project: they contain a path of this machine, or just the program's name.
+    /// Returns `None` if only the user's own files change, or files are only deleted.
+    fn note_for_colleagues(&self, files: &[ConfigFile], system: &System) -> Option<String> {
+        if self.scope != Scope::Project {
+            return None;
+        }
+        let mut names = Vec::new();
+        for file in files {
+            if file.edited.is_some() {
+                let path = file.path.strip_prefix(&system.project);
+                names.push(path.unwrap_or(&file.path).display().to_string());
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let names = and_list(&names);
+        if Path::new(&self.program).is_absolute() {
+            return Some(format!(
+                "a path of this machine is now in {names}, so do not commit that. \
+                 For files that you can commit, put `{}` on your PATH, and run this command again",
+                env!("CARGO_PKG_NAME")
+            ));
+        }
+        if self.arguments.iter().map(Path::new).any(Path::is_absolute) {
+            return Some(format!(
+                "a path of this machine is now in {names}, so do not commit that. \
+                 It is the settings file that --config or XDG_CONFIG_HOME names"
+            ));
+        }
+        Some(format!(
+            "only the name of the program is now in {names}. \
+             Everyone who works on this project runs the `{}` that is on their own PATH",
+            self.program
+        ))
     }
 }
 
@@ -230,424 +266,8 @@ pub fn plan_removal(
         planner.plan_hooks_file()?;
     }
     planner.remove_registrations()?;
-    // Compares the planned hooks file with the original, so the hook must have been removed.
-    let changed_hooks = planner.changed_hooks_with_trust();
-    planner.remove_trust_records(&changed_hooks)?;
-    let mut plan = planner.finish();
-    // `finish` has decided about the backups. Restoring a file overrides that.
-    for file in &mut plan.files {
-        restore_if_possible(file);
-    }
-    Ok(plan)
-}
-
-/// Restores a file to its state before the installation, byte for byte, if only whitespace differs
-/// from that state: plans to replace it with its backup, or to delete it if `install` created it.
-fn restore_if_possible(file: &mut ConfigFile) {
-    let Some(edited) = &file.edited else {
-        return;
-    };
-    match file.backup_text() {
-        Some(backup) if is_equal_except_whitespace(edited, &backup) => {
-            file.edited = Some(backup);
-            file.backup = Backup::Remove;
-        }
-        None if is_equal_except_whitespace(edited, file.template) => {
-            file.edited = None;
-            file.backup = Backup::None;
-        }
-        _ => {}
-    }
-}
-
-/// Returns whether two configs are equal except for whitespace. An empty text equals `{}`.
-fn is_equal_except_whitespace(a: &str, b: &str) -> bool {
-    without_whitespace(a) == without_whitespace(b)
-}
-
-/// Removes whitespace and byte order marks: `{ "a": 1 }` becomes `{"a":1}`. An empty object becomes
-/// an empty string.
-fn without_whitespace(text: &str) -> String {
-    let text = text.replace(
-        |letter: char| letter.is_whitespace() || letter == '\u{feff}',
-        "",
-    );
-    if text == "{}" { String::new() } else { text }
-}
-
-/// Plans the changes of an agent's files in one scope.
-struct Planner<'s> {
-    agent: &'static Agent,
-    scope: Scope,
-    system: &'s System,
-    /// The agent's files before any change.
-    files: AgentFiles,
-    /// The config file to edit. It may not exist.
-    config_path: PathBuf,
-    /// The hooks file to edit, if the agent has hooks. It may not exist.
-    hooks_path: Option<PathBuf>,
-    plan: Plan,
-}
-
-/// The hooks of a scope that run prompt-expander.
-struct HooksOfScope {
-    /// Hooks that `install` may overwrite.
-    rewritable: Vec<RegisteredHook>,
-    /// Hooks that do more than run prompt-expander, or that are in another file.
-    others: Vec<RegisteredHook>,
-}
-
-impl<'s> Planner<'s> {
-    /// Reads the agent's files.
-    ///
-    /// # Errors
-    /// Fails if the home directory is needed but unknown, or if the scope is the project but the
-    /// project's files are also the user's.
-    fn new(
-        agent: &'static Agent,
-        scope: Scope,
-        system: &'s System,
-    ) -> Result<Planner<'s>, Diagnostic> {
-        let files = agent.read_files(system);
-        let config_path =
-            choose_config(agent, &files, scope, system).ok_or_else(|| no_home_directory(agent))?;
-        let hooks_path = agent.hook_path(scope, system);
-        if scope == Scope::Project {
-            for path in [&config_path].into_iter().chain(&hooks_path) {
-                check_not_users_file(agent, path, system)?;
-            }
-        }
-        Ok(Planner {
-            agent,
-            scope,
-            system,
-            files,
-            config_path,
-            hooks_path,
-            plan: Plan::default(),
-        })
-    }
-
-    /// Returns the servers in the config to edit. A config that doesn't exist has none.
-    fn registrations(&self) -> Result<Vec<Registration>, Diagnostic> {
-        match self.files.get(&self.config_path) {
-            Some(Ok(file)) => {
-                let config = &self.agent.config;
-                config.registrations(file, self.scope, self.system)
-            }
-            Some(Err(error)) => Err(error.clone()),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// Returns the path of keys to the server's entry in the config to edit.
-    fn entry_keys(&self) -> Vec<String> {
-        let value = match self.files.get(&self.config_path) {
-            Some(Ok(file)) => &file.value,
-            // Editing the config will report the error, if any.
-            Some(Err(_)) | None => &Value::Null,
-        };
-        self.agent.config.entry_keys(value, self.scope, self.system)
-    }
-
-    /// Warns if another program is registered as [`SERVER_NAME`].
-    fn warn_of_other_server(&mut self) -> Result<(), Diagnostic> {
-        for server in self.registrations()? {
-            if server.name == SERVER_NAME && !server.is_prompt_expander() {
-                self.plan.warnings.push(format!(
-                    "{}: `{SERVER_NAME}` is another server, which is kept; {}",
-                    location(&server.path, server.position),
-                    describe(&server)
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the hooks in this scope that run prompt-expander.
-    fn hooks_of_scope(&self) -> HooksOfScope {
-        let mut hooks = HooksOfScope {
-            rewritable: Vec::new(),
-            others: Vec::new(),
-        };
-        for hook in self.agent.hooks(&self.files) {
-            if hook.scope != self.scope {
-                continue;
-            }
-            if self.agent.is_managed_by_install(&hook, self.system) {
-                hooks.rewritable.push(hook);
-            } else {
-                hooks.others.push(hook);
-            }
-        }
-        hooks
-    }
-
-    /// Warns that hooks in unreadable files can't be detected.
-    fn warn_of_unreadable_files(&mut self) {
-        for error in self.files.errors() {
-            // An unreadable config is an error, not a warning: it fails when it is edited.
-            if error.file.as_deref() != Some(&*self.config_path) {
-                self.plan.warnings.push(format!(
-                    "{error}; whether a hook is registered there is unknown"
-                ));
-            }
-        }
-    }
-
-    /// Warns of the hooks that are kept because `install` must not overwrite them.
-    fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
-        for hook in &hooks.others {
-            self.plan.warnings.push(format!(
-                "{}: the hook {} differs from what `install` writes, so it is kept; if you do not want it, remove it yourself",
-                location(&hook.path, hook.position),
-                in_backticks(&hook.line)
-            ));
-        }
-    }
-
-    /// Returns whether the user has yet to trust one of the hooks. Always false for an agent that
-    /// doesn't ask for trust.
-    fn has_untrusted(&self, hooks: &[RegisteredHook]) -> bool {
-        self.keeps_trust_records()
-            && hooks.iter().any(|hook| {
-                let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
-                record.is_none()
-            })
-    }
-
-    /// Returns whether the agent records which hooks the user trusts.
-    fn keeps_trust_records(&self) -> bool {
-        match &self.agent.hook {
-            Some(hook) => hook.trust_record_keys.is_some(),
-            None => false,
-        }
-    }
-
-    /// Removes the server and the hook from the planned files.
-    fn remove_registrations(&mut self) -> Result<(), Diagnostic> {
-        for index in 0..self.plan.files.len() {
-            let file = &self.plan.files[index];
-            if let Some(original) = &file.original {
-                let edited = self.without_registrations(file, original);
-                let edited = edited.map_err(|error| error.in_file(&*file.path))?;
-                self.plan.files[index].edited = Some(edited);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns `text`, which is the original or the edited text of a file, without the server and
-    /// the hook that `install` adds.
-    fn without_registrations(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
-        file.edit_text(text, |content, syntax| {
-            let mut cleaned = content.to_owned();
-            if file.path == self.config_path && self.has_server(file, text) {
-                let value = file.parse(text);
-                let config = &self.agent.config;
-                let keys = config.entry_keys(&value, self.scope, self.system);
-                cleaned = syntax.remove(&cleaned, &keys)?;
-            }
-            if let Some(hook) = &self.agent.hook
-                && Some(&file.path) == self.hooks_path.as_ref()
-            {
-                cleaned = syntax.remove_hook(&cleaned, hook.event, &is_plain)?;
-            }
-            Ok(cleaned)
-        })
-    }
-
-    /// Returns whether `text`, which need not be the original text of the config, registers
-    /// prompt-expander as [`SERVER_NAME`].
-    fn has_server(&self, config: &ConfigFile, text: &str) -> bool {
-        let with_text = ConfigFile {
-            value: config.parse(text),
-            ..config.clone()
-        };
-        let servers = self
-            .agent
-            .config
-            .registrations(&with_text, self.scope, self.system);
-        servers
-            .unwrap_or_default()
-            .iter()
-            .any(|server| server.name == SERVER_NAME && server.is_prompt_expander())
-    }
-
-    /// Adds the config to the plan if necessary, and returns it for editing.
-    fn plan_config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let config = &self.agent.config;
-        let absent = ConfigFile::absent(self.config_path.clone(), config.syntax, self.scope);
-        self.plan_file(ConfigFile {
-            template: config.template,
-            ..absent
-        })
-    }
-
-    /// Returns whether the hooks file exists and can be read.
-    fn has_hooks_file(&self) -> bool {
-        match &self.hooks_path {
-            Some(path) => matches!(self.files.get(path), Some(Ok(_))),
-            None => false,
-        }
-    }
-
-    /// Adds the hooks file to the plan if necessary, and returns it for editing.
-    fn plan_hooks_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks_path.clone()) else {
-            return Err(no_home_directory(self.agent));
-        };
-        let mut absent = ConfigFile::absent(path, hook.syntax, self.scope);
-        if hook.syntax == ConfigSyntax::Plugin {
-            absent.template = "";
-        }
-        self.plan_file(absent)
-    }
-
-    /// Returns the places of the hooks that the plan adds, changes or removes, if the agent will
-    /// ask the user to trust them (again). Always empty for an agent that doesn't ask for trust.
-    fn changed_hooks_with_trust(&self) -> BTreeSet<HookPlace> {
-        let Some(hook) = &self.agent.hook else {
-            return BTreeSet::new();
-        };
-        if !self.keeps_trust_records() {
-            return BTreeSet::new();
-        }
-        let mut files = self.plan.files.iter();
-        match files.find(|file| Some(&file.path) == self.hooks_path.as_ref()) {
-            Some(hooks_file) => changed_places(hooks_file, hook.event),
-            None => BTreeSet::new(),
-        }
-    }
-
-    /// Removes the records that the user trusts the hooks at these places, so that the agent asks
-    /// again.
-    fn remove_trust_records(&mut self, places: &BTreeSet<HookPlace>) -> Result<(), Diagnostic> {
-        let Some(hooks_path) = self.hooks_path.clone() else {
-            return Ok(());
-        };
-        for place in places {
-            let record = self.agent.trust_record(&self.files, &hooks_path, *place);
-            let Some(TrustRecord { config, keys, .. }) = record else {
-                continue;
-            };
-            let config = config.clone();
-            self.plan_file(config)?
-                .edit(|text, syntax| syntax.remove(text, &keys))?;
-        }
-        Ok(())
-    }
-
-    /// Adds a file to the plan, unless it is already planned, and returns it for editing.
-    ///
-    /// `if_absent` has the path of the file and its template. It is planned itself if there is no
-    /// such file.
-    fn plan_file(&mut self, if_absent: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
-        let planned = &mut self.plan.files;
-        if let Some(index) = planned.iter().position(|file| file.path == if_absent.path) {
-            return Ok(&mut planned[index]);
-        }
-        let file = match self.files.get(&if_absent.path) {
-            Some(Ok(existing)) => ConfigFile {
-                template: if_absent.template,
-                ..existing.clone()
-            },
-            Some(Err(error)) => return Err(error.clone()),
-            None => if_absent,
-        };
-        planned.push(file);
-        let last = planned.len() - 1;
-        Ok(&mut planned[last])
-    }
-
-    /// Returns the plan without the files that don't change. Decides about the [`Backup`] of each
-    /// file that does.
-    fn finish(mut self) -> Plan {
-        let mut files = std::mem::take(&mut self.plan.files);
-        files.retain(ConfigFile::is_edited);
-        for file in &mut files {
-            file.backup = self.backup_for(file);
-        }
-        Plan { files, ..self.plan }
-    }
-
-    /// Decides what happens to a file's backup when the file is written.
-    fn backup_for(&self, file: &ConfigFile) -> Backup {
-        let original = file.original.as_deref().unwrap_or_default();
-        let cleaned = self
-            .without_registrations(file, original)
-            .unwrap_or_default();
-        if cleaned == original {
-            // Nothing is registered, so any backup is of an earlier installation.
-            Backup::Replace
-        } else if file.backup_text().is_none()
-            && is_equal_except_whitespace(&cleaned, file.template)
-        {
-            // `install` created the file, so `uninstall` will just delete it.
-            Backup::None
-        } else {
-            Backup::Keep
-        }
-    }
-}
-
-/// Returns the places of the hooks that the edit of a file adds, changes or removes. Removing a
-/// hook also changes those after it in the same group, because they move up.
-fn changed_places(file: &ConfigFile, event: &str) -> BTreeSet<HookPlace> {
-    let edited = file.parse(file.edited.as_deref().unwrap_or_default());
-    let before = entries_of_event(&file.value, event);
-    let after = entries_of_event(&edited, event);
-    let mut places: BTreeSet<HookPlace> = before.keys().chain(after.keys()).copied().collect();
-    places.retain(|place| before.get(place) != after.get(place));
-    places
-}
-
-/// Chooses the config file to edit: the first with a server named [`SERVER_NAME`], otherwise the
-/// first that exists, otherwise the one that the agent itself would create. Returns `None` if it
-/// would be in the home directory, and that is unknown.
-fn choose_config(
-    agent: &Agent,
-    files: &AgentFiles,
-    scope: Scope,
-    system: &System,
-) -> Option<PathBuf> {
-    let paths = agent.config_paths(scope, system);
-    let mut first_existing = None;
-    for path in &paths {
-        if let Some(Ok(file)) = files.get(path)
-            && let Ok(servers) = agent.config.registrations(file, scope, system)
-            && servers.iter().any(|server| server.name == SERVER_NAME)
-        {
-            return Some(path.clone());
-        }
-        // A broken symlink counts as existing: it must not be replaced by another file.
-        if first_existing.is_none() && fs::symlink_metadata(path).is_ok() {
-            first_existing = Some(path);
-        }
-    }
-    // See `Config::user_files` and `Config::project_files`.
-    let new_config = if scope == Scope::User {
-        paths.last()
-    } else {
-        paths.first()
-    };
-    first_existing.or(new_config).cloned()
-}
-
-/// Fails if a project's file is also one of the user's, which happens in the home directory.
-fn check_not_users_file(agent: &Agent, file: &Path, system: &System) -> Result<(), Diagnostic> {
-    let mut users_files = agent.config_paths(Scope::User, system);
-    users_files.extend(agent.hook_path(Scope::User, system));
-    if !users_files.iter().any(|path| is_same_file(path, file)) {
-        return Ok(());
-    }
-    let message = format!(
-        "the working directory is not a project for {}: {} is its config for all projects",
-        agent.title,
-        path_in_backticks(file)
-    );
-    let fix = "leave out --project, or change to the folder of a project";
-    Err(Diagnostic::new(Kind::Invalid, message, fix))
+    planner.remove_outdated_trust_records()?;
+    Ok(planner.finish())
 }
 
 /// What is registered with an agent.
@@ -695,40 +315,12 @@ impl RegistrationStatus {
     }
 }
 
-/// Returns the error that an agent's config can't be located without a home directory.
-fn no_home_directory(agent: &Agent) -> Diagnostic {
-    let message = format!("the config of {} cannot be found", agent.title);
-    let fix = "set HOME to your home directory, or use --project";
-    Diagnostic::new(Kind::NotFound, message, fix)
-}
-
-/// Formats a position as `FILE:LINE:COLUMN`, or as `FILE` if there is none.
-fn location(path: &Path, position: Option<Position>) -> String {
-    let path = full_path(path);
-    match position {
-        Some(position) => format!("{path}:{position}"),
-        None => path.to_string(),
-    }
-}
-
-/// Describes a server in a clause, e.g. "it runs `npx server`", or says why its entry is invalid.
-fn describe(server: &Registration) -> String {
-    if let Some(error) = &server.error {
-        return error.clone();
-    }
-    let verb = if server.command.is_some() {
-        "runs"
-    } else {
-        "is at"
-    };
-    format!("it {verb} {}", in_backticks(&server.command_line_or_url()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::config_text::JsonSyntax;
     use super::super::{AGENTS, Agent as Named};
     use super::*;
+    use std::fs;
 
     /// A user with these files, in a project.
     struct User {
@@ -1050,6 +642,38 @@ mod tests {
                 .has_hook
         );
         assert_eq!(user.files(), [CODEX]);
+    }
+
+    #[test]
+    fn without_the_hook_only_the_hook_of_an_earlier_installation_is_removed() {
+        const HOOKS: &str = ".codex/hooks.json";
+        let command = |line: &str| format!(r#"{{"hooks": [{{"command": "{line}"}}]}}"#);
+        let event = |groups: &str| format!(r#"{{"hooks": {{"UserPromptSubmit": [{groups}]}}}}"#);
+        let mine = event(&command("log"));
+        let others = event(&command("prompt-expander hook codex | tee log"));
+        for agent in AGENTS.map(|agent| agent.name) {
+            let user = User::with(&[]);
+            let without_hook = |installation: &mut Installation| installation.hook = false;
+            user.install(without_hook, agent).unwrap();
+            let before = user.files();
+            user.install(|_| {}, agent).unwrap();
+            let plan = user.install(without_hook, agent).unwrap();
+            assert_eq!(user.files(), before, "{agent}");
+            assert!(!plan.installed.has_hook && !plan.installed.is_hook_untrusted);
+            let again = user.install(without_hook, agent).unwrap();
+            assert!(again.files.is_empty(), "{agent}: {again:?}");
+            user.uninstall(agent);
+            assert_eq!(user.files(), [""; 0], "{agent}");
+        }
+        for (hooks, has_hook) in [(&mine, false), (&others, true)] {
+            let user = User::with(&[(HOOKS, hooks)]);
+            user.install(|_| {}, "codex").unwrap();
+            let plan = user.install(|it| it.hook = false, "codex").unwrap();
+            assert_eq!(user.read(HOOKS), *hooks);
+            assert_eq!(user.files(), [CODEX, HOOKS]);
+            assert_eq!(plan.installed.has_hook, has_hook);
+            assert_eq!(plan.warnings.len(), usize::from(has_hook));
+        }
     }
 
     #[test]

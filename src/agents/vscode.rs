@@ -5,6 +5,7 @@ use super::registration::Config;
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
+    aliases: &["visual-studio-code"],
     title: "VS Code",
     programs: &["code"],
     settings_folder: |system| Some(system.config.as_ref()?.join("Code").join("User")),

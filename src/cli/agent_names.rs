@@ -6,19 +6,39 @@ use crate::prompt::Format;
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Returns a parser for the name or an alias of an agent. The help and the shell completion show
-/// the titles of agents.
-pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
-    PossibleValuesParser::new(AGENTS.map(possible_value))
-        .try_map(|name| Agent::by_name(&name).ok_or("unknown agent"))
+/// Parses any name of an agent, e.g. `claude`. The help, the shell completion and errors show only
+/// the usual names, e.g. `claude-code`.
+#[derive(Debug, Clone)]
+pub(super) struct AgentParser;
+
+impl TypedValueParser for AgentParser {
+    type Value = &'static Agent;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<&'static Agent, clap::Error> {
+        let usual_name = match Agent::by_name(&value.to_string_lossy()) {
+            Some(agent) => OsStr::new(agent.name),
+            None => value, // for the error
+        };
+        PossibleValuesParser::new(AGENTS.map(possible_value))
+            .try_map(|name| Agent::by_name(&name).ok_or("unknown agent"))
+            .parse_ref(command, argument, usual_name)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(AGENTS.into_iter().map(possible_value)))
+    }
 }
 
 fn possible_value(agent: &Agent) -> PossibleValue {
-    PossibleValue::new(agent.name)
-        .help(agent.title)
-        .aliases(agent.aliases)
+    PossibleValue::new(agent.name).help(agent.title)
 }
 
 /// Returns the system that agents run on. Their project is the working directory.

@@ -2,7 +2,7 @@
 
 pub(super) mod finding;
 
-use super::agent_names::agent_parser;
+use super::agent_names::AgentParser;
 use super::call::is_path;
 use super::output::{self, FAINT, Reporter, Styled};
 use super::source_options::{PromptSource, parse_folder, without_parents};
@@ -35,7 +35,7 @@ pub(super) struct Check {
     #[arg(long)]
     strict: bool,
     /// Warn about prompts that are so long that this agent gets them in parts
-    #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
+    #[arg(long, value_name = "AGENT", value_parser = AgentParser)]
     client: Option<&'static Agent>,
     /// Print one JSON object: `files` is the number of files checked, and `problems` is a list
     /// whose items have severity, file, line, column, message and repair

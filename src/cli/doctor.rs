@@ -1,6 +1,6 @@
 //! `prompt-expander doctor`: diagnoses why prompts don't work in the agents on this machine.
 
-use super::agent_names::{agent_parser, system};
+use super::agent_names::{AgentParser, system};
 use super::output::{self, ERROR, NAME, Styled, WARNING};
 use super::source_options::PromptSource;
 use crate::agents::{Agent, Finding};
@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Check only this agent
-    #[arg(value_parser = agent_parser())]
+    #[arg(value_parser = AgentParser)]
     agent: Option<&'static Agent>,
     /// How long to wait for each server and each hook
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]

@@ -19,7 +19,7 @@ use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
-use program::CopyChange;
+use program::{CopyChange, RegisteredProgram};
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,8 +37,8 @@ pub(super) struct Install {
     /// Register only for the project in the working directory, in a file of that project
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
-    /// Leave out the hook, which gives the model each expansion without a tool call (codex,
-    /// claude-code, gemini, opencode)
+    /// Leave out the hook, which gives the model each expansion without a tool call, or remove it
+    /// if an earlier `install` added it (codex, claude-code, gemini, opencode)
     #[arg(long, requires = "target")]
     no_hook: bool,
     /// Replace another server that is already registered as `prompts`
@@ -100,17 +100,17 @@ impl Install {
                 "this machine has none of the agents {names}; to register with one anyway, name it"
             );
         }
-        let program = program::stable_path()?;
-        let copy_change = CopyChange::plan_copy(&program);
-        // If the program is copied, register the copy, which outlives the original.
-        let registered_program = match &copy_change {
-            Some(change) => path_to_string(change.copy_path())?,
-            None => path_to_string(&program)?,
+        let program = RegisteredProgram::find()?;
+        // Others who work on the project have the program at other paths.
+        let command = if self.project && program.is_first_on_path() {
+            env!("CARGO_PKG_NAME").to_owned()
+        } else {
+            path_to_string(&program.path)?
         };
         let settings = self.registered_settings()?;
-        let mut changes = ConfigChanges::new(copy_change);
+        let mut changes = ConfigChanges::new(program.copy_change);
         for agent in &agents {
-            let installation = self.installation(agent, &registered_program, &settings);
+            let installation = self.installation(agent, &command, &settings);
             changes.add(agent, installation.plan(system), reporter);
         }
         let is_written = self.selection.preview_and_write(

@@ -303,6 +303,49 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
     assert_eq!(user.files(), [".codex/config.toml"]);
 }
 
+#[test]
+fn files_of_a_project_have_the_plain_name_of_a_program_on_path_and_else_warn_of_its_path() {
+    let by_name = "note: only the name of the program is now in `.mcp.json` and \
+                   `.claude/settings.json`. Everyone who works on this project runs the \
+                   `prompt-expander` that is on their own PATH";
+    let by_path = "note: a path of this machine is now in `.mcp.json` and \
+                   `.claude/settings.json`, so do not commit that.";
+    for (on_path, options, is_by_name, note) in [
+        (None, &[][..], false, by_path),
+        (Some("my tools/prompt-expander"), &[], true, by_name),
+        (Some("another"), &[], false, by_path),
+        (
+            Some("my tools/prompt-expander"),
+            &["--config", "/c"],
+            true,
+            by_path,
+        ),
+    ] {
+        let user = User::new();
+        user.put("another", "another program");
+        if let Some(target) = on_path {
+            symlink(user.path(target), user.path("bin/prompt-expander")).unwrap();
+        }
+        let line = [&["install", "claude", "--project", "--yes"], options].concat();
+        let notes = user.run(&line).stderr.replace("\n      ", " ");
+        assert_contains(&notes, note);
+        let registered = entry("claude-code", &user.text("project/.mcp.json"));
+        let name = Path::new("prompt-expander");
+        let command = if is_by_name { name } else { &user.program };
+        assert_eq!(registered["command"], json!(command));
+        let hooks = user.text("project/.claude/settings.json");
+        assert_eq!(
+            hooks.contains("\"prompt-expander hook claude-code"),
+            is_by_name
+        );
+        let again = user.run(&line);
+        assert_contains(&again.stdout, "registered already; nothing to change");
+        assert_eq!(again.stderr, "");
+        user.done(&["uninstall", "Claude Code", "--project", "--yes"]);
+        assert_eq!(user.files(), ["another"]);
+    }
+}
+
 /// The program under test is in a build folder.
 #[test]
 fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
@@ -326,6 +369,19 @@ fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
         entry("codex", &user.text(".codex/config.toml")),
         json!({"command": user.path(copy)})
     );
+    let again = run(&["install", "codex", "--yes"]);
+    assert_eq!(
+        again.stdout,
+        "codex: registered already; nothing to change\n"
+    );
+    let other = run(&["install", "gemini", "--yes"]);
+    assert!(
+        !other.stdout.contains("a copy of this program"),
+        "{other:?}"
+    );
+    fs::write(user.path(copy), "an older version").unwrap();
+    let update = run(&["install", "codex", "--yes"]);
+    assert_contains(&update.stderr, "note: program copied\n");
     assert_ne!(
         fs::metadata(user.path(copy)).unwrap().permissions().mode() & 0o100,
         0

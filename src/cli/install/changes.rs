@@ -3,7 +3,7 @@
 
 use super::program::CopyChange;
 use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
-use crate::cli::agent_names::agent_parser;
+use crate::cli::agent_names::AgentParser;
 use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::library::unified_diff;
@@ -20,7 +20,7 @@ const MAX_LINE_CHARS: usize = 1_000;
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
 pub(super) struct AgentSelection {
     /// The agents; by default, the command only lists agents and their status
-    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    #[arg(value_name = "AGENT", value_parser = AgentParser)]
     pub(super) agents: Vec<&'static Agent>,
     /// Select all agents: for `install`, every agent found on this machine; for `uninstall`, every
     /// agent with a registration

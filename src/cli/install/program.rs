@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Fails if the file isn't named `prompt-expander`: `uninstall` and `doctor` wouldn't recognize the
 /// registration.
-pub(super) fn stable_path() -> anyhow::Result<PathBuf> {
+fn stable_path() -> anyhow::Result<PathBuf> {
     let executable = env::current_exe().context("the file of this program cannot be found")?;
     let mut candidates = candidate_paths().into_iter();
     let program = candidates
@@ -41,11 +41,7 @@ pub(super) fn stable_path() -> anyhow::Result<PathBuf> {
 /// Returns the paths that may lead to this program, most stable first: in each folder of `PATH`,
 /// then the path with which it was started, e.g. `./prompt-expander`. They may not exist.
 fn candidate_paths() -> Vec<PathBuf> {
-    let path_variable = env::var_os("PATH").unwrap_or_default();
-    let mut paths: Vec<PathBuf> = env::split_paths(&path_variable)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(expected_file_name()))
-        .collect();
+    let mut paths = paths_on_path_variable();
     let first_argument = PathBuf::from(env::args_os().next().unwrap_or_default());
     // A plain name was looked up on `PATH`.
     let is_path = first_argument.components().count() > 1;
@@ -55,9 +51,94 @@ fn candidate_paths() -> Vec<PathBuf> {
     paths
 }
 
+/// Returns the paths at which `PATH` may have this program, e.g. `/usr/bin/prompt-expander`, in the
+/// order of `PATH`. They may not exist.
+fn paths_on_path_variable() -> Vec<PathBuf> {
+    let path_variable = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path_variable)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(expected_file_name()))
+        .collect()
+}
+
 /// Returns `prompt-expander`, or `prompt-expander.exe` on Windows.
 fn expected_file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
+}
+
+/// The program to register with agents.
+pub(super) struct RegisteredProgram {
+    /// The absolute path that agents start.
+    pub(super) path: PathBuf,
+    /// The copy to make at that path before anything is registered, if it is needed.
+    pub(super) copy_change: Option<CopyChange>,
+}
+
+impl RegisteredProgram {
+    /// Returns this program. If its path is temporary, returns a copy of it instead, which outlives
+    /// the original and has to be made first, unless it is there already.
+    pub(super) fn find() -> anyhow::Result<RegisteredProgram> {
+        let program = stable_path()?;
+        let Some(copy) = copy_path_for(&program) else {
+            return Ok(RegisteredProgram {
+                path: program,
+                copy_change: None,
+            });
+        };
+        if is_copy_of(&copy, &program) {
+            return Ok(RegisteredProgram {
+                path: copy,
+                copy_change: None,
+            });
+        }
+        Ok(RegisteredProgram {
+            path: copy.clone(),
+            copy_change: Some(CopyChange::Make { program, copy }),
+        })
+    }
+
+    /// Returns whether the plain name `prompt-expander` starts this program, because it is the
+    /// first of that name on `PATH`.
+    ///
+    /// Skips caches, which are on `PATH` only while e.g. `npx` runs this program.
+    pub(super) fn is_first_on_path(&self) -> bool {
+        for candidate in paths_on_path_variable() {
+            // The copy may not have been made yet.
+            let is_program = candidate == self.path || candidate.is_file();
+            if is_program && !is_in_cache(&candidate) {
+                return is_same_file(&candidate, &self.path);
+            }
+        }
+        false
+    }
+}
+
+/// Returns the path for a copy of a program if the program is in a cache or a build folder, from
+/// which it may be deleted: `~/.local/bin/prompt-expander`. Returns `None` if the program can stay
+/// where it is, or the home directory is unknown.
+fn copy_path_for(program: &Path) -> Option<PathBuf> {
+    if !is_in_cache(program) {
+        return None;
+    }
+    let folder = if cfg!(windows) {
+        user_folders::data()?
+    } else {
+        dirs::home_dir()?.join(".local").join("bin")
+    };
+    let copy = folder.join(expected_file_name());
+    if copy == program { None } else { Some(copy) }
+}
+
+/// Returns whether a file is an identical copy of a program. A symlink to the program is not: it
+/// would break with the program.
+fn is_copy_of(copy: &Path, program: &Path) -> bool {
+    if copy.is_symlink() {
+        return false;
+    }
+    match (fs::read(copy), fs::read(program)) {
+        (Ok(copy), Ok(program)) => copy == program,
+        _ => false,
+    }
 }
 
 /// What to do with the copy of the program.
@@ -69,28 +150,6 @@ pub(super) enum CopyChange {
 }
 
 impl CopyChange {
-    /// Plans to copy a program to `~/.local/bin` if it is in a cache or a build folder, from which
-    /// it may be deleted. Returns `None` if the path is permanent, or the home directory is
-    /// unknown.
-    pub(super) fn plan_copy(program: &Path) -> Option<CopyChange> {
-        if !is_in_cache(program) {
-            return None;
-        }
-        let folder = if cfg!(windows) {
-            user_folders::data()?
-        } else {
-            dirs::home_dir()?.join(".local").join("bin")
-        };
-        let copy = folder.join(expected_file_name());
-        if copy == program {
-            return None;
-        }
-        Some(CopyChange::Make {
-            program: program.to_owned(),
-            copy,
-        })
-    }
-
     /// Plans to delete the copy that an earlier `install` made, if it still exists. Returns
     /// `None` if there is nothing to delete.
     pub(super) fn plan_removal() -> Option<CopyChange> {
