@@ -52,12 +52,11 @@ pub(crate) use disk::memory_files::MemoryFiles;
 #[cfg(feature = "store")]
 pub(crate) use disk::memory_files::{FileWrite, MemoryFile};
 pub(crate) use disk::open::{BROKEN_LINK, read_confined, read_file, read_regular};
+pub(crate) use disk::prompt_file::Files;
 pub(crate) use disk::reach::{
     REPOSITORY, Reach, is_for_everybody, leads_through, relative_path, repository_of,
 };
-#[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use disk::root::PromptFile;
-pub(crate) use disk::root::{Root, TextGuard, is_hidden};
+pub(crate) use disk::root::{PromptFile, Root, TextGuard, is_hidden};
 #[cfg(feature = "store")]
 pub(crate) use disk::watch::Changes;
 pub(crate) use disk::watched::Watched;

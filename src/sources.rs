@@ -35,6 +35,7 @@ use crate::prompt::Format;
 use builtin::Builtin;
 use pack::Packs;
 use plugins::Plugins;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,24 +75,32 @@ impl Library {
     /// Adds a folder that is reported as a problem if it doesn't exist.
     fn with_required(self, mut root: Root) -> Library {
         root.is_required = true;
-        self.with_root(root, Layer::USER)
+        self.with_root(root, Layer::USER, env::current_dir().ok())
     }
 
-    /// Adds a folder of the user's own, which may not exist.
-    pub(crate) fn with_folder(
+    /// Adds the user's own folder at its usual place, which may not exist.
+    pub(crate) fn with_own_folder(self, path: PathBuf) -> Library {
+        let root = Root::new(path, Format::OWN, Reach::Unrestricted);
+        self.with(Folder::new(root, Layer::USER))
+    }
+
+    /// Adds a folder of an agent, which may not exist. Plugins for one project are served only if
+    /// `working_folder` is in that project.
+    pub(crate) fn with_agent_folder(
         self,
         path: PathBuf,
         format: &'static Format,
-        layer: Layer,
+        working_folder: Option<&Path>,
     ) -> Library {
-        self.with_root(Root::new(path, format, Reach::Unrestricted), layer)
+        let root = Root::new(path, format, Reach::Unrestricted);
+        self.with_root(root, Layer::AGENT, working_folder.map(Path::to_owned))
     }
 
     /// Adds a folder of prompts, or a folder of plugins if its format is one of plugins.
-    fn with_root(self, root: Root, layer: Layer) -> Library {
+    fn with_root(self, root: Root, layer: Layer, working_folder: Option<PathBuf>) -> Library {
         let is_folder_of_plugins = !root.format.plugin.is_empty();
         if is_folder_of_plugins {
-            self.with(Plugins::new(root, layer))
+            self.with(Plugins::new(root, layer, working_folder))
         } else {
             self.with(Folder::new(root, layer))
         }

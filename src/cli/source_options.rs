@@ -244,11 +244,9 @@ impl PromptSource {
             let problems = SettingsProblems::in_unreadable_file(problems.clone());
             return Library::default().with_builtin().with(problems);
         }
-        let trust = self.project_trust();
-        let serves_projects = self.project || trust.is_some();
-        let project_folder = folder.filter(|_| serves_projects);
-        let mut library = self.library_without_project(project_folder, trust.clone());
-        if let Some(folder) = project_folder {
+        let mut library = self.library_without_project(folder);
+        if let Some(folder) = self.project_folder(folder) {
+            let trust = self.project_trust();
             library = library.with_project(folder, dirs::home_dir().as_deref(), trust);
         }
         if let (Some(lock), Some(copies)) = (&self.settings.packs, folder_of_packs()) {
@@ -269,20 +267,23 @@ impl PromptSource {
         }
     }
 
+    /// Returns the working folder if prompts of its project may be served. `None` if no project can
+    /// be trusted.
+    fn project_folder<'f>(&self, working_folder: Option<&'f Path>) -> Option<&'f Path> {
+        let serves_projects = self.project || self.settings.trust.is_some();
+        working_folder.filter(|_| serves_projects)
+    }
+
     /// Returns the library without the project's own prompts. It does include the prompts that the
     /// project provides for agents, e.g. in `.claude/commands`.
-    fn library_without_project(
-        &self,
-        project_folder: Option<&Path>,
-        trust: Option<Arc<Trust>>,
-    ) -> Library {
+    fn library_without_project(&self, working_folder: Option<&Path>) -> Library {
         #[cfg(feature = "store")]
         if let Some(store) = &self.opened_store {
             return self.add_builtin_and_mentions(Library::default().with_store(Arc::clone(store)));
         }
         let mut library = self.add_folders(Library::default());
         if self.folders.from_agents {
-            library = self.add_agents(library, project_folder, trust);
+            library = self.add_agents(library, working_folder);
         }
         #[cfg(feature = "openapi")]
         {
@@ -299,20 +300,16 @@ impl PromptSource {
         if self.folders.prompts.is_empty()
             && let Some(config) = user_folders::config()
         {
-            library = library.with_folder(config.join("prompts"), Format::OWN, Layer::USER);
+            library = library.with_own_folder(config.join("prompts"));
         }
         library
     }
 
     /// Adds the prompts that agents read: those in the project, and those in the user's folders.
     /// Skips folders that `--prompts` has already added.
-    fn add_agents(
-        &self,
-        mut library: Library,
-        project_folder: Option<&Path>,
-        trust: Option<Arc<Trust>>,
-    ) -> Library {
-        if let Some(project) = project_folder {
+    fn add_agents(&self, mut library: Library, working_folder: Option<&Path>) -> Library {
+        if let Some(project) = self.project_folder(working_folder) {
+            let trust = self.project_trust();
             let home = dirs::home_dir();
             let home = home.as_deref();
             for (format, subfolder) in Format::agent_folders() {
@@ -326,7 +323,7 @@ impl PromptSource {
         let explicit_folders = self.folders.parsed_prompts();
         for (format, path) in agent_names::prompt_folders() {
             if explicit_folders.iter().all(|(_, folder)| *folder != path) {
-                library = library.with_folder(path, format, Layer::AGENT);
+                library = library.with_agent_folder(path, format, working_folder);
             }
         }
         library

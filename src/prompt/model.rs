@@ -187,6 +187,13 @@ impl Prompt {
         }
     }
 
+    /// Returns the `name` in the frontmatter of a file of another program.
+    pub(crate) fn name_in_file(&self) -> Option<&str> {
+        let mut keys = self.ignored_keys.iter();
+        keys.find(|ignored| ignored.key == "name")
+            .map(|ignored| ignored.value.as_str())
+    }
+
     /// Creates a prompt without messages.
     pub(super) fn new(name: Name, syntax: &'static PlaceholderSyntax) -> Prompt {
         Prompt {

@@ -4,24 +4,24 @@
 //! as `commands` and `skills`. The name of the plugin is part of their names: `documents/pdf` is
 //! the prompt `pdf` of the plugin `documents`.
 
+mod installed;
+mod manifest;
+
 use crate::library::{
-    About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, Root, Source, Trace, Watched,
-    is_hidden, read_confined,
+    About, Cache, Files, Folder, Found, Layer, Listing, MIN_STAMP_AGE, PromptFile, Root, Source,
+    Trace, Watched, read_confined,
 };
-use crate::prompt::{Diagnostic, Format, Name};
-use serde_json::Value;
+use crate::prompt::{Diagnostic, FileSuffix, Format, Name};
+use installed::{Installation, Plugin};
+use manifest::{Manifest, SKILL_FILE};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file in which Claude Code lists the installed plugins and their folders:
-/// `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
-const INSTALLED_LIST: &str = "installed_plugins.json";
-
 /// The maximum number of cached entries, one for each plugin that was looked up.
 const MAX_CACHED_PLUGINS: usize = 64;
 
-/// The cache key for the folders of all plugins. No plugin has an empty name.
+/// The cache key for the prompts of all plugins. No plugin has an empty name.
 const ALL_PLUGINS: &str = "";
 
 /// The source of a folder of plugins.
@@ -29,128 +29,213 @@ const ALL_PLUGINS: &str = "";
 pub(crate) struct Plugins {
     about: About,
     root: Root,
-    /// The folders of prompts, by the name of their plugin or [`ALL_PLUGINS`].
-    folders: Cache<Arc<Vec<Folder>>>,
+    /// The folder in which the agent was started. Some plugins are only for one project.
+    working_folder: Option<PathBuf>,
+    /// The prompts, by the name of their plugin or [`ALL_PLUGINS`].
+    prompts: Cache<Arc<PluginPrompts>>,
 }
 
-/// A plugin, whose folder may not exist.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Plugin {
-    name: String,
-    folder: PathBuf,
+/// The prompts of one plugin, or of several.
+#[derive(Debug, Default)]
+struct PluginPrompts {
+    /// Folders of commands.
+    folders: Vec<Folder>,
+    /// The skills, and the commands that a manifest lists.
+    files: Vec<Found>,
+    problems: Vec<Diagnostic>,
 }
 
 impl Plugins {
-    /// Returns the source of a folder of plugins.
-    pub(crate) fn new(root: Root, layer: Layer) -> Plugins {
+    /// Returns the source of a folder of plugins. Without a working folder, plugins for one project
+    /// are left out.
+    pub(crate) fn new(root: Root, layer: Layer, working_folder: Option<PathBuf>) -> Plugins {
         Plugins {
             about: About::new(layer, root.format, Some(root.path.clone())),
             root,
-            folders: Cache::new(MAX_CACHED_PLUGINS, MIN_STAMP_AGE),
+            working_folder,
+            prompts: Cache::new(MAX_CACHED_PLUGINS, MIN_STAMP_AGE),
         }
     }
 
-    /// Returns the folders of prompts of one plugin.
-    fn folders_of(&self, plugin: &str) -> Arc<Vec<Folder>> {
-        self.folders.get(plugin, |trace| {
-            self.folders_in(&self.find_plugins(plugin, trace))
+    /// Returns the prompts of one plugin.
+    fn prompts_of(&self, plugin: &str) -> Arc<PluginPrompts> {
+        self.prompts.get(plugin, |trace| {
+            let mut plugins = self.installation().plugins(trace).unwrap_or_default();
+            plugins.retain(|installed| installed.name == plugin);
+            Arc::new(self.read_all(&plugins, trace))
         })
     }
 
-    /// Returns the folders of prompts of all plugins.
-    fn all_folders(&self) -> Arc<Vec<Folder>> {
-        self.folders.get(ALL_PLUGINS, |trace| {
-            self.folders_in(&self.all_plugins(trace))
-        })
+    /// Returns the prompts of all plugins.
+    fn all_prompts(&self) -> Arc<PluginPrompts> {
+        self.prompts
+            .get(ALL_PLUGINS, |trace| self.read_everything(trace))
     }
 
-    /// Returns the subfolders of the given plugins that may contain prompts, such as `commands` and
-    /// `skills`. The agent determines which ones there are.
-    fn folders_in(&self, plugins: &[Plugin]) -> Arc<Vec<Folder>> {
-        let mut folders = Vec::new();
+    /// Reads the list of plugins and the prompts of all plugins.
+    fn read_everything(&self, trace: &mut Trace) -> Arc<PluginPrompts> {
+        match self.installation().plugins(trace) {
+            Ok(plugins) => Arc::new(self.read_all(&plugins, trace)),
+            Err(problem) => {
+                trace.mark_uncacheable(); // no stamp reveals that the error is gone
+                Arc::new(PluginPrompts {
+                    problems: vec![problem],
+                    ..PluginPrompts::default()
+                })
+            }
+        }
+    }
+
+    fn installation(&self) -> Installation<'_> {
+        Installation {
+            root: &self.root,
+            working_folder: self.working_folder.as_deref(),
+        }
+    }
+
+    /// Finds the prompts of the given plugins.
+    fn read_all(&self, plugins: &[Plugin], trace: &mut Trace) -> PluginPrompts {
+        let mut prompts = PluginPrompts::default();
         for plugin in plugins {
-            let is_outside = self.root.reach.check(&plugin.folder).is_err();
-            if is_outside {
-                continue; // a symlink or the list of plugins may point to any folder
+            // A symlink or the list of plugins may point to any folder.
+            if self.root.reach.check(&plugin.folder).is_err() {
+                continue;
             }
-            for (subfolder, format_name) in self.root.format.plugin {
-                if let Some(format) = Format::by_name(format_name) {
-                    folders.push(self.subfolder(plugin, subfolder, format));
-                }
-            }
+            let mut reader = PluginReader {
+                plugins: self,
+                plugin,
+                trace,
+                prompts: &mut prompts,
+            };
+            reader.add_prompts();
         }
-        Arc::new(folders)
-    }
-
-    /// Returns a folder of prompts in a plugin, e.g. its `commands`.
-    fn subfolder(&self, plugin: &Plugin, subfolder: &str, format: &'static Format) -> Folder {
-        let path = plugin.folder.join(subfolder);
-        let mut root = Root::new(path, format, self.root.reach.clone());
-        root.prefix = format!("{}/", plugin.name);
-        Folder::new(root, self.about.layer)
-    }
-
-    /// Returns the plugins with this name. Without a list of installed plugins, this is the
-    /// subfolder with the name, whether it exists or not.
-    fn find_plugins(&self, name: &str, trace: &mut Trace) -> Vec<Plugin> {
-        let Some(mut plugins) = self.installed_plugins(trace) else {
-            return vec![Plugin {
-                name: name.to_owned(),
-                folder: self.root.path.join(name),
-            }];
-        };
-        plugins.retain(|plugin| plugin.name == name);
-        plugins.sort();
-        plugins
-    }
-
-    /// Returns all plugins, sorted by name. Without a list of installed plugins, every subfolder is
-    /// a plugin.
-    fn all_plugins(&self, trace: &mut Trace) -> Vec<Plugin> {
-        let mut plugins = match self.installed_plugins(trace) {
-            Some(plugins) => plugins,
-            None => plugins_in(&self.root.path),
-        };
-        plugins.sort();
-        plugins
-    }
-
-    /// Reads the list of installed plugins, or returns `None` if there is no valid list.
-    fn installed_plugins(&self, trace: &mut Trace) -> Option<Vec<Plugin>> {
-        let list_path = self.root.path.join(INSTALLED_LIST);
-        trace.record(&self.root.path);
-        trace.record(&list_path);
-        let json = read_confined(&list_path, &self.root.reach).ok()?;
-        let list: Value = serde_json::from_slice(&json).ok()?;
-        let mut plugins = Vec::new();
-        for (key, entry) in list["plugins"].as_object()? {
-            // If a plugin is installed for several projects, there is an entry for each of them.
-            let entry = entry.get(0).unwrap_or(entry);
-            let name = key.split('@').next().unwrap_or(key);
-            if let Some(folder) = entry["installPath"].as_str() {
-                plugins.push(Plugin {
-                    name: name.to_owned(),
-                    folder: folder.into(),
-                });
-            }
-        }
-        Some(plugins)
+        prompts
     }
 }
 
-/// Returns a plugin for each subfolder that isn't hidden.
-fn plugins_in(folder: &Path) -> Vec<Plugin> {
-    let mut plugins = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !path.is_dir() || is_hidden(&path) {
-            continue;
-        }
-        if let Ok(name) = entry.file_name().into_string() {
-            plugins.push(Plugin { name, folder: path });
+/// Finds the prompts of one plugin.
+struct PluginReader<'r> {
+    plugins: &'r Plugins,
+    plugin: &'r Plugin,
+    trace: &'r mut Trace,
+    prompts: &'r mut PluginPrompts,
+}
+
+impl PluginReader<'_> {
+    /// Adds the commands and skills of the plugin.
+    fn add_prompts(&mut self) {
+        self.trace.record(&self.plugin.folder);
+        let root = &self.plugins.root;
+        let manifest = Manifest::read(root, self.plugin, self.trace);
+        for (subfolder, format_name) in root.format.plugin {
+            let Some(format) = Format::by_name(format_name) else {
+                continue;
+            };
+            for path in manifest.paths(subfolder, &self.plugin.folder) {
+                if let Err(problem) = root.reach.check(&path) {
+                    self.prompts.problems.push(problem.in_file(path));
+                } else if format.file_suffixes().all(FileSuffix::is_in_folder) {
+                    self.add_skills(&path, format);
+                } else {
+                    self.add_commands(path, format);
+                }
+            }
         }
     }
-    plugins
+
+    /// Adds a folder of commands, or a single command.
+    fn add_commands(&mut self, path: PathBuf, format: &'static Format) {
+        if !path.is_file() {
+            let folder = Folder::new(self.root_at(&path, format), self.plugins.about.layer);
+            self.prompts.folders.push(folder);
+            return;
+        }
+        if let Some(folder) = path.parent() {
+            self.add_file(&path, folder, format);
+        }
+    }
+
+    /// Adds the skill in a folder or, if the folder is not a skill, the skills directly in it.
+    /// Agents do not look for the skills of plugins in deeper folders.
+    fn add_skills(&mut self, folder: &Path, format: &'static Format) {
+        if let Some(file) = self.skill_file(folder) {
+            self.add_skill(&file, folder, format);
+            return;
+        }
+        let mut subfolders = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            subfolders.push(entry.path());
+        }
+        subfolders.sort();
+        for subfolder in subfolders {
+            if let Some(file) = self.skill_file(&subfolder) {
+                self.add_skill(&file, &subfolder, format);
+            }
+        }
+    }
+
+    /// Returns the file that makes a folder a skill, or `None` if there is none.
+    fn skill_file(&mut self, folder: &Path) -> Option<PathBuf> {
+        let file = folder.join(SKILL_FILE);
+        self.trace.record(folder);
+        self.trace.record(&file)?;
+        Some(file)
+    }
+
+    /// Adds the skill in `folder`. If that is the folder of the plugin, whose name may be a version,
+    /// the name of the skill is the `name` in its file or, without one, that of the plugin.
+    fn add_skill(&mut self, file: &Path, folder: &Path, format: &'static Format) {
+        let parent = folder.parent().unwrap_or(folder);
+        if folder != self.plugin.folder {
+            self.add_file(file, parent, format);
+            return;
+        }
+        let Some(&kind) = format.files.first() else {
+            return;
+        };
+        let name = self.name_in_skill(file, kind);
+        let name = name.as_deref().unwrap_or(&self.plugin.name);
+        if let Ok(name) = Name::new(&format!("{}/{name}", self.plugin.name)) {
+            let skill = PromptFile {
+                path: file.into(),
+                kind,
+                may_be_linked: true, // nobody has checked the path for symlinks
+            };
+            let files = self.files_at(parent, format);
+            self.prompts.files.push(files.handle_for(name, skill));
+        }
+    }
+
+    /// Returns the `name` in the frontmatter of a skill.
+    fn name_in_skill(&self, file: &Path, kind: FileSuffix) -> Option<String> {
+        let bytes = read_confined(file, &self.plugins.root.reach).ok()?;
+        let plugin_name = Name::new(&self.plugin.name).ok()?;
+        let prompt = kind.parse(&plugin_name, &bytes, None).ok()?;
+        prompt.name_in_file().map(str::to_owned)
+    }
+
+    /// Adds a prompt file, which is named after its path relative to `folder`.
+    fn add_file(&mut self, file: &Path, folder: &Path, format: &'static Format) {
+        match self.files_at(folder, format).handle_at(file) {
+            Ok(found) => self.prompts.files.push(found),
+            Err(problem) => self.prompts.problems.push(problem),
+        }
+    }
+
+    fn files_at(&self, folder: &Path, format: &'static Format) -> Arc<Files> {
+        let root = self.root_at(folder, format);
+        let about = About::new(self.plugins.about.layer, format, Some(root.path.clone()));
+        Arc::new(Files::new(root, about))
+    }
+
+    /// Returns a folder of the plugin as a root whose prompts have names such as `documents/pdf`.
+    fn root_at(&self, folder: &Path, format: &'static Format) -> Root {
+        let reach = self.plugins.root.reach.clone();
+        Root {
+            prefix: format!("{}/", self.plugin.name),
+            ..Root::new(folder.to_owned(), format, reach)
+        }
+    }
 }
 
 impl Source for Plugins {
@@ -160,38 +245,58 @@ impl Source for Plugins {
 
     fn find(&self, name: &Name) -> Option<Found> {
         let (plugin, _) = name.split_once('/')?;
-        self.folders_of(plugin)
-            .iter()
-            .find_map(|folder| folder.find(name))
+        let prompts = self.prompts_of(plugin);
+        let in_folder = prompts.folders.iter().find_map(|folder| folder.find(name));
+        in_folder.or_else(|| {
+            prompts
+                .files
+                .iter()
+                .find(|found| found.name == *name)
+                .cloned()
+        })
     }
 
     fn list(&self) -> Listing {
-        let without_prompts = Listing {
+        let prompts = self.all_prompts();
+        let files = Listing {
+            found: prompts.files.clone(),
             problems: self.problems(),
             ..Listing::default()
         };
-        without_prompts.merge(self.all_folders().iter().map(Source::list))
+        let mut listings: Vec<Listing> = prompts.folders.iter().map(Source::list).collect();
+        listings.push(files);
+        Listing::default().merge(listings.into_iter())
     }
 
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.all_folders()
-            .iter()
-            .find_map(|folder| folder.find_by_path(path))
+        let prompts = self.all_prompts();
+        if let Some(found) = prompts.files.iter().find(|found| found.is_in(path)) {
+            return Some(Ok(found.clone()));
+        }
+        let mut folders = prompts.folders.iter();
+        folders.find_map(|folder| folder.find_by_path(path))
     }
 
     fn problems(&self) -> Vec<Diagnostic> {
-        self.root.problem().into_iter().collect()
+        let mut problems: Vec<Diagnostic> = self.root.problem().into_iter().collect();
+        problems.extend(self.all_prompts().problems.iter().cloned());
+        problems
     }
 
-    /// Watches the prompts of all plugins, and what is installed.
+    /// Watches the prompts of all plugins, and what determines which plugins there are.
     fn watch(&self, watched: &mut Watched) {
-        let folders = self.folders.get_traced(ALL_PLUGINS.as_ref(), |trace| {
-            self.folders_in(&self.all_plugins(trace))
-        });
-        watched.add_root(&self.root, &folders.trace);
-        watched.add_path(&self.root.path.join(INSTALLED_LIST));
-        for folder in folders.value.iter() {
+        let prompts = self
+            .prompts
+            .get_traced(ALL_PLUGINS.as_ref(), |trace| self.read_everything(trace));
+        watched.add_root(&self.root, &prompts.trace);
+        for path in prompts.trace.paths() {
+            watched.add_path(path);
+        }
+        for folder in &prompts.value.folders {
             folder.watch(watched);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Which plugins are installed and enabled.
+
+use crate::library::{Reach, Root, Trace, is_hidden, read_confined};
+use crate::prompt::{Diagnostic, Kind};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file in which Claude Code lists the installed plugins and their folders:
+/// `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
+const INSTALLED_LIST: &str = "installed_plugins.json";
+
+/// The file in which Gemini CLI records where its extensions are enabled:
+/// `{"NAME": {"overrides": ["!/home/me/*", "/home/me/work/*"]}}`.
+const EXTENSION_RULES: &str = "extension-enablement.json";
+
+/// A plugin, whose folder may not exist.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Plugin {
+    pub(super) name: String,
+    pub(super) folder: PathBuf,
+    /// The name of its marketplace; empty if it has none.
+    pub(super) marketplace: String,
+}
+
+/// A folder of plugins, and where they are used.
+pub(super) struct Installation<'p> {
+    pub(super) root: &'p Root,
+    /// The folder in which the agent was started, if that is known.
+    pub(super) working_folder: Option<&'p Path>,
+}
+
+impl Installation<'_> {
+    /// Returns the plugins that are enabled in the working folder, sorted by name. Without a list of
+    /// installed plugins, every subfolder is a plugin.
+    ///
+    /// # Errors
+    /// Fails if there is a list, but it can't be read.
+    pub(super) fn plugins(&self, trace: &mut Trace) -> Result<Vec<Plugin>, Diagnostic> {
+        let list_path = self.root.path.join(INSTALLED_LIST);
+        trace.record(&self.root.path);
+        let mut plugins = if trace.record(&list_path).is_some() {
+            self.listed_plugins(&list_path, trace)?
+        } else {
+            self.plugins_in_subfolders(trace)
+        };
+        plugins.sort();
+        Ok(plugins)
+    }
+
+    /// Returns the plugins in Claude Code's list that are enabled.
+    fn listed_plugins(
+        &self,
+        list_path: &Path,
+        trace: &mut Trace,
+    ) -> Result<Vec<Plugin>, Diagnostic> {
+        let json = read_confined(list_path, &self.root.reach)
+            .map_err(|problem| problem.in_file(list_path))?;
+        let list: Value = match serde_json::from_slice(&json) {
+            Ok(list) => list,
+            Err(error) => return Err(invalid_list(list_path, &error.to_string())),
+        };
+        let Some(entries) = list["plugins"].as_object() else {
+            return Err(invalid_list(list_path, "it has no object `plugins`"));
+        };
+        let settings = self.settings(trace);
+        let mut plugins = Vec::new();
+        for (id, installations) in entries {
+            let (name, marketplace) = id.split_once('@').unwrap_or((id, ""));
+            if is_enabled(&settings, id)
+                && let Some(folder) = self.installed_folder(installations)
+            {
+                plugins.push(Plugin {
+                    name: name.to_owned(),
+                    folder: folder.into(),
+                    marketplace: marketplace.to_owned(),
+                });
+            }
+        }
+        Ok(plugins)
+    }
+
+    /// Returns the folder of the first installation that is for the user, or for a project that
+    /// contains the working folder. `None` if the plugin is only installed for other projects.
+    ///
+    /// `installations` is an array or, in the first version of the list, a single object.
+    fn installed_folder<'v>(&self, installations: &'v Value) -> Option<&'v str> {
+        let installations = match installations {
+            Value::Array(several) => several.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for installation in installations {
+            let is_here = match installation["projectPath"].as_str() {
+                Some(project) => self.is_in_project(Path::new(project)),
+                None => true,
+            };
+            if is_here {
+                return installation["installPath"].as_str();
+            }
+        }
+        None
+    }
+
+    fn is_in_project(&self, project: &Path) -> bool {
+        let Some(working_folder) = self.working_folder else {
+            return false;
+        };
+        let project = fs::canonicalize(project).unwrap_or(project.to_owned());
+        fs::canonicalize(working_folder).is_ok_and(|folder| folder.starts_with(project))
+    }
+
+    /// Returns the settings of Claude Code, those that take precedence first: the project's own, and
+    /// the user's, which are beside the folder of plugins.
+    fn settings(&self, trace: &mut Trace) -> Vec<Value> {
+        let reach = &self.root.reach;
+        let mut settings = Vec::new();
+        if let Some(folder) = self.working_folder {
+            for file in [".claude/settings.local.json", ".claude/settings.json"] {
+                settings.push(read_json(&folder.join(file), reach, trace));
+            }
+        }
+        settings.push(read_json(
+            &self.root.path.with_file_name("settings.json"),
+            reach,
+            trace,
+        ));
+        settings
+    }
+
+    /// Returns a plugin for each subfolder that isn't hidden, unless Gemini CLI's rules disable it in
+    /// the working folder.
+    fn plugins_in_subfolders(&self, trace: &mut Trace) -> Vec<Plugin> {
+        let rules_path = self.root.path.join(EXTENSION_RULES);
+        let rules = read_json(&rules_path, &self.root.reach, trace);
+        let mut plugins = Vec::new();
+        for entry in fs::read_dir(&self.root.path)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let folder = entry.path();
+            if !folder.is_dir() || is_hidden(&folder) {
+                continue;
+            }
+            if let Ok(name) = entry.file_name().into_string()
+                && self.is_allowed_by(&rules[&name]["overrides"])
+            {
+                plugins.push(Plugin {
+                    name,
+                    folder,
+                    marketplace: String::new(),
+                });
+            }
+        }
+        plugins
+    }
+
+    /// Returns whether the rules of an extension enable it in the working folder. The last rule that
+    /// covers the folder decides. Without one, the extension is enabled.
+    fn is_allowed_by(&self, rules: &Value) -> bool {
+        let Some(working_folder) = self.working_folder else {
+            return true;
+        };
+        let mut is_allowed = true;
+        for rule in rules.as_array().into_iter().flatten() {
+            let rule = rule.as_str().unwrap_or_default();
+            let pattern = rule.strip_prefix('!').unwrap_or(rule);
+            if rule_covers(pattern, working_folder) {
+                is_allowed = !rule.starts_with('!');
+            }
+        }
+        is_allowed
+    }
+}
+
+/// Returns whether a rule of Gemini CLI covers a folder: `/home/me/` covers only that folder, and
+/// `/home/me/*` also those in it.
+fn rule_covers(pattern: &str, folder: &Path) -> bool {
+    let mut folder = folder.to_string_lossy().replace('\\', "/");
+    if !folder.starts_with('/') {
+        folder.insert(0, '/'); // `C:/x`
+    }
+    if !folder.ends_with('/') {
+        folder.push('/');
+    }
+    match pattern.strip_suffix('*') {
+        Some(parent) => folder.starts_with(parent),
+        None => folder == pattern,
+    }
+}
+
+/// Returns whether Claude Code's settings enable the plugin `NAME@MARKETPLACE`. The first settings
+/// that mention the plugin decide. If none do, the plugin is enabled.
+fn is_enabled(settings: &[Value], id: &str) -> bool {
+    for settings in settings {
+        if let Some(is_enabled) = settings["enabledPlugins"][id].as_bool() {
+            return is_enabled;
+        }
+    }
+    true
+}
+
+/// Returns the error for a list of plugins that can't be used.
+fn invalid_list(path: &Path, reason: &str) -> Diagnostic {
+    let message = format!("the list of plugins is not valid, so no plugin is served: {reason}");
+    let fix = "update a plugin with `/plugin` in Claude Code, which writes the list again";
+    Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
+}
+
+/// Parses a JSON file, and records it in `trace`. Returns null if it is missing, invalid, or outside
+/// of the readable folders.
+pub(super) fn read_json(path: &Path, reach: &Reach, trace: &mut Trace) -> Value {
+    trace.record(path);
+    match read_confined(path, reach) {
+        Ok(json) => serde_json::from_slice(&json).unwrap_or_default(),
+        Err(_) => Value::Null,
+    }
+}
