@@ -17,6 +17,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use originals::{Original, Originals};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -66,6 +67,9 @@ struct ImportReport {
     problems: Vec<Diagnostic>,
     /// False with --dry-run.
     written: bool,
+    /// The text of each prompt in `imported` and `unchanged`.
+    #[serde(skip)]
+    texts: BTreeMap<Name, String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,7 +97,7 @@ impl Import {
         };
         for original in originals.prompts {
             if let Err(error) = self.import_prompt(&original, &target, &mut report) {
-                report.problems.push(error.in_file(original.file));
+                report.problems.push(original.locate(error));
             }
         }
         if self.json {
@@ -186,6 +190,7 @@ impl Import {
         originals.prompts.push(Original {
             prompt: main_suffix.parse(&name, text.as_bytes(), None)?,
             file: PathBuf::from("-"),
+            position: None,
             own_markdown: main_suffix.is_own().then_some(text),
         });
         Ok(originals)
@@ -206,21 +211,31 @@ impl Import {
         let name = &original.prompt.name;
         check_file_name(name)?;
         let Imported { text, notes } = convert(original)?;
+        let is_repetition = match report.texts.get(name) {
+            None => false,
+            Some(earlier_text) if *earlier_text == text => true,
+            Some(_) => return Err(same_name_error(name)),
+        };
         let written_file = self
             .write_prompt(target, name, &text)
             .map_err(|mut error| {
                 // The error is about the file in the target folder. Report it for the original,
                 // which the user named.
                 error.file = None;
-                error.in_file(original.file.as_path())
+                error
             })?;
         match written_file {
-            WrittenFile::New(path) => report.imported.push(original.imported_to(path)),
             WrittenFile::Identical(path) => report.unchanged.push(original.imported_to(path)),
+            // Only in a dry run, which has not written the file of the earlier prompt.
+            WrittenFile::New(path) if is_repetition => {
+                report.unchanged.push(original.imported_to(path))
+            }
+            WrittenFile::New(path) => report.imported.push(original.imported_to(path)),
         }
+        report.texts.insert(name.clone(), text);
         let name_warning = space_in_name(name);
         for note in notes.into_iter().chain(name_warning) {
-            report.problems.push(note.in_file(original.file.as_path()));
+            report.problems.push(original.locate(note));
         }
         Ok(())
     }
@@ -304,6 +319,14 @@ fn check_file_name(name: &Name) -> Result<(), Diagnostic> {
         in_backticks(name)
     );
     Err(Diagnostic::invalid(message, "rename the original"))
+}
+
+/// Returns the error for a prompt with the same name as an earlier one of the import, but another
+/// text.
+fn same_name_error(name: &Name) -> Diagnostic {
+    let name = in_backticks(name);
+    let message = format!("an earlier prompt of this import is also named {name}");
+    Diagnostic::invalid(message, "rename one of them, and import it again")
 }
 
 /// Converts a prompt to the text of a Markdown file, with notes on what differs. Keeps a file that

@@ -4,20 +4,22 @@
 
 mod lock_file;
 mod offer;
+mod repository;
 
-use super::output::{self, Reporter};
-use super::source_options::{PromptSource, absolute};
+use super::output::{self, Reporter, full_path};
+use super::source_options::PromptSource;
 use crate::prompt::fold_name;
 use crate::prompt::notable::with_invisible_escaped;
-use crate::sources::pack::changed_file_errors;
-use crate::sources::pack::git::FetchedFiles;
+use crate::sources::pack::git::FetchedPack;
 use crate::sources::pack::pack_lock::{self, Pack, is_commit, parse_pack_name};
-use crate::wording::in_backticks;
-use anyhow::{anyhow, bail, ensure};
+use crate::sources::pack::{copy_errors, damaged_file_errors, stray_files};
+use crate::wording::{count, in_backticks};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use lock_file::{LockAccess, LockFile};
 use offer::Offer;
-use std::path::Path;
+use repository::{full_address, parse_typed_folder};
+use std::fs;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -78,7 +80,7 @@ pub(super) struct AddPack {
     #[arg(long = "ref", value_name = "REF", value_parser = pack_lock::parse_reference)]
     reference: Option<String>,
     /// The folder in the repository that contains the prompts
-    #[arg(long, value_name = "FOLDER", value_parser = pack_lock::parse_folder)]
+    #[arg(long, value_name = "FOLDER", value_parser = parse_typed_folder)]
     path: Option<String>,
     /// Add only prompts whose names match this pattern with one `*`, such as 'git/*'; can be
     /// repeated
@@ -163,7 +165,7 @@ impl AddPack {
     /// Fetches the pack, and installs it if the user accepts. Returns whether it was installed.
     fn run(self, packs: &mut LockFile<'_>, source: &PromptSource) -> anyhow::Result<bool> {
         check_yes(self.yes, self.reference.as_deref())?;
-        let address = self.full_address()?;
+        let address = full_address(&self.address)?;
         let name = match &self.name {
             Some(name) => name.clone(),
             None => parse_pack_name(default_name(&address))
@@ -171,7 +173,7 @@ impl AddPack {
         };
         check_new_name(&name, packs, source)?;
         let version = self.reference.as_deref().unwrap_or(MAIN_BRANCH);
-        let mut pack = Pack {
+        let pack = Pack {
             name,
             address,
             // `fetch` replaces this if `version` is a branch or tag. If it's a commit, updates
@@ -181,33 +183,12 @@ impl AddPack {
             only: self.only,
             ..Pack::default()
         };
-        let texts = packs.fetch(&mut pack, version)?;
         let offer = Offer {
-            pack,
-            texts,
+            fetched: packs.fetch(&pack, version)?,
             locked: None,
             accepted_lines: String::new(), // shows all texts
         };
         offer.install_if_accepted(packs, self.yes, YES_WITH_COMMIT)
-    }
-
-    /// Returns the address of the repository. The path of a local folder becomes absolute.
-    ///
-    /// # Errors
-    /// Fails if a local folder isn't a git repository.
-    fn full_address(&self) -> anyhow::Result<String> {
-        let folder = absolute(Path::new(&self.address));
-        if self.address.contains("://") || !folder.is_dir() {
-            return Ok(self.address.clone());
-        }
-        // A bare repository has `HEAD` at its root.
-        let is_repository = folder.join(".git").exists() || folder.join("HEAD").exists();
-        ensure!(
-            is_repository,
-            "{} is not a git repository; to use its prompts as they are, add the folder to `prompts` in config.toml",
-            output::display_path(&folder)
-        );
-        Ok(folder.to_string_lossy().into_owned())
     }
 }
 
@@ -272,13 +253,13 @@ impl UpdatePack {
     /// Fetches the newest version of a pack, and installs it if the user accepts. With `--check`,
     /// only reports that there is one. Returns whether the pack is up to date now.
     fn update(&self, packs: &mut LockFile<'_>, locked: Pack) -> anyhow::Result<bool> {
-        let mut newest = locked.clone();
         let version = self.reference.as_deref().unwrap_or(&locked.reference);
-        let texts = packs.fetch(&mut newest, version)?;
+        let fetched = packs.fetch(&locked, version)?;
+        let newest = &fetched.pack;
         // With --check, a newer commit with the same files isn't worth reporting. Otherwise, the
         // lock file is updated to that commit.
         let has_same_files = newest.files == locked.files;
-        if newest == locked || (self.check && has_same_files) {
+        if *newest == locked || (self.check && has_same_files) {
             print_line(&format!("{} is up to date", locked.version()))?;
             return Ok(true);
         }
@@ -293,8 +274,7 @@ impl UpdatePack {
             return Ok(false);
         }
         let offer = Offer {
-            pack: newest,
-            texts,
+            fetched,
             locked: Some(locked),
             accepted_lines: String::new(), // shows all texts that have changed
         };
@@ -302,57 +282,90 @@ impl UpdatePack {
     }
 }
 
-/// Restores the local copies that are missing or were modified. Returns whether the copies of all
-/// packs match the lock file now.
+/// Restores the local copies that are missing or were modified, and removes other files among
+/// them. Returns whether the copies of all packs match the lock file now.
 fn sync(packs: &mut LockFile<'_>, assume_yes: bool) -> bool {
     run_for_each(packs, packs.packs.clone(), |packs, pack| {
         sync_pack(packs, pack, assume_yes)
     })
 }
 
-/// Restores the local copies of a pack, if any are missing or were modified. Returns whether they
-/// match the lock file now, i.e. whether the user has accepted all texts.
+/// Restores the local copies of a pack, if any are missing or were modified, and removes other
+/// files among them. Returns whether the copies match the lock file now, i.e. whether the user has
+/// agreed to the removal and accepted all texts.
 fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, assume_yes: bool) -> anyhow::Result<bool> {
-    if changed_file_errors(&pack, &packs.copies.folder_of(&pack)).is_empty() {
+    let folder = packs.copies.folder_of(&pack);
+    // Ask before anything is installed, because installing replaces the whole folder.
+    let has_only_own_files = remove_stray_files(packs, &pack, assume_yes)?;
+    if !has_only_own_files {
+        return Ok(false);
+    }
+    if damaged_file_errors(&pack, &folder).is_empty() {
         return Ok(true);
     }
-    let texts = fetch_locked(packs, &pack)?;
     let offer = Offer {
-        pack: pack.clone(),
-        texts,
+        fetched: fetch_locked(packs, &pack)?,
         locked: Some(pack),
         accepted_lines: packs.accepted_lines(),
     };
     offer.install_if_accepted(packs, assume_yes, "--yes")
 }
 
+/// Deletes the files among the local copies of a pack that the lock file does not list, if the user
+/// agrees. With `assume_yes`, doesn't ask. Returns whether there are no such files now.
+///
+/// # Errors
+/// Fails if the user cannot be asked, or a file cannot be deleted.
+fn remove_stray_files(packs: &LockFile<'_>, pack: &Pack, assume_yes: bool) -> anyhow::Result<bool> {
+    let files = stray_files(pack, &packs.copies.folder_of(pack));
+    if files.is_empty() {
+        return Ok(true);
+    }
+    let version = in_backticks(&pack.version());
+    for file in &files {
+        let path = output::display_path(file);
+        print_line(&format!("{path}: the pack {version} has no such file"))?;
+    }
+    let question = format!("Remove {}?", count(files.len(), "file"));
+    if !assume_yes && !packs.reporter.confirm(&question, "remove them")? {
+        packs.reporter.note("nothing was changed");
+        return Ok(false);
+    }
+    for file in &files {
+        fs::remove_file(file).with_context(|| format!("cannot remove {}", full_path(file)))?;
+    }
+    Ok(true)
+}
+
 /// Fetches the files that the lock file lists for a pack, at the commit in the lock file.
 ///
 /// # Errors
 /// Fails if the pack can't be fetched, or a file's hash differs from the one in the lock file.
-fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedFiles> {
-    let mut fetched = pack.clone();
-    let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
+fn fetch_locked(packs: &LockFile<'_>, pack: &Pack) -> anyhow::Result<FetchedPack> {
+    let mut fetched = packs.fetch(pack, &pack.commit)?;
     // The commit may contain more prompts than the lock file lists; those aren't installed.
-    texts.files.retain(|file, _| pack.files.contains_key(file));
     fetched
         .files
         .retain(|file, _| pack.files.contains_key(file));
+    let mut hashes = fetched.pack.files;
+    hashes.retain(|file, _| pack.files.contains_key(file));
     ensure!(
-        fetched.files == pack.files,
+        hashes == pack.files,
         "{} has other texts than {} says",
         in_backticks(&pack.version()),
         output::display_path(&packs.path)
     );
-    Ok(texts)
+    // The same version, but with the reference and the files that the lock file lists.
+    fetched.pack = pack.clone();
+    Ok(fetched)
 }
 
-/// Prints the local copies that are missing or were modified. Returns whether all copies match the
-/// lock file.
+/// Prints the local copies that are missing, were modified, or were added. Returns whether all
+/// copies match the lock file.
 fn check_copies(packs: &LockFile<'_>) -> anyhow::Result<bool> {
     let mut all_match = true;
     for pack in &packs.packs {
-        for problem in changed_file_errors(pack, &packs.copies.folder_of(pack)) {
+        for problem in copy_errors(pack, &packs.copies.folder_of(pack)) {
             print_line(&problem.to_string())?;
             all_match = false;
         }
@@ -372,7 +385,7 @@ fn remove(packs: &mut LockFile<'_>, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a table of the packs, and a warning for each local copy that is missing or was modified.
+/// Prints a table of the packs, and a warning for each local copy that differs from the lock file.
 fn list(packs: &LockFile<'_>) -> anyhow::Result<()> {
     let is_terminal = output::terminal_width().is_some();
     let mut rows = Vec::new();
@@ -401,7 +414,7 @@ fn list(packs: &LockFile<'_>) -> anyhow::Result<()> {
     for pack in &packs.packs {
         packs
             .reporter
-            .warn_all(changed_file_errors(pack, &packs.copies.folder_of(pack)));
+            .warn_all(copy_errors(pack, &packs.copies.folder_of(pack)));
     }
     Ok(())
 }

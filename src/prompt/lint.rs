@@ -337,7 +337,8 @@ fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     })
 }
 
-fn is_name_char(character: char) -> bool {
+/// Returns whether a character may be in the name of an argument.
+pub(super) fn is_name_char(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '-'
 }
 

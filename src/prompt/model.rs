@@ -39,7 +39,8 @@ pub struct Prompt {
     pub messages: Vec<MessageTemplate>,
     /// The files and URLs to attach after the messages. Files are read anew for each request.
     pub attachments: Vec<AttachmentPath>,
-    /// Warnings about errors in the frontmatter that didn't prevent parsing.
+    /// Warnings about errors in the file that didn't prevent parsing: in the frontmatter, or in a
+    /// file that is imported.
     pub(super) lenient_warnings: Vec<Diagnostic>,
     /// The keys in the file that have no effect.
     pub(super) ignored_keys: Vec<IgnoredKey>,

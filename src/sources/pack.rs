@@ -15,8 +15,11 @@ pub(crate) mod pack_lock;
 mod processes;
 pub(crate) mod run;
 
-pub(crate) use copies::{NewCopies, PackCopies, changed_file_errors, read_unchanged};
+pub(crate) use copies::{
+    NewCopies, PackCopies, copy_errors, damaged_file_errors, read_unchanged, stray_files,
+};
 
+use super::settings_problems::UnreadablePrompt;
 use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source, Trace,
     Watched,
@@ -24,7 +27,7 @@ use crate::library::{
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::in_backticks;
 use copies::{missing_file_errors, prompts_of_copies};
-use pack_lock::{LOCK, Pack, PackLock};
+use pack_lock::{CopyProblem, LOCK, Pack, PackLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,6 +133,25 @@ impl Packs {
     }
 }
 
+impl CopiedPack {
+    /// Returns the prompt with this name if the lock lists its file, but the copies lack it.
+    /// Reading that prompt fails with an error that names the file.
+    fn find_missing(&self, name: &Name) -> Option<Found> {
+        let root = &self.folder.files.root;
+        for path in self.pack.files.keys() {
+            let copy = root.path.join(path);
+            if let Some(Ok(named)) = root.name_of(&copy)
+                && named.name == *name
+            {
+                let error = self.pack.copy_error(CopyProblem::Missing).in_file(copy);
+                let about = self.folder.about();
+                return Some(Found::new(name.clone(), about, UnreadablePrompt(error)));
+            }
+        }
+        None
+    }
+}
+
 impl ServedPacks {
     /// Adds the packs of a lock file. Adds a problem instead for each pack whose name is already
     /// taken by a pack of an earlier lock file.
@@ -162,7 +184,11 @@ impl Source for Packs {
     fn find(&self, name: &Name) -> Option<Found> {
         let (pack, _) = name.split_once('/')?;
         let served = self.served_packs();
-        served.by_name.get(pack)?.folder.find(name)
+        let copied = served.by_name.get(pack)?;
+        if let Some(found) = copied.folder.find(name) {
+            return Some(found);
+        }
+        copied.find_missing(name)
     }
 
     /// Lists the prompts of all served packs by name. Also reports missing files.
@@ -174,12 +200,9 @@ impl Source for Packs {
         };
         for copied in served.by_name.values() {
             let listing = copied.folder.list();
-            // Look for missing files only if there are fewer prompts than files.
-            if listing.found.len() < copied.pack.files.len() {
-                let folder = &copied.folder.files.root.path;
-                let errors = missing_file_errors(&copied.pack, folder);
-                all.problems.extend(errors);
-            }
+            let folder = &copied.folder.files.root.path;
+            all.problems
+                .extend(missing_file_errors(&copied.pack, folder));
             all.problems.extend(listing.problems);
             all.found.extend(listing.found);
         }

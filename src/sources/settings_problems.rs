@@ -66,9 +66,10 @@ impl Source for SettingsProblems {
     }
 }
 
-/// Stands for any prompt while the settings file cannot be read. Contains the error.
+/// Stands for a prompt that cannot be read, and contains the error: any prompt while the settings
+/// file cannot be read, or a prompt of a pack whose file is missing.
 #[derive(Debug)]
-struct UnreadablePrompt(Diagnostic);
+pub(super) struct UnreadablePrompt(pub(super) Diagnostic);
 
 impl Handle for UnreadablePrompt {
     fn location(&self) -> Location {

@@ -454,13 +454,28 @@ fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts()
             "{{\"name\":\"{name}\",\"messages\":[{{\"role\":\"user\",\"content\":{{\"text\":\"T\"}}}}]}}\n"
         )
     };
-    let text = [line("a"), "{\n".to_owned(), line("x.prompt"), line("b")].concat();
-    let client = client(&[("user.jsonl", &text)]);
-    let ran = client.words("import user.jsonl");
-    ran.says(
-        1,
-        &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"],
-    );
+    let other = line("a").replace("\"T\"", "\"A {{word}}\"");
+    let lines = [
+        line("a"),
+        "{\n".to_owned(),
+        line("x.prompt"),
+        line("b").replace("\"T\"", "\"B {{word}}\""),
+        line("a"),
+        other,
+    ];
+    let client = client(&[("user.jsonl", &lines.concat())]);
+    let problems = [
+        "user.jsonl:2:",
+        "user.jsonl:3:1: error: a file `x.prompt.md` would not be read as the prompt `x.prompt`",
+        "user.jsonl:4:1: warning: `{{word}}` is text, because `word` is not in the `arguments`",
+        "user.jsonl:6:1: error: an earlier prompt of this import is also named `a`",
+    ];
+    for (option, verb) in [("--dry-run ", "would be imported"), ("", "imported")] {
+        let ran = client.words(&format!("import {option}user.jsonl"));
+        ran.says(1, &problems);
+        let summary = format!("2 prompts {verb}, 1 unchanged, 3 errors, 1 warning");
+        ran.says(1, &[&summary]);
+    }
 }
 
 #[test]

@@ -412,14 +412,13 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         at.commit(&at.tree(&[("100644", "bad.md", &blob), ("100644", "good.md", &good)]))
     };
     let escapes = "is a path that leads out of the repository";
-    let link_error = "is a symlink, which is not followed";
     let rows: [(&str, Make<'_>, i32, &str); 12] = [
         ("a name with ..", &file("../../evil.md"), 1, escapes),
         (
             "a symlink to a file",
             &link("evil.md", "/etc/passwd"),
-            1,
-            link_error,
+            0,
+            "left out: `evil.md` is a symlink, which is not followed",
         ),
         (
             "a symlink to a folder",
@@ -427,12 +426,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             0,
             "left out: `evil` is a symlink",
         ),
-        (
-            "a submodule",
-            &module,
-            0,
-            "left out: `m` is a symlink or a submodule",
-        ),
+        ("a submodule", &module, 0, "left out: `m` is a submodule"),
         (
             "hooks, filters and commands in its config",
             &configured,
@@ -543,6 +537,11 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
             "has no commit at `0000",
         ),
         (
+            "acme/prompts",
+            1,
+            "did you mean `prompt-expander pack add https://github.com/acme/prompts`?",
+        ),
+        (
             &format!("{address} --path ../x"),
             2,
             "write the path of a folder",
@@ -566,7 +565,7 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
             .says(status, &[says]);
         assert_eq!(lock(&client), "", "{line}");
     }
-    add(&client, &repository, &commit, "--path sub --as one").says(0, &["such as `:one/one`"]);
+    add(&client, &repository, &commit, "--path ./sub/ --as one").says(0, &["such as `:one/one`"]);
     add(&client, &repository, &commit, "--only rev* --as One").says(1, &["`one/` exists already"]);
     client
         .words("pack update other")
@@ -585,18 +584,6 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
         .words("pack update")
         .says(1, &["cannot run git: ", "; install git"]);
     client.words("expand one/one").printed("One\n");
-}
-
-#[test]
-fn a_symlink_blocks_a_pack_only_if_the_pack_would_take_its_name() {
-    let (client, repository) = person();
-    let [text, link] = ["Do it", "do.md"].map(|text| repository.blob(text));
-    let tree = repository.tree(&[("120000", "AGENTS.md", &link), ("100644", "do.md", &text)]);
-    let commit = repository.commit(&tree);
-    add(&client, &repository, &commit, "")
-        .says(1, &["`AGENTS.md` is a symlink, which is not followed"]);
-    add(&client, &repository, &commit, "--only do").says(0, &["acme@", "took 1 text of acme@"]);
-    client.words("expand acme/do").printed("Do it\n");
 }
 
 #[test]
@@ -649,10 +636,12 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     served(&client);
     // A lost copy is named, and fetched again, although no ref has its commit.
     fs::remove_file(copy(&client, "review.md")).unwrap();
-    client.words("list").says(0, &["not served: it is missing"]);
+    client
+        .words("list")
+        .says(0, &["review.md: this file of the pack `acme@"]);
     client
         .words("pack sync --locked")
-        .says(1, &["not served: it is missing"]);
+        .says(1, &["review.md: this file of the pack `acme@"]);
     client.words("pack sync").says(0, &[]);
     served(&client);
     // A commit that is gone.
@@ -709,7 +698,7 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
         bytes[1] ^= 1;
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         fs::write(&file, bytes).unwrap();
-        let differs = "not the file of the pack `acme@";
+        let differs = "not served, because it is not the file of the pack `acme@";
         client
             .words(&format!("expand {command}"))
             .says(1, &[differs]);
@@ -727,10 +716,49 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
         client.words("pack sync --locked").printed("");
         client.words(&format!("expand {command}")).says(0, &[]);
     }
-    fs::write(copy(&client, "review.md").with_file_name("more.md"), "More").unwrap();
+}
+
+#[test]
+fn missing_and_added_files_are_named_until_sync_restores_or_removes_them() {
+    let (client, repository) = person();
+    let files = [("review.md", REVIEW), ("_part.md", "Part"), ("a/b.md", "B")];
+    let commit = repository.put(&files);
+    add(&client, &repository, &commit, "").says(0, &[]);
+    let review = copy(&client, "review.md");
+    let stray = review.with_file_name("more.md");
+    let hidden = review.with_file_name(".x");
+    fs::remove_file(&review).unwrap();
+    fs::write(&stray, "More").unwrap();
+    fs::write(&hidden, "").unwrap();
+    let missing = "this file of the pack `acme@";
+    let added = "not served, because the pack `acme@";
+    client.words("expand acme/review").says(1, &[missing]);
+    client.words("expand acme/more").says(1, &[added]);
+    for (line, status) in [("list", 0), ("check", 1), ("pack sync --locked", 1)] {
+        client.words(line).says(status, &[missing, added]);
+    }
     client
-        .words("expand acme/more")
-        .says(1, &["not served: it is not listed in the lock file"]);
+        .words("pack sync")
+        .says(1, &["add --yes to remove them"]);
+    let Some(shown) = terminal::ran(&client, 200, "pack sync", &[], "n\n") else {
+        return;
+    };
+    assert!(shown.contains("Remove 2 files?") && shown.contains("nothing was changed"));
+    assert!(
+        stray.exists() && hidden.exists() && !review.exists(),
+        "{shown}"
+    );
+    terminal::ran(&client, 200, "pack sync", &[], "y\n").unwrap();
+    assert!(!stray.exists() && !hidden.exists());
+    client.words("pack sync --locked").printed("");
+    client
+        .words("expand acme/review x")
+        .says(0, &["Review this"]);
+
+    fs::remove_dir_all(review.parent().unwrap()).unwrap();
+    client
+        .words("expand acme/a/b")
+        .says(1, &["this file of the pack `acme@"]);
 }
 
 #[test]
@@ -815,7 +843,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     client.words("trust --yes").says(0, &[]);
     client
         .words("list")
-        .says(0, &["not the file of the pack `acme@"]);
+        .says(0, &["all files of the pack `acme@"]);
     client.words("expand acme/review x").says(1, &[]);
     client
         .words("pack sync --project")
@@ -956,7 +984,7 @@ fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
     client.words("pack sync").says(1, &["not on a terminal"]);
     client
         .words("expand acme/cr")
-        .says(1, &["no prompt named `acme/cr`"]);
+        .says(1, &["cr.md: this file of the pack `acme@"]);
 }
 
 #[cfg(feature = "http")]
@@ -1062,10 +1090,10 @@ fn over_a_git_daemon_folders_of_other_programs_are_read_by_their_rules_and_a_loc
     fs::write(folder.join("packs.lock"), lock(&client)).unwrap();
     other
         .words("list")
-        .says(0, &["not the file of the pack `claude@"]);
+        .says(0, &["all files of the pack `claude@"]);
     let compared = other.words("pack sync --locked").stdout;
     assert_eq!(
-        compared.matches(": all files are missing").count(),
+        compared.matches(": all files of the pack").count(),
         3,
         "one line for each pack: {compared}"
     );

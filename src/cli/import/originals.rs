@@ -3,7 +3,8 @@
 use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, read_confined, relative_path};
 use crate::prompt::{
-    Diagnostic, FORMATS, Format, IMPORTED, Prompt, Severity, decode_utf8_owned, hexai_prompts,
+    Diagnostic, FORMATS, Format, IMPORTED, Position, Prompt, Severity, decode_utf8_owned,
+    hexai_prompts,
 };
 use crate::wording::path_in_backticks;
 use anyhow::ensure;
@@ -27,6 +28,8 @@ pub(super) struct Original {
     pub(super) prompt: Prompt,
     /// The file that contains the prompt; `-` for standard input.
     pub(super) file: PathBuf,
+    /// The position of the prompt in the file if the file has a prompt on each line.
+    pub(super) position: Option<Position>,
     /// The contents of the file if it is in prompt-expander's own format.
     pub(super) own_markdown: Option<String>,
 }
@@ -200,6 +203,7 @@ impl Originals {
             match found.prompt() {
                 Ok(prompt) => self.prompts.push(Original {
                     prompt: (*prompt).clone(),
+                    position: None,
                     own_markdown: found.text().ok().filter(|_| root.is_own_markdown(&file)),
                     file,
                 }),
@@ -228,16 +232,26 @@ impl Originals {
 
     /// Adds the prompts in the text of a hexai file.
     pub(super) fn add_hexai_lines(&mut self, text: &str, file: &Path) {
-        for prompt in hexai_prompts(text) {
-            match prompt {
+        for line in hexai_prompts(text) {
+            match line.prompt {
                 Ok(prompt) => self.prompts.push(Original {
                     prompt,
                     file: file.to_owned(),
+                    position: Some(Position::at_line(line.number)),
                     own_markdown: None,
                 }),
                 Err(error) => self.problems.push(error.in_file(file)),
             }
         }
+    }
+}
+
+impl Original {
+    /// Returns an error or a warning as one about this prompt: in its file and, if it names no line,
+    /// at its line.
+    pub(super) fn locate(&self, mut problem: Diagnostic) -> Diagnostic {
+        problem.position = problem.position.or(self.position);
+        problem.in_file(self.file.as_path())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::cli::output::{Reporter, display_path};
 use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
 use crate::sources::pack::PackCopies;
-use crate::sources::pack::git::{self, FetchedFiles};
+use crate::sources::pack::git::{self, FetchedPack};
 use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::in_backticks;
@@ -99,9 +99,11 @@ impl<'r> LockFile<'r> {
         })
     }
 
-    /// Fetches the texts of a pack at `version`: a commit, a branch or a tag. Updates the pack's
-    /// commit and hashes accordingly.
-    pub(super) fn fetch(&self, pack: &mut Pack, version: &str) -> anyhow::Result<FetchedFiles> {
+    /// Fetches a pack at `version`: a commit, a branch or a tag. Nothing is installed.
+    ///
+    /// # Errors
+    /// The same as for [`git::fetch_pack`].
+    pub(super) fn fetch(&self, pack: &Pack, version: &str) -> anyhow::Result<FetchedPack> {
         let folder = self.copies.create_temporary_folder()?;
         Ok(git::fetch_pack(folder.path(), pack, version)?)
     }

@@ -3,7 +3,7 @@
 use super::lock_file::{LockFile, accepted_line};
 use crate::cli::review::{self, Review, ReviewedText};
 use crate::library::{Folder, Source};
-use crate::sources::pack::git::FetchedFiles;
+use crate::sources::pack::git::FetchedPack;
 use crate::sources::pack::pack_lock::Pack;
 use crate::sources::pack::{NewCopies, read_unchanged};
 use crate::wording::{count, in_backticks};
@@ -12,8 +12,7 @@ use std::path::Path;
 
 /// A fetched version of a pack, for the user to accept or reject.
 pub(super) struct Offer {
-    pub(super) pack: Pack,
-    pub(super) texts: FetchedFiles,
+    pub(super) fetched: FetchedPack,
     /// The pack's entry in the lock file; `None` for a new pack. Texts that are unchanged since
     /// then aren't shown again.
     pub(super) locked: Option<Pack>,
@@ -36,16 +35,18 @@ impl Offer {
         assume_yes: bool,
         yes_options: &str,
     ) -> anyhow::Result<bool> {
-        for file in &self.texts.skipped {
+        for file in &self.fetched.skipped {
             packs.reporter.warn(&format!("left out: {file}"));
         }
         ensure!(
-            !self.texts.files.is_empty(),
+            !self.fetched.files.is_empty(),
             "{} has no prompts; name their folder with `--path`",
-            in_backticks(&self.pack.address)
+            in_backticks(&self.fetched.pack.address)
         );
-        let NewCopies { temporary, prompts } = packs.copies.write(&self.pack, &self.texts.files)?;
-        let version = self.pack.version();
+        let NewCopies { temporary, prompts } = packs
+            .copies
+            .write(&self.fetched.pack, &self.fetched.files)?;
+        let version = self.fetched.pack.version();
         let review = self.review(packs, temporary.path(), &prompts);
         let is_accepted = review.is_empty() // nothing that the user hasn't accepted before
             || review.prompt_user_to_accept(
@@ -60,8 +61,8 @@ impl Offer {
         }
         // Before `install`, which moves away the temporary folder that `prompts` reads.
         let example = prompts.list().found.into_iter().next();
-        packs.install(&self.pack, temporary)?;
-        let texts = count(self.pack.files.len(), "text");
+        packs.install(&self.fetched.pack, temporary)?;
+        let texts = count(self.fetched.pack.files.len(), "text");
         match example {
             Some(example) => packs.reporter.note(&format!(
                 "took {texts} of {version}, such as `:{}`",
@@ -76,7 +77,7 @@ impl Offer {
     /// fetched texts, and `new_prompts` reads them from there.
     fn review(&self, packs: &LockFile<'_>, new_folder: &Path, new_prompts: &Folder) -> Review {
         let mut review = Review::default();
-        for (file, new_text) in &self.texts.files {
+        for (file, new_text) in &self.fetched.files {
             let old_text = self.old_text(packs, file);
             if old_text.as_ref() == Some(new_text) || self.was_accepted(file) {
                 review.unchanged += 1;
@@ -87,7 +88,7 @@ impl Offer {
                 _ => "to be included in others".to_owned(),
             };
             review.add(&ReviewedText {
-                name: &typed_name(&self.pack, file),
+                name: &typed_name(&self.fetched.pack, file),
                 description: &description,
                 old_text: old_text.as_deref().unwrap_or_default(),
                 new_text,
@@ -95,8 +96,8 @@ impl Offer {
         }
         if let Some(locked) = &self.locked {
             for file in locked.files.keys() {
-                if !self.texts.files.contains_key(file) {
-                    review.add_removed(&typed_name(&self.pack, file));
+                if !self.fetched.files.contains_key(file) {
+                    review.add_removed(&typed_name(&self.fetched.pack, file));
                 }
             }
         }
@@ -112,7 +113,7 @@ impl Offer {
 
     fn was_accepted(&self, file: &str) -> bool {
         self.accepted_lines
-            .contains(&accepted_line(&self.pack, file))
+            .contains(&accepted_line(&self.fetched.pack, file))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
+use crate::prompt::lint::is_name_char;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, IgnoredKey, Prompt};
 use crate::prompt::name::Name;
@@ -15,7 +16,7 @@ use crate::prompt::template::{
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const BRACES: PlaceholderForm = PlaceholderForm {
     arguments: ArgumentNames::Exact,
@@ -61,16 +62,25 @@ struct HexaiContent {
     text: String,
 }
 
+/// A line of a file with many prompts.
+pub struct PromptLine {
+    /// The number of the line. The first one is 1.
+    pub number: usize,
+    /// The prompt, or why the line isn't one.
+    pub prompt: Result<Prompt, Diagnostic>,
+}
+
 /// Parses the prompts in a file, one on each line that isn't blank. An invalid line doesn't affect
 /// the others.
-pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
-    let mut prompts = Vec::new();
+pub fn hexai_prompts(text: &str) -> Vec<PromptLine> {
+    let mut lines = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if !line.trim().is_empty() {
-            prompts.push(parse_line(line, number));
+            let prompt = parse_line(line, number);
+            lines.push(PromptLine { number, prompt });
         }
     }
-    prompts
+    lines
 }
 
 /// Parses a file with a single prompt. The prompt is called `name`, whatever the file says.
@@ -103,7 +113,9 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
         &mut messages,
         arguments.iter().map(|argument| argument.name.as_str()),
     );
+    let lenient_warnings = undeclared_word_warnings(&messages, &arguments, number);
     Ok(Prompt {
+        lenient_warnings,
         title: non_empty_trimmed(line.title),
         description: non_empty_trimmed(line.description),
         arguments,
@@ -175,6 +187,42 @@ fn message_templates(
     Ok(messages)
 }
 
+/// Returns a warning for each `{{word}}` in the messages that is not a declared argument, and so
+/// remains text. All warnings are at line `number`.
+fn undeclared_word_warnings(
+    messages: &[MessageTemplate],
+    arguments: &[Argument],
+    number: usize,
+) -> Vec<Diagnostic> {
+    let mut words = BTreeSet::new();
+    for message in messages {
+        for part in message.body().split("{{").skip(1) {
+            if let Some((word, _)) = part.split_once("}}") {
+                words.insert(word.trim());
+            }
+        }
+    }
+    words.retain(|word| is_word(word) && arguments.iter().all(|argument| argument.name != *word));
+    let mut warnings = Vec::new();
+    for word in words {
+        warnings.push(Diagnostic::warning(
+            Some(Position::at_line(number)),
+            format!(
+                "`{{{{{word}}}}}` is text, because {} is not in the `arguments` of the line",
+                quoted(word)
+            ),
+            "declare it there, or make it a placeholder in the imported file",
+        ));
+    }
+    warnings
+}
+
+/// Returns whether a text may be the name of an argument: it starts with a letter, and has only
+/// letters, digits, `_` and `-`.
+fn is_word(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic) && text.chars().all(is_name_char)
+}
+
 /// Trims a text. Returns `None` if nothing is left.
 fn non_empty_trimmed(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
@@ -203,7 +251,7 @@ mod tests {
     #[test]
     fn a_line_becomes_markdown_with_its_messages_arguments_and_other_keys() {
         let line = r#"{"name":"fix","title":"T","arguments":[{"name":"a","required":true},{"name":"b"}],"messages":[{"role":"user","content":{"text":"A {{a}} {{ a }} {{b}} $ARGUMENTS\n"}},{"role":"assistant","content":{"text":"<!-- user -->"}}],"tags":["t"],"created":"2025-01-02T03:04:05Z","meta":{"x":[1]}}"#;
-        let prompt = hexai_prompts(line).remove(0).unwrap();
+        let prompt = hexai_prompts(line).remove(0).prompt.unwrap();
         let want = "---\ntitle: T\narguments:\n  - name: a\n    required: true\n  - name: b\n    default: \"{{b}}\"\ntags: [t]\n\
                     created: \"2025-01-02T03:04:05Z\"\nmeta: {\"x\":[1]}\nmessages: true\n---\n\
                     A {{a}} \\{{ a }} {{b}} \\$ARGUMENTS\n\n<!-- assistant -->\n\\<!-- user -->\n";
@@ -232,7 +280,10 @@ mod tests {
         .join("\n");
         let read: Vec<String> = hexai_prompts(&file)
             .into_iter()
-            .map(|read| read.map_or_else(|error| shown(&error), |prompt| prompt.name.to_string()))
+            .map(|line| match line.prompt {
+                Ok(prompt) => prompt.name.to_string(),
+                Err(error) => shown(&error),
+            })
             .collect();
         assert_eq!(read[0], "a");
         for (line, message) in read[1..].iter().zip([

@@ -2,7 +2,7 @@
 //!
 //! They are in the data folder, at `LOCK-FILE-HASH/NAME@COMMIT-PACK-HASH/`.
 
-use super::pack_lock::Pack;
+use super::pack_lock::{CopyProblem, Pack};
 use crate::library::{Folder, Reach, Root, TextGuard, file_error, read_file, relative_path};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
+use walkdir::WalkDir;
 
 /// The prefix of temporary folders.
 const TEMPORARY_PREFIX: &str = ".new-";
@@ -158,31 +159,59 @@ pub(super) fn prompts_of_copies(folder: PathBuf, pack: Arc<Pack>) -> Folder {
     Folder::of_pack(root, &version)
 }
 
-/// Returns an error for each file of a pack that doesn't exist in `folder`.
+/// Returns an error for each file of a pack that doesn't exist in `folder`, or a single error if
+/// the folder doesn't exist.
 pub(super) fn missing_file_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic> {
-    file_errors(pack, folder, |path| folder.join(path).exists())
-}
-
-/// Returns an error for each file of a pack that is missing in `folder` or was changed there.
-pub(crate) fn changed_file_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic> {
-    file_errors(pack, folder, |path| {
-        read_unchanged(pack, folder, path).is_some()
-    })
-}
-
-/// Returns an error for each file of a pack that fails `is_valid`, or a single error if `folder`
-/// doesn't exist.
-fn file_errors(pack: &Pack, folder: &Path, is_valid: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
     if !folder.exists() {
-        let error = pack.file_error("all files are missing");
+        let error = pack.copy_error(CopyProblem::AllMissing);
         return vec![error.in_file(folder)];
     }
     let mut errors = Vec::new();
     for path in pack.files.keys() {
-        if !is_valid(path) {
-            let error = pack.file_error("it is missing, or its contents have changed");
-            errors.push(error.in_file(folder.join(path)));
+        let copy = folder.join(path);
+        if !copy.exists() {
+            errors.push(pack.copy_error(CopyProblem::Missing).in_file(copy));
         }
+    }
+    errors
+}
+
+/// Returns an error for each file of a pack that is missing in `folder` or was changed there.
+pub(crate) fn damaged_file_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic> {
+    let mut errors = missing_file_errors(pack, folder);
+    for path in pack.files.keys() {
+        let copy = folder.join(path);
+        if copy.exists() && read_unchanged(pack, folder, path).is_none() {
+            errors.push(pack.copy_error(CopyProblem::Changed).in_file(copy));
+        }
+    }
+    errors
+}
+
+/// Returns the paths of the files in `folder` that the pack does not have, such as a file that
+/// somebody added by hand. A symlink is such a file, too.
+pub(crate) fn stray_files(pack: &Pack, folder: &Path) -> Vec<PathBuf> {
+    let mut stray_files = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let Ok(entry) = entry else {
+            continue; // the folder doesn't exist, or a file was deleted in the meantime
+        };
+        let is_listed = pack
+            .files
+            .contains_key(&*relative_path(folder, entry.path()));
+        if !entry.file_type().is_dir() && !is_listed {
+            stray_files.push(entry.into_path());
+        }
+    }
+    stray_files
+}
+
+/// Returns an error for each file in `folder` that differs from the lock: it is missing, was
+/// changed, or the pack does not have it.
+pub(crate) fn copy_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic> {
+    let mut errors = damaged_file_errors(pack, folder);
+    for file in stray_files(pack, folder) {
+        errors.push(pack.copy_error(CopyProblem::Stray).in_file(file));
     }
     errors
 }

@@ -64,13 +64,23 @@ const LAST_FETCHED: &str = "FETCH_HEAD";
 /// The input of git commands that read nothing from their standard input.
 const NO_INPUT: &str = "";
 
-/// The files of a pack, as fetched from its repository.
+/// A version of a pack, as fetched from its repository.
 #[derive(Debug, Default)]
-pub(crate) struct FetchedFiles {
-    /// The contents by path, relative to the pack's folder.
+pub(crate) struct FetchedPack {
+    /// The pack's entry for the lock, with the commit, the date and the hashes of this version.
+    pub(crate) pack: Pack,
+    /// The contents of its files by path, relative to the pack's folder.
     pub(crate) files: BTreeMap<String, String>,
     /// For each skipped file, a message that names it and says why.
     pub(crate) skipped: Vec<String>,
+}
+
+/// The files that were read from a repository.
+struct ReadFiles {
+    /// See [`FetchedPack::files`].
+    files: BTreeMap<String, String>,
+    /// See [`FetchedPack::skipped`].
+    skipped: Vec<String>,
 }
 
 /// A bare repository that a pack is fetched into.
@@ -91,21 +101,21 @@ struct Commit {
 }
 
 /// Fetches the files of `pack` at `version`, which is a commit, a branch or a tag. `folder` must be
-/// empty.
+/// empty; git's repository is created there.
 ///
-/// Updates the commit, the date and the file hashes of `pack`. If `version` is a branch or a tag,
-/// it also becomes the reference that the pack follows. If this fails, `pack` is unchanged.
+/// Returns the files, and the entry of the lock for this version. If `version` is a branch or a
+/// tag, the pack follows it from then on.
 ///
 /// # Errors
 /// - Git is missing, is too old, fails, or exceeds a limit.
 /// - `version` doesn't exist or is ambiguous.
-/// - A path is unsafe: it leaves the repository, is a symlink, or clashes with another path on a
-///   file system that ignores case.
+/// - A path is unsafe: it leaves the repository, or clashes with another path on a file system that
+///   ignores case.
 pub(crate) fn fetch_pack(
     folder: &Path,
-    pack: &mut Pack,
+    pack: &Pack,
     version: &str,
-) -> Result<FetchedFiles, Diagnostic> {
+) -> Result<FetchedPack, Diagnostic> {
     fetch_pack_within(GIT_LIMITS, folder, pack, version)
 }
 
@@ -113,9 +123,9 @@ pub(crate) fn fetch_pack(
 fn fetch_pack_within(
     limits: GitLimits,
     folder: &Path,
-    pack: &mut Pack,
+    pack: &Pack,
     version: &str,
-) -> Result<FetchedFiles, Diagnostic> {
+) -> Result<FetchedPack, Diagnostic> {
     let repository = Repository {
         folder,
         address: pack.address.clone(),
@@ -125,21 +135,28 @@ fn fetch_pack_within(
     repository.check_git_version()?;
     repository.run_local(&["init", "--quiet", "--bare", "--template="])?;
     let commit = repository.fetch_version(version, &pack.reference)?;
-    // Change a copy, so that an error leaves `pack` as it was.
-    let mut updated = pack.clone();
+    let ReadFiles { files, skipped } = repository.read_files(pack, &commit.id)?;
+    let mut entry = pack.clone();
     if !is_commit(version) {
-        version.clone_into(&mut updated.reference);
+        version.clone_into(&mut entry.reference);
     }
-    updated.commit = commit.id; // `read_files` reads the files of this commit
-    updated.date = commit.date;
-    let fetched = repository.read_files(&updated)?;
-    updated.files.clear();
-    for (path, contents) in &fetched.files {
-        let hash = sha256(contents.as_bytes());
-        updated.files.insert(path.clone(), hash);
+    entry.commit = commit.id;
+    entry.date = commit.date;
+    entry.files = hashes(&files);
+    Ok(FetchedPack {
+        pack: entry,
+        files,
+        skipped,
+    })
+}
+
+/// Returns the SHA-256 of each file, by its path. `files` has the contents by path.
+fn hashes(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut hashes = BTreeMap::new();
+    for (path, contents) in files {
+        hashes.insert(path.clone(), sha256(contents.as_bytes()));
     }
-    *pack = updated;
-    Ok(fetched)
+    hashes
 }
 
 impl Repository<'_> {
@@ -151,8 +168,12 @@ impl Repository<'_> {
         Ok(output)
     }
 
-    /// Runs git, and returns a reader of its output. The output is in a file, because it may be too
-    /// large for memory.
+    /// Runs git on this repository, and returns a reader of its output. The output is in a file,
+    /// because it may be too large for memory.
+    ///
+    /// # Errors
+    /// Git cannot be started, fails, or exceeds a limit, which is an error of the kind
+    /// [`Kind::TooLong`].
     fn run(
         &self,
         task: GitTask,
@@ -204,13 +225,24 @@ impl Repository<'_> {
         Err(fetch_error(message, "install a newer git"))
     }
 
-    /// Returns the commit that `revision` names, or `None` if it was not fetched.
-    fn find_commit(&self, revision: &str) -> Option<Commit> {
+    /// Returns a commit that was fetched. `revision` is its id or [`LAST_FETCHED`].
+    ///
+    /// # Errors
+    /// Git exceeds a limit, or the commit was not fetched. The error names `version`, which is what
+    /// the user asked for, e.g. `main`.
+    fn read_commit(&self, revision: &str, version: &str) -> Result<Commit, Diagnostic> {
         let log = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
         let arguments = [&log[..], &[revision, "--"]].concat();
-        let output = String::from_utf8(self.run_local(&arguments).ok()?).ok()?;
-        let (id, date) = output.trim().split_once(' ')?;
-        Some(Commit {
+        let output = match self.run_local(&arguments) {
+            Ok(output) => output,
+            Err(error) if error.kind == Kind::TooLong => return Err(error),
+            Err(_) => return Err(self.no_commit_error(version)),
+        };
+        let output = String::from_utf8_lossy(&output);
+        let Some((id, date)) = output.trim().split_once(' ') else {
+            return Err(self.no_commit_error(version));
+        };
+        Ok(Commit {
             id: id.to_owned(),
             date: date.to_owned(),
         })
@@ -224,7 +256,10 @@ impl Repository<'_> {
         fetch_error(message, fix)
     }
 
-    /// Returns the full name of a branch or tag, e.g. `refs/heads/main` for `main`.
+    /// Asks the server for the full name of a branch or tag, e.g. `refs/heads/main` for `main`.
+    ///
+    /// # Errors
+    /// The repository has no such branch or tag, or it has both. Git fails, or exceeds a limit.
     fn resolve_reference(&self, reference: &str) -> Result<String, Diagnostic> {
         let names = self.matching_references(reference)?;
         match &names[..] {
@@ -240,7 +275,8 @@ impl Repository<'_> {
         }
     }
 
-    /// Returns the full names of the server's branches and tags that `reference` may stand for.
+    /// Returns the full names of the server's branches and tags that `reference` may stand for: for
+    /// `v2`, both `refs/tags/v2` and `refs/heads/v2`, if there are both.
     fn matching_references(&self, reference: &str) -> Result<Vec<String>, Diagnostic> {
         let candidates =
             ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{reference}"));
@@ -265,32 +301,41 @@ impl Repository<'_> {
     }
 
     /// Fetches `version`, which is a commit, a branch or a tag, and returns its commit.
+    /// `old_reference` is the branch or tag that the pack followed until now.
     ///
-    /// If the server can't send a commit by its id, fetches `old_reference` instead, the branch or
-    /// tag that the pack followed until now.
+    /// # Errors
+    /// `version` doesn't exist or is ambiguous. Git fails, or exceeds a limit.
     fn fetch_version(&self, version: &str, old_reference: &str) -> Result<Commit, Diagnostic> {
-        let commit = if is_commit(version) {
-            self.fetch_commit(version, old_reference)?;
-            self.find_commit(version)
-        } else {
-            self.fetch(&self.resolve_reference(version)?)?;
-            self.find_commit(LAST_FETCHED)
-        };
-        commit.ok_or_else(|| self.no_commit_error(version))
-    }
-
-    /// Fetches a commit by its id. Many servers don't support that, so this falls back to
-    /// `reference`, which the pack follows and which may still be at that commit. The caller must
-    /// check that the commit was fetched, with [`Repository::find_commit`].
-    fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
-        match self.fetch(commit) {
-            // `TooLong` is our own limit, which another attempt would exceed as well.
-            Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
-            result => result,
+        if is_commit(version) {
+            return self.fetch_commit(version, old_reference);
         }
+        let reference = self.resolve_reference(version)?;
+        self.fetch(&reference)?;
+        self.read_commit(LAST_FETCHED, version)
     }
 
-    /// Fetches a single commit without its history, and without files over 4 MiB.
+    /// Fetches a commit by its id, and returns it.
+    ///
+    /// Many servers don't send a commit by its id. In this case, fetches `reference` instead, the
+    /// branch or tag that the pack follows, which may still be at that commit.
+    ///
+    /// # Errors
+    /// Neither attempt fetches the commit, or git exceeds a limit.
+    fn fetch_commit(&self, commit: &str, reference: &str) -> Result<Commit, Diagnostic> {
+        if let Err(error) = self.fetch(commit) {
+            if error.kind == Kind::TooLong {
+                return Err(error); // another attempt would exceed the same limit
+            }
+            self.fetch(reference)?;
+        }
+        self.read_commit(commit, commit)
+    }
+
+    /// Fetches a single commit without its history. Files over 4 MiB are left out, if the server
+    /// supports that. `revision` is the id of the commit, or a branch or tag.
+    ///
+    /// # Errors
+    /// The server doesn't send the commit. Git fails, or exceeds a limit.
     fn fetch(&self, revision: &str) -> Result<(), Diagnostic> {
         let options = [
             "fetch",
@@ -300,21 +345,30 @@ impl Repository<'_> {
             "--filter=blob:limit=4m",
         ];
         let arguments = [&options[..], &["--", &self.address, revision]].concat();
+        // An earlier attempt leaves this lock if a signal ended git. Git would refuse to run.
+        _ = fs::remove_file(self.folder.join("shallow.lock"));
         self.run(GitTask::Fetch, &arguments, NO_INPUT)?;
         Ok(())
     }
 
-    /// Reads the files of a pack at its commit, which must have been fetched.
-    fn read_files(&self, pack: &Pack) -> Result<FetchedFiles, Diagnostic> {
-        let selected = self.select_files(pack)?;
+    /// Reads the files of a pack at a commit, which must have been fetched.
+    ///
+    /// # Errors
+    /// The commit has no folder at the path of the pack. A path is unsafe, as [`fetch_pack`]
+    /// explains. A limit is exceeded.
+    fn read_files(&self, pack: &Pack, commit: &str) -> Result<ReadFiles, Diagnostic> {
+        let selected = self.select_files(pack, commit)?;
         let output = self.read_objects(&selected.objects)?;
         split_contents(&output, selected)
     }
 
-    /// Selects the files of a pack among the files below its path. Stops at the first file over a
-    /// limit, so that a huge repository is rejected early.
-    fn select_files(&self, pack: &Pack) -> Result<SelectedFiles, Diagnostic> {
-        let listing = self.list_files(pack)?;
+    /// Returns the files below the path of a pack that belong to the pack. Stops at the first file
+    /// over a limit, so that a huge repository is rejected early.
+    ///
+    /// # Errors
+    /// The same as for [`Repository::read_files`].
+    fn select_files(&self, pack: &Pack, commit: &str) -> Result<SelectedFiles, Diagnostic> {
+        let listing = self.list_files(commit, &pack.path)?;
         let mut selected = SelectedFiles::default();
         for (index, entry) in listing.split(b'\0').enumerate() {
             if index == MAX_LISTED_FILES {
@@ -332,25 +386,31 @@ impl Repository<'_> {
         Ok(selected)
     }
 
-    /// Lists the files below the path of the pack. Each entry is in the format of
-    /// [`ListedFile::parse`] and ends with a NUL.
-    fn list_files(&self, pack: &Pack) -> Result<BufReader<File>, Diagnostic> {
-        let tree = format!("{}:{}", pack.commit, pack.path);
+    /// Returns a list of the files in a folder of a commit, as `git ls-tree` prints it. Each entry
+    /// is in the format of [`ListedFile::parse`] and ends with a NUL. An empty `folder` is the whole
+    /// commit.
+    ///
+    /// # Errors
+    /// The commit has no such folder, or git exceeds a limit.
+    fn list_files(&self, commit: &str, folder: &str) -> Result<BufReader<File>, Diagnostic> {
+        let tree = format!("{commit}:{folder}");
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &tree];
         match self.run(GitTask::Local, &arguments, NO_INPUT) {
-            Err(error) if error.kind != Kind::TooLong => {
-                let (address, path) = (in_backticks(&self.address), in_backticks(&pack.path));
-                let message = format!("{address} has no folder {path}");
+            Ok(listing) => Ok(listing),
+            Err(error) if error.kind == Kind::TooLong => Err(error),
+            Err(_) => {
+                let address = in_backticks(&self.address);
+                let message = format!("{address} has no folder {}", in_backticks(folder));
                 Err(fetch_error(message, "correct `--path`"))
             }
-            result => result,
         }
     }
 
     /// Returns the output of `git cat-file --batch` for the given objects (path → object id), in
     /// the order of the map. See [`BatchOutput`] for its format.
     ///
-    /// If an object is missing, git fails there, and the output ends before it.
+    /// If an object is missing, git fails there, and the output ends before it. This is not an
+    /// error here: [`split_contents`] finds out which object is missing.
     ///
     /// # Errors
     /// The output is too large, or git exceeds a limit.
@@ -389,7 +449,8 @@ enum FileKind {
 }
 
 impl ListedFile {
-    /// Parses an entry of `git ls-tree`: `100644 blob OBJECT-ID`, a tab, and the path.
+    /// Parses an entry of `git ls-tree`: `100644 blob OBJECT-ID`, a tab, and the path. Returns `None`
+    /// if it is not one, such as the empty text after the last entry.
     fn parse(entry: &str) -> Option<ListedFile> {
         let (description, path) = entry.split_once('\t')?;
         let [mode, _, object_id] = description.split(' ').collect::<Vec<_>>()[..] else {
@@ -416,33 +477,37 @@ struct SelectedFiles {
     /// The paths by their lowercase NFC form, to find paths that are the same file on a file system
     /// that ignores case or normalizes accents.
     folded_paths: BTreeMap<String, String>,
-    /// See [`FetchedFiles::skipped`].
+    /// See [`FetchedPack::skipped`].
     skipped: Vec<String>,
 }
 
 impl SelectedFiles {
-    /// Adds a file if it belongs to the pack. A prompt that can't be used is skipped with a
-    /// message.
+    /// Adds a file if it belongs to the pack. Adds a message to [`SelectedFiles::skipped`] instead
+    /// if the file is a symlink, a submodule, or a prompt whose name can't be typed.
     ///
     /// # Errors
-    /// See [`fetch_pack`] for what makes a path unsafe.
+    /// The path is unsafe: it leaves the repository, or clashes with another path on a file system
+    /// that ignores case.
     fn add(&mut self, pack: &Pack, file: &ListedFile) -> Result<(), Diagnostic> {
         let path = &file.path;
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             let reason = "is a path that leads out of the repository";
             return Err(path_error(path, reason));
         }
-        let choice = pack.choose(path);
-        if file.kind == FileKind::Symlink && choice == FileChoice::Included {
-            return Err(path_error(path, "is a symlink, which is not followed"));
-        }
         let quoted_path = quoted(path);
-        if file.kind != FileKind::Regular {
-            let message = format!("{quoted_path} is a symlink or a submodule");
-            self.skipped.push(message);
-            return Ok(());
+        match file.kind {
+            FileKind::Regular => {}
+            FileKind::Symlink => {
+                let message = format!("{quoted_path} is a symlink, which is not followed");
+                self.skipped.push(message);
+                return Ok(());
+            }
+            FileKind::Submodule => {
+                self.skipped.push(format!("{quoted_path} is a submodule"));
+                return Ok(());
+            }
         }
-        match choice {
+        match pack.choose(path) {
             FileChoice::Included => self.add_included(file)?,
             FileChoice::Ignored => {}
             FileChoice::BadName(reason) => self.skipped.push(format!("{quoted_path}: {reason}")),
@@ -466,15 +531,14 @@ impl SelectedFiles {
     }
 }
 
-/// Splits the output of [`Repository::read_objects`] into the contents of the selected files.
+/// Splits the output of [`Repository::read_objects`] into the contents of the selected files. Files
+/// that are not UTF-8 are skipped, with a message.
 ///
 /// # Errors
 /// A file is too large for a prompt.
-fn split_contents(output: &[u8], selected: SelectedFiles) -> Result<FetchedFiles, Diagnostic> {
-    let mut fetched = FetchedFiles {
-        files: BTreeMap::new(),
-        skipped: selected.skipped,
-    };
+fn split_contents(output: &[u8], selected: SelectedFiles) -> Result<ReadFiles, Diagnostic> {
+    let mut files = BTreeMap::new();
+    let mut skipped = selected.skipped;
     let mut batch = BatchOutput { unread: output };
     // The output has the objects in the order of this map.
     for path in selected.objects.into_keys() {
@@ -483,13 +547,12 @@ fn split_contents(output: &[u8], selected: SelectedFiles) -> Result<FetchedFiles
             return Err(too_large_error(&path, &limit));
         };
         if let Ok(contents) = str::from_utf8(contents) {
-            fetched.files.insert(path, contents.to_owned());
+            files.insert(path, contents.to_owned());
         } else {
-            let message = format!("{} is not UTF-8", quoted(&path));
-            fetched.skipped.push(message);
+            skipped.push(format!("{} is not UTF-8", quoted(&path)));
         }
     }
-    Ok(fetched)
+    Ok(ReadFiles { files, skipped })
 }
 
 /// The output of `git cat-file --batch`. For each object, it has the line `OBJECT-ID blob LENGTH`,
@@ -626,14 +689,13 @@ mod tests {
         for (hostility, limits, want) in cases {
             for version in [ANY_COMMIT, "HEAD"] {
                 let (address, disconnects) = server(hostility);
-                let mut pack = Pack {
+                let pack = Pack {
                     address,
                     reference: "HEAD".to_owned(),
                     ..Pack::default()
                 };
                 let folder = tempfile::tempdir().unwrap();
-                let error =
-                    fetch_pack_within(limits, folder.path(), &mut pack, version).unwrap_err();
+                let error = fetch_pack_within(limits, folder.path(), &pack, version).unwrap_err();
                 assert!(error.message.contains(want), "{}", error.message);
                 disconnects.recv_timeout(TIMEOUT).unwrap();
             }

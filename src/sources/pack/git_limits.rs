@@ -17,6 +17,9 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The file, in [`GitWatchdog::folder`], to which git logs the packets of its protocol.
 pub(super) const PACKET_LOG: &str = "packets";
 
+/// What helps if a repository exceeds a limit. `--path` and `--only` do not: git fetches all files.
+const SMALLER_REPOSITORY: &str = "ask the owner to move the prompts to a smaller repository";
+
 /// How to make a pack smaller.
 const SELECT_LESS: &str = "select fewer files with `--path` or `--only`";
 
@@ -114,12 +117,13 @@ impl GitWatchdog<'_> {
         let limits = &self.limits;
         if progress.bytes_on_disk > limits.disk_bytes {
             let limit = format_size(limits.disk_bytes as usize);
-            return Err(too_large_error(self.address, &limit));
+            let problem = format!("has more than {limit}, which is the limit for a repository");
+            return Err(self.limit_error(&problem, SMALLER_REPOSITORY));
         }
         if memory_bytes > limits.memory_bytes {
             let limit = format_size(limits.memory_bytes as usize);
             let problem = format!("makes git use more than {limit} of memory");
-            return Err(self.limit_error(&problem, SELECT_LESS));
+            return Err(self.limit_error(&problem, SMALLER_REPOSITORY));
         }
         if progress.last_change.elapsed() > limits.idle_timeout {
             let seconds = limits.idle_timeout.as_secs();
@@ -161,7 +165,7 @@ impl GitWatchdog<'_> {
     }
 }
 
-/// Returns the error for a repository or a file, called `what`, that is larger than `limit`, such
+/// Returns the error for the prompts of a repository or a file, called `what`, that is larger than `limit`, such
 /// as `4 MiB of text`.
 pub(super) fn too_large_error(what: &str, limit: &str) -> Diagnostic {
     let message = format!("{} has more than {limit}", quoted(what));

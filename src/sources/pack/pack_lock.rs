@@ -58,6 +58,18 @@ pub(crate) struct Pack {
     pub(crate) files: BTreeMap<String, String>,
 }
 
+/// How the local copies of a pack differ from the lock.
+pub(super) enum CopyProblem {
+    /// A file has other contents.
+    Changed,
+    /// A file does not exist.
+    Missing,
+    /// No file exists.
+    AllMissing,
+    /// A file is not in the lock.
+    Stray,
+}
+
 /// Whether a file of the repository belongs to a pack.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileChoice {
@@ -237,18 +249,33 @@ impl Pack {
     pub(crate) fn verify_file(&self, path: &str, contents: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
             Some(hash) if *hash == sha256(contents) => Ok(()),
-            Some(_) => Err(self.file_error("its contents have changed")),
-            None => Err(self.file_error("it is not listed in the lock file")),
+            Some(_) => Err(self.copy_error(CopyProblem::Changed)),
+            None => Err(self.copy_error(CopyProblem::Stray)),
         }
     }
 
-    /// Returns the error for a copied file that is missing or isn't the one in the lock.
-    pub(super) fn file_error(&self, reason: &str) -> Diagnostic {
+    /// Returns the error for a file in the local copies that differs from the lock. It is of
+    /// [`Kind::LockMismatch`], and says how `pack sync` repairs the copies.
+    pub(super) fn copy_error(&self, problem: CopyProblem) -> Diagnostic {
         let version = in_backticks(&self.version());
-        let message =
-            format!("not the file of the pack {version} in {LOCK}, and not served: {reason}");
-        let fix =
-            "`prompt-expander pack sync` restores it; add --project if the pack is of a project";
+        let message = match problem {
+            CopyProblem::Changed => {
+                format!("not served, because it is not the file of the pack {version} in {LOCK}")
+            }
+            CopyProblem::Missing => format!("this file of the pack {version} is missing"),
+            CopyProblem::AllMissing => format!("all files of the pack {version} are missing"),
+            CopyProblem::Stray => {
+                format!("not served, because the pack {version} in {LOCK} has no such file")
+            }
+        };
+        let repair = match problem {
+            CopyProblem::Changed | CopyProblem::Missing => "restores it",
+            CopyProblem::AllMissing => "fetches them",
+            CopyProblem::Stray => "removes it",
+        };
+        let fix = format!(
+            "`prompt-expander pack sync` {repair}; add --project if the pack is of a project"
+        );
         Diagnostic::new(Kind::LockMismatch, message, fix)
     }
 }

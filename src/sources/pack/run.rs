@@ -5,7 +5,7 @@ use crate::prompt::{Diagnostic, Kind};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 /// The file for git's standard output, in [`GitWatchdog::folder`].
 pub(super) const STDOUT: &str = "stdout";
@@ -25,8 +25,9 @@ pub(crate) fn run_git(
 ) -> Result<BufReader<File>, Diagnostic> {
     let folder = watchdog.folder;
     let mut child = start(&mut git, stdin, folder).map_err(git_io_error)?;
-    if !watchdog.wait(&mut child, task)?.success() {
-        return Err(git_failure(&folder.join(STDERR)));
+    let status = watchdog.wait(&mut child, task)?;
+    if !status.success() {
+        return Err(git_failure(status, &folder.join(STDERR)));
     }
     let stdout = File::open(folder.join(STDOUT)).map_err(git_io_error)?;
     Ok(BufReader::new(stdout))
@@ -43,8 +44,9 @@ fn start(git: &mut Command, stdin: &str, folder: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// Returns the error for a git command that failed. The message quotes what git wrote to `stderr`.
-fn git_failure(stderr: &Path) -> Diagnostic {
+/// Returns the error for a git command that failed with `status`. The message quotes what git wrote
+/// to the file `stderr` or, if git wrote nothing, says how it ended: `signal: 9 (SIGKILL)`.
+fn git_failure(status: ExitStatus, stderr: &Path) -> Diagnostic {
     let tail = read_tail(stderr).unwrap_or_default();
     let text = String::from_utf8_lossy(&tail);
     let mut lines = Vec::new();
@@ -54,6 +56,9 @@ fn git_failure(stderr: &Path) -> Diagnostic {
         if !line.is_empty() {
             lines.push(line);
         }
+    }
+    if lines.is_empty() {
+        return fetch_error(format!("git failed: {status}"), "");
     }
     fetch_error(format!("git failed: {}", lines.join("; ")), "")
 }
