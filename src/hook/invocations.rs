@@ -2,7 +2,7 @@
 //!
 //! A *command* is at the start of a line: a colon (`:` or the full-width `：`) and the name of a
 //! prompt, up to the next space. The message's first line may be indented by up to three spaces;
-//! any other indented line is code, a list or a quotation. Invisible characters before the colon,
+//! any other indented line is code, a list or a quotation. Invisible characters around the colon,
 //! which come with text that was pasted, are ignored. A command's input is everything after
 //! it, up to the next line that starts with a command. Consecutive commands at the start of a line
 //! are a *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which
@@ -11,9 +11,8 @@
 //! The names of built-in prompts are common symbols in some programming languages, so they are
 //! recognized more strictly: see [`looks_like_code`].
 
-use super::prose::{Lines, OPENING};
+use super::prose::{Lines, OPENING, PASTE_START, is_ignored, trim_invisible_start};
 use crate::prompt::COLONS;
-use crate::wording::is_invisible;
 use memchr::memchr2_iter;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -46,10 +45,6 @@ const MAX_INDENTATION: usize = 3;
 /// The maximum length of what may precede a command on its line, in bytes: its indentation and
 /// invisible characters.
 const MAX_INDENTATION_BYTES: usize = 64;
-
-/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the
-/// message.
-const PASTE_START: &str = "\u{1b}[200~";
 
 /// The escape sequence with which a terminal ends pasted text.
 const PASTE_END: &str = "\u{1b}[201~";
@@ -403,7 +398,8 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
     })
 }
 
-/// Returns the length of the colon at a byte offset, in bytes. Returns `None` if there is another
+/// Returns the length of the colon at a byte offset, in bytes, including the invisible characters
+/// after it. Returns `None` if there is another
 /// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
 /// opening bracket. Invisible characters before the colon are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
@@ -420,7 +416,9 @@ fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
     if !may_precede_colon(before) && !may_precede_colon(trim_invisible_end(before)) {
         return None;
     }
-    Some(colon.len_utf8())
+    let after = &text[offset + colon.len_utf8()..];
+    let invisible_length = after.len() - trim_invisible_start(after).len();
+    Some(colon.len_utf8() + invisible_length)
 }
 
 /// Returns whether an invocation may follow text: the text is empty, or ends in whitespace or an
@@ -459,7 +457,7 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
             rest = pasted;
             continue;
         }
-        if matches!(character, ' ' | '\u{a0}' | '\u{3000}') {
+        if character.is_whitespace() && !character.is_control() {
             width += 1;
         } else if !is_ignored(character) {
             return None;
@@ -469,14 +467,6 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
     Some(width)
 }
 
-/// Returns whether a character before a colon is ignored: it is invisible, but neither whitespace
-/// nor a control character.
-fn is_ignored(character: char) -> bool {
-    let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
-    let is_excluded = character.is_whitespace() || character.is_control();
-    (is_joiner || is_invisible(character)) && !is_excluded
-}
-
 /// Returns the byte offset of the first character from `start` on that doesn't match the predicate.
 fn skip_while(text: &str, start: usize, predicate: fn(char) -> bool) -> usize {
     let length = text[start..].find(|character| !predicate(character));
@@ -484,15 +474,21 @@ fn skip_while(text: &str, start: usize, predicate: fn(char) -> bool) -> usize {
 }
 
 /// Returns the names that a command's word may stand for: the word, and the word without trailing
-/// punctuation.
+/// punctuation and invisible characters. The end of pasted text isn't part of the word.
 fn names_for_command(word: &str) -> Vec<&str> {
+    let word = word.strip_suffix(PASTE_END).unwrap_or(word);
     let mut names = Vec::new();
-    for name in [word, word.trim_end_matches(PUNCTUATION)] {
+    for name in [word, word.trim_end_matches(is_trailing)] {
         if may_be_name(name) && !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// Returns whether a character at the end of a command's word isn't part of its name.
+fn is_trailing(character: char) -> bool {
+    PUNCTUATION.contains(&character) || is_ignored(character)
 }
 
 /// Returns the names that a mention's word may start with, longest first: `style` for `style.)`,
@@ -572,6 +568,12 @@ mod tests {
         "要約",
     ];
 
+    /// Whether a text begins with a colon, invisible characters and a name.
+    fn begins_with_call(text: &str, name: &str) -> bool {
+        text.starts_with(COLONS)
+            && trim_invisible_start(text.trim_start_matches(COLONS)).starts_with(name)
+    }
+
     /// Names and inputs, without stacks and mentions.
     fn found(text: &str) -> Vec<(&str, &str)> {
         let invoked = find_invocations(
@@ -617,12 +619,7 @@ mod tests {
                 InvocationForm::Command => format!("{name}={input}"),
                 InvocationForm::Stacked => format!("+{name}={input}"),
                 InvocationForm::Mention => {
-                    assert!(
-                        COLONS
-                            .iter()
-                            .any(|colon| text[range.clone()] == format!("{colon}{name}")),
-                        "{text}"
-                    );
+                    assert!(begins_with_call(&text[range.clone()], name), "{text}");
                     format!("@{name}")
                 }
             },
@@ -671,7 +668,12 @@ mod tests {
             ("\u{feff} :research a", vec![("research", "a")]),
             ("\u{a0}:research a", vec![("research", "a")]),
             ("\u{3000}:research a", vec![("research", "a")]),
+            ("\u{202f}\u{2003}:research a", vec![("research", "a")]),
+            ("\u{200b}\n  :research a", vec![("research", "a")]),
+            (":\u{200b}research a", vec![("research", "a")]),
+            (":research\u{200b} a", vec![("research", "a")]),
             ("\u{1b}[200~:research a", vec![("research", "a")]),
+            ("\u{1b}[200~:research\u{1b}[201~", vec![("research", "")]),
             (
                 "\u{1b}[200~:research a b \u{1b}[201~",
                 vec![("research", "a b")],
@@ -701,6 +703,10 @@ mod tests {
             (
                 ":research ```sh\nb```\n:git/commit c",
                 vec![("research", "```sh\nb```"), ("git/commit", "c")],
+            ),
+            (
+                "\u{200b}```\nx\n\u{feff}```\u{200b}\n:research a",
+                vec![("research", "a")],
             ),
             ("> ```\n:research a", vec![("research", "a")]),
             ("`a` or ```b```\n:research a", vec![("research", "a")]),
@@ -750,6 +756,8 @@ mod tests {
             "~~~\n:research a\n```\n:research a\n~~",
             "````\n```\n:research a\n````",
             "  ```\n:research a",
+            "\u{200b}```\n:research a\n```",
+            "\u{1b}[200~```\n:research a\n```",
             "https://example.com:research",
         ] {
             assert_eq!(found(text), [], "{text:?}");
@@ -858,6 +866,9 @@ mod tests {
         for text in [
             "> see :style",
             "  > see :style",
+            "\u{200b}> see :style",
+            "\u{1b}[200~> see :style",
+            "\u{feff}    see :style",
             "    see :style",
             "\tsee :style",
             "```\nsee :style\n```",
@@ -971,11 +982,11 @@ mod tests {
             ),
         ) {
             let text = pieces.concat();
-            let is_ignored_before = |character| is_ignored(character) || matches!(character, ' ' | '\u{a0}' | '\u{3000}');
+            let is_ignored_before = |character: char| is_ignored(character) || (character.is_whitespace() && !character.is_control());
             let lines = || text.split(['\n', '\r']).map(|line| line.trim_start_matches(is_ignored_before));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in find_invocations(&text, false, |_, _| Some(()), |_| false).invocations {
-                prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");
+                prop_assert!(lines().any(|line| begins_with_call(line, name)), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
                 rest = &rest[at.unwrap() + input.len()..];
@@ -1007,7 +1018,7 @@ mod tests {
                     continue;
                 }
                 prop_assert!(is_within(range.start, range.end), "{text:?}");
-                prop_assert!(COLONS.iter().any(|colon| text[range.clone()] == format!("{colon}{name}")), "{text:?}");
+                prop_assert!(begins_with_call(&text[range.clone()], name), "{text:?}");
                 prop_assert!(input.is_empty() && *name != "D", "{text:?}");
                 let before = trim_invisible_end(&text[..range.start]).chars().next_back();
                 let after = text[range.end..].chars().next();

@@ -4,12 +4,17 @@
 //! Markdown parser ignores code fences in an HTML block. It would also take most of the time for a
 //! long message.
 
+use crate::wording::is_invisible;
 use memchr::{memchr_iter, memchr2, memchr2_iter};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The opening brackets that may precede a mention.
 pub(super) const OPENING: [char; 9] = ['(', '[', '{', '（', '［', '｛', '「', '『', '【'];
+
+/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the
+/// message.
+pub(super) const PASTE_START: &str = "\u{1b}[200~";
 
 /// A cursor over the lines of a message. It only moves forward.
 pub(super) struct Lines<'t> {
@@ -61,7 +66,7 @@ impl<'t> Lines<'t> {
     pub(super) fn advance(&mut self, offset: usize) {
         while self.end <= offset {
             // `start..end` is still the previous line.
-            let is_blank = self.text[self.start..self.end].trim_start().is_empty();
+            let is_blank = is_blank(&self.text[self.start..self.end]);
             self.is_at_start_of_message &= is_blank; // true before the first line, which is empty
             if is_blank || self.is_fenced {
                 self.paragraph_start = self.end;
@@ -130,7 +135,7 @@ impl<'t> Lines<'t> {
         let mut end = self.end;
         while end < self.text.len() {
             let next = end + line_length(&self.text[end..]);
-            if self.text[end..next].trim_start().is_empty() {
+            if is_blank(&self.text[end..next]) {
                 break;
             }
             end = next;
@@ -151,8 +156,38 @@ fn line_length(text: &str) -> usize {
     }
 }
 
+/// Returns whether a text consists of whitespace and invisible characters.
+fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|character| character.is_whitespace() || is_ignored(character))
+}
+
+/// Returns the text without the invisible characters and the [`PASTE_START`] at its beginning.
+pub(super) fn trim_invisible_start(text: &str) -> &str {
+    let mut visible = text;
+    // Most texts begin with a visible ASCII character. The check keeps long messages fast.
+    while !visible.starts_with(|first: char| first.is_ascii_graphic()) {
+        let pasted = visible.strip_prefix(PASTE_START).unwrap_or(visible);
+        let trimmed = pasted.trim_start_matches(is_ignored);
+        if trimmed.len() == visible.len() {
+            break;
+        }
+        visible = trimmed;
+    }
+    visible
+}
+
+/// Returns whether a character is ignored before a colon, a fence or `>`: it is invisible, but
+/// neither whitespace nor a control character.
+pub(super) fn is_ignored(character: char) -> bool {
+    let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
+    let is_excluded = character.is_whitespace() || character.is_control();
+    (is_joiner || is_invisible(character)) && !is_excluded
+}
+
 /// Returns whether the start of a line makes it indented code, or a quotation with `>`.
 fn starts_code_or_quotation(start_of_line: &str) -> bool {
+    let start_of_line = trim_invisible_start(start_of_line);
     start_of_line.starts_with('\t')
         || start_of_line.starts_with("    ")
         || start_of_line.trim_start().starts_with('>')
@@ -311,7 +346,7 @@ impl CodeFence {
             starts_line,
             // More backticks on the same line make it a code span.
             may_open: character == b'~' || !info_string.contains('`'),
-            may_close: starts_line && info_string.trim().is_empty(),
+            may_close: starts_line && is_blank(info_string),
         })
     }
 
@@ -330,8 +365,10 @@ impl CodeFence {
     }
 }
 
-/// Removes up to three spaces from the start of a line, as Markdown does before a fence.
+/// Removes up to three spaces from the start of a line, as Markdown does before a fence. Also
+/// removes invisible characters before them.
 fn strip_indentation(line: &str) -> &str {
+    let line = trim_invisible_start(line);
     let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
     &line[spaces.min(3)..]
 }

@@ -35,7 +35,7 @@ pub(super) struct QuoteFinder {
 
 /// Typographic quotation marks, each with the marks that can close it. Keyboards of phones and
 /// editors insert them in place of `"`.
-const QUOTATION_MARKS: [(char, &[char]); 11] = [
+const QUOTATION_MARKS: [(char, &[char]); 17] = [
     ('“', &['”']),
     ('”', &['”']),
     ('„', &['“', '”']),
@@ -44,8 +44,14 @@ const QUOTATION_MARKS: [(char, &[char]); 11] = [
     ('«', &['»']),
     ('»', &['«']),
     ('‹', &['›']),
+    ('›', &['‹']),
+    ('‛', &['’']),
+    ('‟', &['”']),
     ('「', &['」']),
+    ('｢', &['｣']),
     ('『', &['』']),
+    ('《', &['》']),
+    ('〝', &['〞', '〟']),
     ('＂', &['＂']),
 ];
 
