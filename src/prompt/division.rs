@@ -497,26 +497,34 @@ fn extend_pairs<'v>(divided: DividedText<'v>, values: &mut GivenValues<'v>) {
 /// then the input placeholder.
 ///
 /// Optional arguments are slots only if the prompt has neither required arguments nor an input
-/// placeholder.
+/// placeholder. Arguments that the body doesn't use are slots only if there would be none without
+/// them, because their text is lost.
 fn free_slots(prompt: &Prompt, pairs: &[TextPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.has_input_slot();
     let has_required = prompt.arguments.iter().any(|argument| argument.required);
     let optional_are_slots = !has_input && !has_required;
-    let mut slots = Vec::new();
+    let mut used_slots = Vec::new();
+    let mut unused_slots = Vec::new();
     for (index, argument) in prompt.arguments.iter().enumerate() {
         let is_set_by_pair = pairs.iter().any(|pair| pair.argument_index == index);
         let is_positional = argument.required || optional_are_slots;
-        // Text assigned to an argument that the body doesn't use would be lost, so leave it to the
-        // input placeholder.
-        let would_lose_text = has_input && !prompt.uses_argument(argument);
-        if is_positional && !is_set_by_pair && !would_lose_text {
-            slots.push(Slot::Argument(index));
+        if is_set_by_pair || !is_positional {
+            continue;
+        }
+        if prompt.uses_argument(argument) {
+            used_slots.push(Slot::Argument(index));
+        } else {
+            unused_slots.push(Slot::Argument(index));
         }
     }
     if has_input {
-        slots.push(Slot::Input);
+        used_slots.push(Slot::Input);
     }
-    slots
+    if used_slots.is_empty() {
+        unused_slots
+    } else {
+        used_slots
+    }
 }
 
 /// Assigns one word to each argument that no pair sets, as Claude Code and Codex do.
@@ -622,6 +630,23 @@ mod tests {
                 Some(error) => refused(declared, text, error),
                 None => check(declared, text, want),
             }
+        }
+    }
+
+    #[test]
+    fn an_argument_that_the_body_does_not_use_gets_text_only_if_no_other_can() {
+        for (declared, body, text, want) in [
+            ("a! b!", "<{{b}}>", "x", "<x>"),
+            ("a! b!", "<{{b}}>", "x y", "<x y>"),
+            ("a b", "<{{b}}>", "x", "<x>"),
+            ("a! b! c!", "<{{a}}{{c}}>", "x y", "<xy>"),
+            ("a! b!", "<{{b}}>", "a=1 x", "<x>"),
+            ("a! b!", "<{{b}}>", "b=1 x", "<1>"),
+        ] {
+            let mut prompt = prompt(declared);
+            prompt.messages = vec![prompt.parse_template(body)];
+            let expansion = prompt.expand(Call::Text(text)).unwrap();
+            assert_eq!(expansion.into_text(), want, "{declared} {text}");
         }
     }
 
