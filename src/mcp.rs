@@ -8,7 +8,7 @@
 
 use crate::jsonrpc::{Id, deserialize_count};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -169,7 +169,8 @@ pub(crate) struct GetPromptParams<'l> {
 }
 
 /// The value of an argument. It should be a string according to the schema, but some clients send
-/// numbers or booleans, which are converted to strings: `3` to `"3"`.
+/// numbers or booleans, which are converted to strings: `3` to `"3"`. A number that has lost digits,
+/// such as `12345678901234567890123`, is an error.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(crate) struct ArgumentText(pub(crate) String);
@@ -180,10 +181,19 @@ impl TryFrom<Value> for ArgumentText {
     fn try_from(value: Value) -> Result<ArgumentText, &'static str> {
         match value {
             Value::String(text) => Ok(ArgumentText(text)),
+            Value::Number(number) if has_lost_digits(&number) => Err("must be a string"),
             Value::Number(_) | Value::Bool(_) => Ok(ArgumentText(value.to_string())),
             _ => Err("must be a string"),
         }
     }
+}
+
+/// Returns whether a number may have had more digits than were stored. serde_json stores it as a
+/// float if it is not a 64-bit integer, and a float does not have every integer above 2⁵³.
+fn has_lost_digits(number: &Number) -> bool {
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0; // 2⁵³
+    let float = number.as_f64().unwrap_or_default();
+    number.is_f64() && float.abs() > MAX_EXACT
 }
 
 /// Result of `resources/list`.

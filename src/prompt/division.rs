@@ -497,34 +497,30 @@ fn extend_pairs<'v>(divided: DividedText<'v>, values: &mut GivenValues<'v>) {
 /// then the input placeholder.
 ///
 /// Optional arguments are slots only if the prompt has neither required arguments nor an input
-/// placeholder. Arguments that the body doesn't use are slots only if there would be none without
-/// them, because their text is lost.
+/// placeholder. An argument that the body doesn't use is no slot if text can go to a later one
+/// instead, because its text would be lost.
 fn free_slots(prompt: &Prompt, pairs: &[TextPair<'_>]) -> Vec<Slot> {
     let has_input = prompt.has_input_slot();
     let has_required = prompt.arguments.iter().any(|argument| argument.required);
     let optional_are_slots = !has_input && !has_required;
-    let mut used_slots = Vec::new();
-    let mut unused_slots = Vec::new();
-    for (index, argument) in prompt.arguments.iter().enumerate() {
+    let mut slots = Vec::new();
+    let mut has_used_slot = has_input;
+    if has_input {
+        slots.push(Slot::Input);
+    }
+    // Backwards, so that the later slots are known.
+    for (index, argument) in prompt.arguments.iter().enumerate().rev() {
         let is_set_by_pair = pairs.iter().any(|pair| pair.argument_index == index);
         let is_positional = argument.required || optional_are_slots;
-        if is_set_by_pair || !is_positional {
-            continue;
-        }
-        if prompt.uses_argument(argument) {
-            used_slots.push(Slot::Argument(index));
-        } else {
-            unused_slots.push(Slot::Argument(index));
+        let is_used = prompt.uses_argument(argument);
+        let would_lose_text = !is_used && has_used_slot;
+        if is_positional && !is_set_by_pair && !would_lose_text {
+            slots.push(Slot::Argument(index));
+            has_used_slot |= is_used;
         }
     }
-    if has_input {
-        used_slots.push(Slot::Input);
-    }
-    if used_slots.is_empty() {
-        unused_slots
-    } else {
-        used_slots
-    }
+    slots.reverse();
+    slots
 }
 
 /// Assigns one word to each argument that no pair sets, as Claude Code and Codex do.
@@ -634,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_the_body_does_not_use_gets_text_only_if_no_other_can() {
+    fn an_argument_that_the_body_does_not_use_gets_text_only_if_no_later_one_can() {
         for (declared, body, text, want) in [
             ("a! b!", "<{{b}}>", "x", "<x>"),
             ("a! b!", "<{{b}}>", "x y", "<x y>"),
@@ -642,6 +638,7 @@ mod tests {
             ("a! b! c!", "<{{a}}{{c}}>", "x y", "<xy>"),
             ("a! b!", "<{{b}}>", "a=1 x", "<x>"),
             ("a! b!", "<{{b}}>", "b=1 x", "<1>"),
+            ("a! b!", "<{{a}}>", "x y", "<x>"),
         ] {
             let mut prompt = prompt(declared);
             prompt.messages = vec![prompt.parse_template(body)];

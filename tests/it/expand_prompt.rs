@@ -404,6 +404,8 @@ fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
     for (command, arguments, want) in [
         ("compare", json!([]), not_an_object),
         ("compare", json!({"options": ["a"]}), not_a_string),
+        // Digits of such a number are lost.
+        ("compare", json!({"options": 1e22}), not_a_string),
         (
             "compare",
             json!({"optoins": "a"}),

@@ -158,6 +158,10 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
             "`arguments.options` must be a string",
         ),
         (
+            json!({"name": "compare", "arguments": {"options": 1e22}}),
+            "`arguments.options` must be a string",
+        ),
+        (
             json!({"name": "comapre"}),
             "no prompt named `comapre`; did you mean `compare`?",
         ),
