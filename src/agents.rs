@@ -16,6 +16,7 @@ mod opencode;
 mod vscode;
 mod zed;
 
+mod access_list;
 mod agent;
 mod config_file;
 mod config_text;
@@ -28,6 +29,7 @@ mod limit;
 mod registration;
 mod variables;
 
+pub use access_list::AccessList;
 pub use agent::{
     Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, MenuTemplate,
     RegisteredServers, ServerCheck, TrustRecord,
@@ -219,6 +221,7 @@ mod tests {
             config: Some("/c".into()),
             project: "/p".into(),
             environment: environment.iter().copied().collect(),
+            ..System::default()
         };
         let (home, moved) = (
             system(&[]),

@@ -1,5 +1,6 @@
 //! What prompt-expander knows about an agent, and how `doctor` reports problems with it.
 
+use super::access_list::{AccessList, ListLocation, ListProblem};
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, value_at};
 use super::drafts::Drafts;
@@ -28,6 +29,9 @@ pub struct Agent {
     pub(super) programs: &'static [&'static str],
     /// Returns the folder of the user's settings, e.g. `~/.codex`.
     pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
+    /// Returns the settings files of an administrator, which override all others, in order of
+    /// precedence. They may not exist.
+    pub(super) managed_settings: fn(&System) -> Vec<PathBuf>,
     /// Folders of prompt files that are not already in the [table of
     /// formats](crate::prompt::FORMATS).
     pub(super) prompt_folders: &'static [PromptFolder],
@@ -49,6 +53,9 @@ pub struct Agent {
     /// Agent-specific checks that `doctor` runs on a registered server: whether the agent would
     /// start it, and whether the model may call its tools.
     pub checks: &'static [ServerCheck],
+    /// The lists in the agent's settings that can keep a registered server or its tools from the
+    /// model.
+    pub access_lists: &'static [AccessList],
     /// Returns what the user must do after an installation, besides restarting the agent.
     pub next_step: fn(installed: Installed) -> Option<&'static str>,
 }
@@ -144,6 +151,7 @@ impl Agent {
         title: "",
         programs: &[],
         settings_folder: |_| None,
+        managed_settings: |_| Vec::new(),
         prompt_folders: &[],
         config: Config::JSON,
         hook: None,
@@ -153,6 +161,7 @@ impl Agent {
         menu_messages: MenuMessages::All,
         launch: Launch::BY_EDITOR,
         checks: &[],
+        access_lists: &[],
         next_step: |_| None,
     };
 
@@ -211,7 +220,15 @@ impl Agent {
             candidates.extend(self.config_files(ConfigContent::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
-            // Unlike above, the order matters: a project's settings override the user's.
+            // Unlike above, the order matters: an administrator's settings override a project's, and
+            // these override the user's.
+            let managed = (self.managed_settings)(system);
+            candidates.extend(agent_files(
+                managed,
+                ConfigContent::Settings,
+                Scope::User,
+                hook.syntax,
+            ));
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
                 candidates.extend(agent_files(
@@ -477,17 +494,60 @@ impl<'a> Examined<'a> {
         self.files.settings().flatten()
     }
 
-    /// Returns an error if a settings file disables all hooks, i.e. sets the dotted key, e.g.
-    /// `features.hooks`, to `disabling_value`.
+    /// Returns whether a file has the settings of an administrator.
+    pub(super) fn is_managed(&self, path: &Path) -> bool {
+        let managed = (self.agent.managed_settings)(self.system);
+        managed.iter().any(|file| file == path)
+    }
+
+    /// Returns an error at a key of a settings file. `fix` begins with a verb, because only an
+    /// administrator may change some of the files.
+    pub(super) fn settings_error(
+        &self,
+        file: &ConfigFile,
+        keys: &[&str],
+        message: String,
+        fix: &str,
+    ) -> Finding {
+        let fix = if self.is_managed(&file.path) {
+            format!("ask your administrator to {fix}")
+        } else {
+            fix.to_owned()
+        };
+        self.error(message, fix).at_key(file, keys)
+    }
+
+    /// Returns an error if a list keeps `expand_prompt` of a server from the model.
+    pub fn check_list(&self, list: &AccessList, server: &Registration) -> Option<Finding> {
+        let title = self.agent.title;
+        match list.location {
+            ListLocation::ServerEntry => {
+                let entry = Value::Object(server.entry.clone());
+                let ListProblem { message, fix } = list.problem_in(&entry, server, title)?;
+                Some(self.error(message, fix))
+            }
+            ListLocation::Settings => self.settings().find_map(|file| {
+                let ListProblem { message, fix } = list.problem_in(&file.value, server, title)?;
+                Some(self.settings_error(file, list.keys, message, fix))
+            }),
+        }
+    }
+
+    /// Returns an error if the settings disable all hooks, i.e. set the dotted key, e.g.
+    /// `features.hooks`, to `disabling_value`. The first file that has the key decides.
     pub(super) fn hooks_disabled_if(&self, key: &str, disabling_value: bool) -> Option<Finding> {
         let keys: Vec<&str> = key.split('.').collect();
         for file in self.settings() {
-            if value_at(&file.value, &keys) == Some(&Value::Bool(disabling_value)) {
-                let title = self.agent.title;
-                let message = format!("{title} runs no hooks: `{key}` is {disabling_value}");
-                let finding = self.error(message, format!("set `{key}` to {}", !disabling_value));
-                return Some(finding.at_key(file, &keys));
+            let Some(value) = value_at(&file.value, &keys) else {
+                continue;
+            };
+            if *value != disabling_value {
+                return None;
             }
+            let title = self.agent.title;
+            let message = format!("{title} runs no hooks: `{key}` is {disabling_value}");
+            let fix = format!("set `{key}` to {}", !disabling_value);
+            return Some(self.settings_error(file, &keys, message, &fix));
         }
         None
     }

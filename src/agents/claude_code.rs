@@ -1,15 +1,19 @@
 //! Anthropic's Claude Code, as observed in version 2.1.330.
 
+use super::access_list::{ADD_TO_LIST, AccessList, ListEffect, not_listed_message};
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
-use super::environment::Scope;
-use super::hook_line::NEVER_FAILS;
+use super::environment::{Scope, System};
+use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::in_backticks;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
@@ -20,6 +24,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             .folder_from_variable("CLAUDE_CONFIG_DIR")
             .or_else(|| system.join_home(".claude"))
     },
+    managed_settings,
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
         // `.claude.json` is in the home directory, next to the settings folder `~/.claude`. If
@@ -59,7 +64,11 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         note: None,
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: |examined, _| examined.hooks_disabled_if("disableAllHooks", true),
+        check: |examined, hook| {
+            examined
+                .hooks_disabled_if("disableAllHooks", true)
+                .or_else(|| check_managed_hooks_only(examined, hook))
+        },
     }),
     // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
     // it. (The limit would be 50,000 if `tools/list` didn't request more.)
@@ -84,7 +93,18 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         }),
         ..Launch::BY_SDK
     },
-    checks: &[check_started, check_approval],
+    checks: &[
+        check_started,
+        check_approval,
+        check_managed_servers,
+        check_allowed_servers,
+    ],
+    access_lists: &[
+        AccessList::in_settings(&["deniedMcpServers"], ListEffect::Denies, |server| {
+            vec![name_item(server), command_item(server)]
+        }),
+        AccessList::in_settings(&["permissions", "deny"], ListEffect::Denies, tool_rules),
+    ],
     next_step: |installed| {
         if installed.has_hook {
             None
@@ -94,6 +114,108 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
     ..Agent::DEFAULT
 };
+
+/// The folder of an administrator's settings, below the root of the file system.
+const MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/ClaudeCode"
+} else if cfg!(windows) {
+    "Program Files/ClaudeCode"
+} else {
+    "etc/claude-code"
+};
+
+/// Returns the settings files of an administrator: those in `managed-settings.d`, of which the last
+/// by name takes precedence, and then `managed-settings.json`.
+fn managed_settings(system: &System) -> Vec<PathBuf> {
+    let folder = system.root.join(MANAGED_FOLDER);
+    let mut files = Vec::new();
+    let drop_ins = fs::read_dir(folder.join("managed-settings.d"));
+    for entry in drop_ins.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".json") && !name.starts_with('.') {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    files.reverse();
+    files.push(folder.join("managed-settings.json"));
+    files
+}
+
+/// Returns an error if an administrator lets only their own hooks run.
+fn check_managed_hooks_only(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
+    let key = "allowManagedHooksOnly";
+    let file = examined
+        .settings()
+        .find(|file| examined.is_managed(&file.path) && file.value[key] == true)?;
+    if examined.is_managed(&hook.path) {
+        return None;
+    }
+    let message = format!("Claude Code runs only the hooks of your administrator: `{key}` is true");
+    Some(examined.settings_error(file, &[key], message, "allow or add this hook"))
+}
+
+/// Returns an error if an administrator's `managed-mcp.json` doesn't contain a server. Claude Code
+/// then starts only the servers in that file.
+fn check_managed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let folder = examined.system.root.join(MANAGED_FOLDER);
+    let path = folder.join("managed-mcp.json");
+    let file = ConfigFile::read(&path, CLAUDE_CODE.config.syntax, Scope::User).ok()??;
+    if file.value["mcpServers"].get(&server.name).is_some() {
+        return None;
+    }
+    let message = format!(
+        "Claude Code starts only the servers in this file of your administrator, which does not have {}",
+        in_backticks(&server.name)
+    );
+    let fix = "ask your administrator to add it";
+    Some(examined.error(message, fix).at_key(&file, &["mcpServers"]))
+}
+
+/// Returns an error if a server is on none of the lists of allowed servers. Claude Code joins the
+/// lists of all settings files, unless an administrator's `allowManagedMcpServersOnly` is true.
+fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let key = "allowedMcpServers";
+    let ignores_others = examined.settings().any(|file| {
+        examined.is_managed(&file.path) && file.value["allowManagedMcpServersOnly"] == true
+    });
+    let mut first_file = None;
+    let mut allowed = Vec::new();
+    for file in examined.settings() {
+        if ignores_others && !examined.is_managed(&file.path) {
+            continue;
+        }
+        if let Some(list) = file.value[key].as_array() {
+            first_file = first_file.or(Some(file));
+            allowed.extend(list);
+        }
+    }
+    let file = first_file?;
+    // As soon as one command is allowed, a server that has a command needs that, not its name.
+    let has_commands = allowed.iter().any(|item| item["serverCommand"].is_array());
+    let wanted_item = if has_commands {
+        command_item(server)
+    } else {
+        name_item(server)
+    };
+    if allowed.contains(&&wanted_item) {
+        return None;
+    }
+    let message = not_listed_message(key, &wanted_item, CLAUDE_CODE.title);
+    Some(examined.settings_error(file, &[key], message, ADD_TO_LIST))
+}
+
+/// Returns the item that stands for a server in the lists of allowed and of denied servers.
+fn name_item(server: &Registration) -> Value {
+    json!({"serverName": server.name})
+}
+
+/// Returns the item that stands for the command of a server in the lists of allowed and of denied
+/// servers.
+fn command_item(server: &Registration) -> Value {
+    let words: Vec<&String> = server.command.iter().chain(&server.args).collect();
+    json!({"serverCommand": words})
+}
 
 /// Returns a finding if Claude Code would not start a server: it is disabled, or it is registered
 /// in the project and the user hasn't accepted it.
@@ -144,7 +266,7 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
         || CLAUDE_CODE
             .plugin(examined.files, examined.system)
             .is_some();
-    if has_hook || is_allowed(examined, &server.name) {
+    if has_hook || is_allowed(examined, server) {
         return None;
     }
     let tool = format!("mcp__{}__expand_prompt", server.name);
@@ -158,18 +280,25 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
 }
 
 /// Returns whether a permission rule allows every call of the server's `expand_prompt`.
-fn is_allowed(examined: &Examined, server: &str) -> bool {
-    let rules = [
-        format!("mcp__{server}__expand_prompt"),
-        format!("mcp__{server}"),
-        format!("mcp__{server}__*"),
-        "mcp__*".to_owned(),
-    ];
+fn is_allowed(examined: &Examined, server: &Registration) -> bool {
+    let rules = tool_rules(server);
     for file in examined.settings() {
-        let allowed = &file.value["permissions"]["allow"];
-        if rules.iter().any(|rule| list_contains(allowed, rule)) {
+        if let Some(allowed) = file.value["permissions"]["allow"].as_array()
+            && rules.iter().any(|rule| allowed.contains(rule))
+        {
             return true;
         }
     }
     false
+}
+
+/// Returns the permission rules that apply to every call of the server's `expand_prompt`.
+fn tool_rules(server: &Registration) -> Vec<Value> {
+    let name = &server.name;
+    vec![
+        json!(format!("mcp__{name}__expand_prompt")),
+        json!(format!("mcp__{name}")),
+        json!(format!("mcp__{name}__*")),
+        json!("mcp__*"),
+    ]
 }

@@ -1,5 +1,6 @@
 //! OpenAI's Codex, as observed in version 0.169.
 
+use super::access_list::{AccessList, ListEffect};
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
@@ -68,6 +69,10 @@ pub(super) static CODEX: Agent = Agent {
         ..Launch::BY_SDK
     },
     checks: &[check_project_trust],
+    access_lists: &[
+        AccessList::in_server_entry(&["enabled_tools"], ListEffect::Allows),
+        AccessList::in_server_entry(&["disabled_tools"], ListEffect::Denies),
+    ],
     next_step: |installed| {
         if installed.is_hook_untrusted {
             Some("choose \"Trust all and continue\" when it starts; until then, it skips the hook")

@@ -132,6 +132,8 @@ pub struct System {
     /// The system's configuration directory, if known: `~/.config`, `~/Library/Application Support`
     /// or `%APPDATA%`.
     pub config: Option<PathBuf>,
+    /// The root of the file system, `/` or `C:\`. The settings of administrators are below it.
+    pub root: PathBuf,
     /// The environment in which an agent would be started.
     pub environment: Environment,
     /// The working directory, which agents treat as the project.

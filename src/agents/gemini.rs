@@ -1,5 +1,6 @@
 //! Google's Gemini CLI, as observed in version 0.61.
 
+use super::access_list::{AccessList, ListEffect};
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
@@ -22,6 +23,10 @@ pub(super) static GEMINI: Agent = Agent {
             .folder_from_variable("GEMINI_CLI_HOME")
             .or(system.home.clone())
             .map(|home| home.join(".gemini"))
+    },
+    managed_settings: |system| {
+        let moved = system.folder_from_variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH");
+        vec![moved.unwrap_or_else(|| system.root.join(SYSTEM_SETTINGS))]
     },
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::WithComments),
@@ -79,6 +84,16 @@ pub(super) static GEMINI: Agent = Agent {
         ..Launch::BY_SDK
     },
     checks: &[check_enabled, check_folder_trust, check_approval],
+    access_lists: &[
+        AccessList::in_settings(
+            &["mcp", "allowed"],
+            ListEffect::AllowsUnlessEmpty,
+            server_name,
+        ),
+        AccessList::in_settings(&["mcp", "excluded"], ListEffect::Denies, server_name),
+        AccessList::in_server_entry(&["includeTools"], ListEffect::Allows),
+        AccessList::in_server_entry(&["excludeTools"], ListEffect::Denies),
+    ],
     next_step: |installed| {
         if installed.has_hook {
             Some("trust the folder when it asks")
@@ -87,6 +102,20 @@ pub(super) static GEMINI: Agent = Agent {
         }
     },
     ..Agent::DEFAULT
+};
+
+/// Returns the item that stands for a server in a list of servers.
+fn server_name(server: &Registration) -> Vec<Value> {
+    vec![json!(server.name)]
+}
+
+/// The settings of an administrator, below the root of the file system.
+const SYSTEM_SETTINGS: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/GeminiCli/settings.json"
+} else if cfg!(windows) {
+    "ProgramData/gemini-cli/settings.json"
+} else {
+    "etc/gemini-cli/settings.json"
 };
 
 /// Returns an error if the server was disabled with `gemini mcp disable`.

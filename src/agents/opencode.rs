@@ -3,13 +3,17 @@
 mod menu_text;
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry};
 use super::drafts::Drafts;
+use super::environment::Scope;
+use super::files::AgentFiles;
 use super::hook_line::RegisteredHook;
 use super::limit::{PartLimit, Unit};
-use super::registration::Config;
+use super::registration::{Config, Registration};
 use super::variables::Variables;
-use serde_json::json;
+use crate::wording::in_backticks;
+use serde_json::{Value, json};
 
 pub(super) static OPENCODE: Agent = Agent {
     name: "opencode",
@@ -91,8 +95,78 @@ pub(super) static OPENCODE: Agent = Agent {
         }),
         ..Launch::BY_SDK
     },
+    checks: &[check_tool_rules],
     ..Agent::DEFAULT
 };
+
+/// A rule that offers tools to the model or hides them, e.g. `"prompts*": false` in `tools` or
+/// `"prompts*": "deny"` in `permission`.
+struct ToolRule<'f> {
+    file: &'f ConfigFile,
+    section: &'static str,
+    pattern: &'f str,
+    action: &'f Value,
+}
+
+/// Returns an error if a rule hides `expand_prompt`. The last rule that matches the tool decides.
+fn check_tool_rules(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let tool = format!("{}_expand_prompt", server.name);
+    let rules = tool_rules(examined.files);
+    let ToolRule {
+        file,
+        section,
+        pattern,
+        action,
+    } = rules
+        .iter()
+        .rfind(|rule| matches_pattern(rule.pattern, &tool))?;
+    if **action != false && **action != "deny" {
+        return None;
+    }
+    let message = format!(
+        "{} in `{section}` is `{action}`, so opencode does not offer `expand_prompt` to the model",
+        in_backticks(pattern)
+    );
+    Some(examined.settings_error(file, &[section, pattern], message, "remove this rule"))
+}
+
+/// Returns all rules for tools, in order of increasing precedence: those in `permission` override
+/// those in `tools`, and in each, the project's override the user's.
+fn tool_rules(files: &AgentFiles) -> Vec<ToolRule<'_>> {
+    let mut rules = Vec::new();
+    for section in ["tools", "permission"] {
+        let configs = files
+            .configs(Scope::User)
+            .chain(files.configs(Scope::Project));
+        for file in configs.flatten() {
+            for (pattern, action) in file.value[section].as_object().into_iter().flatten() {
+                rules.push(ToolRule {
+                    file,
+                    section,
+                    pattern,
+                    action,
+                });
+            }
+        }
+    }
+    rules
+}
+
+/// Returns whether the whole name matches a pattern, in which `*` stands for any text.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(remaining) = name.strip_prefix(start) else {
+        return false;
+    };
+    // Try every end of the text that `*` stands for.
+    (0..=remaining.len()).any(|end| {
+        remaining
+            .get(end..)
+            .is_some_and(|remaining| matches_pattern(rest, remaining))
+    })
+}
 
 /// The number of digits of a Unix timestamp in milliseconds, since the year 2001.
 const MIN_TIMESTAMP_DIGITS: usize = 13;

@@ -58,6 +58,7 @@ fn system_without_project() -> System {
     System {
         home: user_folders::usual_home(),
         config: user_folders::system_config(),
+        root: PathBuf::from(if cfg!(windows) { "C:\\" } else { "/" }),
         environment: environment.collect(),
         project: PathBuf::new(),
     }

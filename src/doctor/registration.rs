@@ -127,8 +127,12 @@ impl<'a> ServerExamination<'a> {
             let message = format!("{name} is disabled in this file");
             findings.push(self.registered.error(message, "enable it"));
         }
-        for check in self.registered.agent.checks {
+        let agent = self.registered.agent;
+        for check in agent.checks {
             findings.extend(check(&self.registered, self.server));
+        }
+        for list in agent.access_lists {
+            findings.extend(self.registered.check_list(list, self.server));
         }
         findings.extend(self.options_finding());
         match self.resolve(command) {

@@ -58,6 +58,7 @@ impl Home {
             system: System {
                 home: Some(self.folder.path().to_owned()),
                 config: Some(self.path(".config")),
+                root: self.path("root"),
                 environment: self.environment.clone(),
                 project: self.folder.path().to_owned(),
             },
@@ -282,6 +283,227 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
         "codex",
         Severity::Error,
         "`prompts` is disabled in this file",
+    );
+}
+
+/// Measured with Codex 0.171.0 and Gemini CLI 0.61.0. For Claude Code and opencode, their source was
+/// read.
+#[test]
+fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
+    const NOTHING: &str = "to the model"; // the message of no finding contains this
+    for (agent, file, settings, message) in [
+        (
+            "gemini",
+            GEMINI,
+            r#""mcp": {"allowed": ["x", "Prompts"]}"#,
+            "`mcp.allowed` does not list `prompts`",
+        ),
+        ("gemini", GEMINI, r#""mcp": {"allowed": []}"#, NOTHING),
+        (
+            "gemini",
+            GEMINI,
+            r#""mcp": {"excluded": ["prompts"]}"#,
+            "`mcp.excluded` lists `prompts`",
+        ),
+        (
+            "gemini",
+            GEMINI_ENTRY,
+            r#""includeTools": []"#,
+            "`includeTools` does not list `expand_prompt`",
+        ),
+        (
+            "gemini",
+            GEMINI_ENTRY,
+            r#""includeTools": ["expand_prompt"], "excludeTools": ["expand_prompt"]"#,
+            "`excludeTools` lists `expand_prompt`",
+        ),
+        (
+            "gemini",
+            GEMINI_ENTRY,
+            r#""includeTools": ["expand_prompt"], "excludeTools": ["list_prompts"]"#,
+            NOTHING,
+        ),
+        (
+            "codex",
+            CODEX,
+            "enabled_tools = ['list_prompts']",
+            "`enabled_tools` does not list `expand_prompt`",
+        ),
+        ("codex", CODEX, "enabled_tools = ['expand_prompt']", NOTHING),
+        (
+            "codex",
+            CODEX,
+            "disabled_tools = ['expand_prompt']",
+            "`disabled_tools` lists `expand_prompt`",
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""permissions": {"deny": ["Bash", "mcp__prompts"]}"#,
+            "`permissions.deny` lists `mcp__prompts`",
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""deniedMcpServers": [{"serverCommand": ["/nowhere/prompt-expander", "-x"]}]"#,
+            r#"`deniedMcpServers` lists `{"serverCommand":["/nowhere/prompt-expander","-x"]}`"#,
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""allowedMcpServers": []"#,
+            r#"`allowedMcpServers` does not list `{"serverName":"prompts"}`"#,
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""allowedMcpServers": [{"serverName": "prompts"}, {"serverCommand": ["x"]}]"#,
+            r#"`allowedMcpServers` does not list `{"serverCommand":"#,
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""allowedMcpServers": [{"serverCommand": ["/nowhere/prompt-expander", "-x"]}]"#,
+            NOTHING,
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""tools": {"prompts*": false}"#,
+            "`prompts*` in `tools` is `false`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""tools": {"prompts_expand_prompt": true}, "permission": {"*_expand_*": "deny"}"#,
+            "`*_expand_*` in `permission` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""tools": {"*": false, "prompts_*": true, "prompt": false}"#,
+            NOTHING,
+        ),
+    ] {
+        let home = Home::new();
+        let servers = r#"{"mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", "args": ["-x"]}}}"#;
+        home.write(".claude.json", servers);
+        let (name, text) = file;
+        let file = home.write(name, text.replace("MORE", settings));
+        if message == NOTHING {
+            home.assert_not_reported(agent, message);
+        } else {
+            let error = home.finding(agent, Severity::Error, message);
+            assert!(error.position.is_some() && error.file.as_deref() == Some(&*file));
+        }
+    }
+}
+
+/// Files that register this program, with further settings in place of `MORE`.
+const CODEX: (&str, &str) = (
+    ".codex/config.toml",
+    "[mcp_servers.prompts]\ncommand = '/nowhere/prompt-expander'\nMORE\n",
+);
+const GEMINI: (&str, &str) = (
+    ".gemini/settings.json",
+    r#"{MORE, "mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", "trust": true}}}"#,
+);
+const GEMINI_ENTRY: (&str, &str) = (
+    ".gemini/settings.json",
+    r#"{"mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", "trust": true, MORE}}}"#,
+);
+const OPENCODE: (&str, &str) = (
+    ".config/opencode/opencode.json",
+    r#"{MORE, "mcp": {"prompts": {"type": "local", "command": ["/nowhere/prompt-expander"]}}}"#,
+);
+/// Claude Code registers servers in another file.
+const CLAUDE: (&str, &str) = (".claude/settings.json", "{MORE}");
+
+#[test]
+fn settings_of_an_administrator_override_the_user_s() {
+    let folder = if cfg!(target_os = "macos") {
+        "root/Library/Application Support/ClaudeCode"
+    } else if cfg!(windows) {
+        "root/Program Files/ClaudeCode"
+    } else {
+        "root/etc/claude-code"
+    };
+    const NOTHING: &str = "administrator"; // the message of no finding contains this
+    let name = json!([{"serverName": "prompts"}]);
+    for (file, managed, message) in [
+        (
+            "managed-settings.json",
+            r#"{"disableAllHooks": true}"#,
+            "`disableAllHooks` is true",
+        ),
+        (
+            "managed-settings.d/10.json",
+            r#"{"allowManagedHooksOnly": true}"#,
+            "Claude Code runs only the hooks of your administrator: `allowManagedHooksOnly` is true",
+        ),
+        (
+            "managed-settings.d/10.json",
+            r#"{"deniedMcpServers": [{"serverName": "prompts"}]}"#,
+            "`deniedMcpServers` lists",
+        ),
+        (
+            "managed-settings.json",
+            r#"{"allowedMcpServers": [], "allowManagedMcpServersOnly": true}"#,
+            "`allowedMcpServers` does not list",
+        ),
+        (
+            "managed-settings.json",
+            r#"{"permissions": {"deny": ["mcp__prompts__expand_prompt"]}}"#,
+            "`permissions.deny` lists",
+        ),
+        (
+            "managed-mcp.json",
+            r#"{"mcpServers": {}}"#,
+            "Claude Code starts only the servers in this file of your administrator",
+        ),
+        // The user may add to the list of allowed servers.
+        (
+            "managed-settings.json",
+            r#"{"allowedMcpServers": []}"#,
+            NOTHING,
+        ),
+        (
+            "managed-settings.d/.x.json",
+            r#"{"allowManagedHooksOnly": true}"#,
+            NOTHING,
+        ),
+        (
+            "managed-mcp.json",
+            r#"{"mcpServers": {"prompts": {}}}"#,
+            NOTHING,
+        ),
+    ] {
+        let home = Home::new();
+        let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM}}});
+        home.write(".claude.json", servers);
+        let mut settings = hooks("UserPromptSubmit", &format!("{PROGRAM} hook claude-code"));
+        settings["allowedMcpServers"] = name.clone();
+        settings["disableAllHooks"] = json!(false);
+        home.write(".claude/settings.json", settings);
+        let file = home.write(&format!("{folder}/{file}"), managed);
+        if message == NOTHING {
+            home.assert_not_reported("claude-code", message);
+            home.assert_not_reported("claude-code", "to the model");
+        } else {
+            let error = home.finding("claude-code", Severity::Error, message);
+            let asks = error.fix.starts_with("ask your administrator to ");
+            assert!(asks && error.file.as_deref() == Some(&*file), "{error}");
+        }
+    }
+    let mut home = Home::new();
+    let settings = home.write("system.json", r#"{"mcp": {"excluded": ["prompts"]}}"#);
+    let variable = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+    home.environment.set(variable, &settings);
+    home.register_with_gemini(json!({}));
+    let error = home.finding("gemini", Severity::Error, "`mcp.excluded` lists `prompts`");
+    assert_eq!(
+        error.fix,
+        "ask your administrator to remove it from the list"
     );
 }
 
