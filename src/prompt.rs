@@ -41,6 +41,7 @@ mod placeholder;
 mod revision;
 mod serialize;
 pub(crate) mod similar;
+mod skill_lint;
 mod template;
 mod typed;
 mod unexpanded;

@@ -20,5 +20,6 @@ pub(super) use stream::{
 pub(super) use table::print_table;
 pub(super) use text::{
     ADDED, ERROR, FAINT, HIGHLIGHT, NAME, REMOVED, WARNING, display_path, one_line, print_lines,
-    problem_in_two_lines, severity_label, terminal_width, without_usage, wrap_with_indent,
+    problem_in_two_lines, problem_location, severity_label, terminal_width, without_usage,
+    wrap_with_indent,
 };

@@ -4,6 +4,7 @@
 
 pub(super) mod claude;
 pub(super) mod codex;
+mod dropped_text;
 pub(super) mod fabric;
 pub(super) mod fences;
 pub(super) mod frontmatter;

@@ -76,11 +76,13 @@ fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
     if let [message] = prompt.messages.as_slice() {
         let outline = parse_outline(message.body());
-        if prompt.title == outline.heading {
-            prompt.title = None;
-        }
+        let heading = outline.heading.clone();
         if prompt.description == outline.description() {
             prompt.description = None;
+            // Next to a description, a title is never derived.
+            if prompt.title == heading {
+                prompt.title = None;
+            }
         }
     }
     prompt
@@ -97,11 +99,12 @@ fn write_verified(prompt: &Prompt) -> Option<String> {
     draft.title = None;
     draft.description = None;
     let derived = parse_back(prompt, &serialize::to_markdown(&draft))?;
-    if prompt.title != derived.title {
-        draft.title = prompt.title.clone();
-    }
     if prompt.description != derived.description {
         draft.description = prompt.description.clone();
+    }
+    // Next to a description, no title is derived.
+    if draft.description.is_some() || prompt.title != derived.title {
+        draft.title = prompt.title.clone();
     }
     let text = serialize::to_markdown(&draft);
     let imported = parse_back(prompt, &text)?;

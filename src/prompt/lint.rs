@@ -9,6 +9,7 @@ use super::name::{Name, hyphenated, is_common_after_colon, to_half_width};
 use super::outline::Code;
 use super::serialize::is_draft_description;
 use super::similar::closest;
+use super::skill_lint::skill_warnings;
 use super::template::{INNER_SPACES, INPUT, MessageTemplate, Opening, openings};
 use crate::wording::{and_list, in_backticks, is_common_invisible, is_invisible, quoted};
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,7 @@ impl Prompt {
         warnings.extend(unedited_description(self));
         warnings.extend(empty_body(self));
         warnings.extend(unused_arguments(self));
+        warnings.extend(skill_warnings(self));
         warnings.extend(invisible_in_frontmatter(self));
         for message in &self.messages {
             warnings.extend(unedited_body_warning(self, message));

@@ -22,7 +22,8 @@ Text:
 pub struct Prompt {
     /// The name by which the prompt is called.
     pub name: Name,
-    /// The `title` in the frontmatter, or the first heading of the body.
+    /// The `title` in the frontmatter, or, if the frontmatter has no description either, the first
+    /// heading of the body.
     pub title: Option<String>,
     /// The `description` in the frontmatter, or the first paragraph of the body as plain text,
     /// truncated to 160 characters at a word boundary.
@@ -46,6 +47,8 @@ pub struct Prompt {
     pub(super) ignored_keys: Vec<IgnoredKey>,
     /// The notation of the placeholders.
     pub(super) syntax: &'static PlaceholderSyntax,
+    /// Whether the description was derived from the body, because the file has none.
+    pub(super) is_description_derived: bool,
     /// When the input is appended to the body.
     pub(super) append_input: AppendInput,
     /// Whether the frontmatter forbids invoking the prompt by a mention within a message.
@@ -209,6 +212,7 @@ impl Prompt {
             lenient_warnings: Vec::new(),
             ignored_keys: Vec::new(),
             syntax,
+            is_description_derived: false,
             append_input: AppendInput::Paragraph,
             forbids_mentions: false,
             one_word_per_argument: false,

@@ -201,6 +201,29 @@ fn check_json_has_the_same_findings() {
 }
 
 #[test]
+fn a_finding_in_more_than_three_places_is_shown_once_with_a_count_and_the_first_places() {
+    let client = Client::new();
+    client.write("0.md", "A {{input}} {{inptu}}");
+    for name in ["1", "2", "3", "4", "5"] {
+        client.write(&format!("{name}.md"), "A {{inputs}}");
+    }
+    let ran = client.words("check");
+    let prompts = std::fs::canonicalize(client.prompts()).unwrap();
+    let want = "prompts/0.md:1:13: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    \
+                fix: write `{{input}}` if it is meant to be replaced\n\
+                warning: `{{inputs}}` is not a placeholder, and is left as it is\n    \
+                fix: write `{{input}}` if it is meant to be replaced\n    \
+                5 times: prompts/1.md:1:3, prompts/2.md:1:3, prompts/3.md:1:3 and 2 more, which `--json` lists\n\
+                6 files checked: 0 errors, 6 warnings\n";
+    assert_eq!(
+        ran.stdout.replace(prompts.to_str().unwrap(), "prompts"),
+        want
+    );
+    let report = client.words("check --json").json();
+    assert_eq!(report["problems"].as_array().unwrap().len(), 6);
+}
+
+#[test]
 fn check_is_status_0_without_errors_and_1_with_them_and_with_strict_also_with_a_warning() {
     let client = Client::new()
         .prompt("a.md", "A {{input}}")

@@ -331,7 +331,7 @@ fn a_toml_file_that_is_no_command_is_a_note() {
         ("x/say.toml", "prompt = 'Say {{args}}'"),
     ]);
     let note = [
-        "hint: there is no `prompt`, so the file is not a command",
+        "hint: there is no `prompt` in the file, so it is not read as a prompt",
         "1 prompt imported, 0 unchanged, 0 errors, 0 warnings",
     ];
     client.words("import x").says(0, &note);

@@ -48,6 +48,19 @@ fn it_works_without_arguments_and_ignores_unknown_ones() {
 }
 
 #[test]
+fn a_toml_file_that_is_not_a_prompt_is_a_hint_of_check_only() {
+    let mut client = Client::new().prompt("good.md", "Good.");
+    client.write("Cargo.toml", "[package]\nname = \"x\"\n");
+    let want = json!({"prompts": [{"name": "good", "description": "Good."}]});
+    assert_eq!(client.list(), want);
+    assert!(!client.words("list").stdout.contains("Cargo"));
+    client.words("check --strict").says(
+        0,
+        &["Cargo.toml: hint: there is no `prompt` in the file, so it is not read as a prompt\n"],
+    );
+}
+
+#[test]
 fn problems_are_listed_and_the_key_is_left_out_if_there_are_none() {
     let mut client = Client::new().prompt("good.md", "Good.");
     assert_eq!(

@@ -178,13 +178,10 @@ fn without_the_key_in_a_fence_or_after_a_backslash_a_marker_is_text() {
             "A\n<!-- assistant -->\n\nB",
         ),
         (
-            "A\n <!--assistant-->\nB <!-- user -->\n",
-            "A\n <!--assistant-->\nB <!-- user -->",
+            "A\n <!-- assistant: -->\nB <!-- user -->\n",
+            "A\n <!-- assistant: -->\nB <!-- user -->",
         ),
-        (
-            "A\n<!-- Assistant -->\n<!-- note -->",
-            "A\n<!-- Assistant -->\n<!-- note -->",
-        ),
+        ("A\n<!-- note -->", "A\n<!-- note -->"),
     ] {
         assert_eq!(
             expanded(&client, &format!("---\nmessages: true\n---\n{body}\n"), ""),

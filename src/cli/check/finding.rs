@@ -5,16 +5,94 @@ use crate::library::read_regular;
 use crate::prompt::{Diagnostic, MAX_FILE, Position};
 use crate::wording::printable_text;
 use anstyle::Style;
+use std::collections::BTreeMap;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
+/// The number of places that are shown of a finding that occurs more often than that.
+const MAX_PLACES: usize = 3;
+
 /// Formats diagnostics for standard output: grouped by file and with excerpts on a terminal,
-/// otherwise as two lines each.
+/// otherwise as two lines each. Those with the same text in more than [`MAX_PLACES`] places follow,
+/// each as one finding.
 pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
-    let Some(columns) = output::terminal_width() else {
-        let lines = diagnostics.iter().map(output::problem_in_two_lines);
-        return lines.collect();
+    let findings = Findings::divide(diagnostics);
+    let mut output = match output::terminal_width() {
+        Some(columns) => format_by_file(&findings.single, columns),
+        None => findings
+            .single
+            .into_iter()
+            .map(output::problem_in_two_lines)
+            .collect(),
     };
+    for repeated in &findings.repeated {
+        output.append(format_repeated(repeated));
+    }
+    output
+}
+
+/// Diagnostics, divided by how they are shown.
+struct Findings<'d> {
+    /// Those that are shown one by one.
+    single: Vec<&'d Diagnostic>,
+    /// Lists of diagnostics with the same text. Each list is shown as one finding.
+    repeated: Vec<Vec<&'d Diagnostic>>,
+}
+
+impl Findings<'_> {
+    fn divide(diagnostics: &[Diagnostic]) -> Findings<'_> {
+        let mut by_text: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
+        for diagnostic in diagnostics {
+            by_text
+                .entry(diagnostic.text())
+                .or_default()
+                .push(diagnostic);
+        }
+        let mut single = Vec::new();
+        for diagnostic in diagnostics {
+            if by_text[&diagnostic.text()].len() <= MAX_PLACES {
+                single.push(diagnostic);
+            }
+        }
+        by_text.retain(|_, repeated| repeated.len() > MAX_PLACES);
+        Findings {
+            single,
+            repeated: by_text.into_values().collect(),
+        }
+    }
+}
+
+/// Formats diagnostics with the same text as one finding:
+///
+/// ```text
+/// warning: the skill has no `name`, so opencode does not load it
+///     fix: write `name: pdf`
+///     112 times: a/SKILL.md, b/SKILL.md, c/SKILL.md and 109 more, which `--json` lists
+/// ```
+fn format_repeated(diagnostics: &[&Diagnostic]) -> Styled {
+    let first = diagnostics[0];
+    let (style, label) = output::severity_label(first);
+    let mut finding = styled(style, label).plain(format!(" {}\n", first.message));
+    if !first.fix.is_empty() {
+        finding = finding
+            .plain("    ")
+            .with(HIGHLIGHT, "fix:")
+            .plain(format!(" {}\n", first.fix));
+    }
+    let mut places = Vec::new();
+    for diagnostic in &diagnostics[..MAX_PLACES] {
+        places.push(output::problem_location(diagnostic));
+    }
+    finding.plain(format!(
+        "    {} times: {} and {} more, which `--json` lists\n",
+        diagnostics.len(),
+        places.join(", "),
+        diagnostics.len() - MAX_PLACES
+    ))
+}
+
+/// Formats diagnostics for a terminal, grouped by file and with excerpts.
+fn format_by_file(diagnostics: &[&Diagnostic], columns: usize) -> Styled {
     let mut output = Styled::default();
     for group in diagnostics.chunk_by(|one, next| one.file == next.file) {
         let mut file_text = None;

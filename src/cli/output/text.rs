@@ -59,6 +59,17 @@ pub(crate) fn severity_label(problem: &Diagnostic) -> (Style, &'static str) {
 ///     fix: write `{{input}}` if it is meant to be replaced
 /// ```
 pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
+    let (style, label) = severity_label(problem);
+    Styled::from(format!("{}: ", problem_location(problem)))
+        .with(style, label)
+        .plain(format!(" {}\n    ", problem.message))
+        .with(FAINT, "fix:")
+        .plain(format!(" {}\n", problem.fix))
+}
+
+/// Returns the file and the position of a diagnostic, as far as they are known, e.g.
+/// `prompts/review.md:6:4`.
+pub(crate) fn problem_location(problem: &Diagnostic) -> String {
     let mut location = String::new();
     if let Some(file) = &problem.file {
         location += &display_path(file);
@@ -66,12 +77,7 @@ pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
     if let Some(position) = problem.position {
         location += &format!(":{position}");
     }
-    let (style, label) = severity_label(problem);
-    Styled::from(format!("{location}: "))
-        .with(style, label)
-        .plain(format!(" {}\n    ", problem.message))
-        .with(FAINT, "fix:")
-        .plain(format!(" {}\n", problem.fix))
+    location
 }
 
 /// Formats a path for standard output, with invisible characters escaped. On a terminal, the path

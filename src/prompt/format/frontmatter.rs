@@ -537,15 +537,15 @@ fn misspelled_key_warning(field: &Field, known_keys: &[&str]) -> Option<Diagnost
     ))
 }
 
-/// Returns whether a key equals a known key, or is one edit away from it.
-fn is_typo_of(key: &str, known: &str) -> bool {
+/// Returns whether a key equals a known key, or is one edit away from it. Case is ignored.
+pub(super) fn is_typo_of(key: &str, known: &str) -> bool {
     // Comparing the lengths first rules out most keys cheaply.
     key.chars().count().abs_diff(known.len()) <= 1
         && matches!(edit_distance(key, known), Some(0 | 1))
 }
 
 /// Parses a boolean of YAML 1.1, e.g. `yes` or `Off`. An empty string is `false`.
-fn parse_bool(text: &str) -> Option<bool> {
+pub(super) fn parse_bool(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),
         "" | "false" | "no" | "off" => Some(false),

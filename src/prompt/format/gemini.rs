@@ -30,6 +30,7 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::None,
 };
 
+/// The fix for a `prompt` that is invalid.
 const PROMPT_FIX: &str = "write `prompt = '''…'''` with the instructions";
 
 /// Parses a command of Gemini CLI.
@@ -39,8 +40,9 @@ const PROMPT_FIX: &str = "write `prompt = '''…'''` with the instructions";
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let document = Document::parse(text).map_err(|error| syntax_error(text, &error))?;
     let Some(item) = document.get("prompt") else {
-        let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
-        return Err(Diagnostic::new(Kind::Hint, message, PROMPT_FIX));
+        let message = "there is no `prompt` in the file, so it is not read as a prompt";
+        let fix = format!("{PROMPT_FIX} if it is meant as one");
+        return Err(Diagnostic::new(Kind::Hint, message, fix));
     };
     let start = start_offset(item, text);
     let body = item.as_str().unwrap_or_default();
@@ -238,7 +240,7 @@ mod tests {
         refused(
             GEMINI,
             "description = 'D'",
-            "there is no `prompt`, so the file is not a command of Gemini CLI; write `prompt = '''…'''` with the instructions",
+            "there is no `prompt` in the file, so it is not read as a prompt; write `prompt = '''…'''` with the instructions if it is meant as one",
         );
         refused(
             GEMINI,

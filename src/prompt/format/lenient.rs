@@ -185,20 +185,24 @@ fn quote_invalid_values(block: &str, first_line: usize, warnings: &mut Vec<Diagn
     output
 }
 
-/// A line with a key and a value, e.g. `  - name: a: b`.
-struct ValueLine<'l> {
+/// A line with a value: that of a key, e.g. `  - name: a: b`, or an item of a list, e.g. `- @x`.
+pub(super) struct ValueLine<'l> {
     line: &'l str,
     /// The line without its indentation and list dashes: `name: a: b`.
     item: &'l str,
-    key: &'l str,
-    value: &'l str,
+    pub(super) key: Option<&'l str>,
+    pub(super) value: &'l str,
 }
 
 impl<'l> ValueLine<'l> {
-    /// Returns `None` if the line has no key or no value.
-    fn parse(line: &'l str) -> Option<ValueLine<'l>> {
+    /// Returns `None` if the line has no value, or neither a key nor the dash of a list item.
+    pub(super) fn parse(line: &'l str) -> Option<ValueLine<'l>> {
         let item = line.trim_start_matches([' ', '\t', '-']);
-        let (key, value) = split_key(item)?;
+        let (key, value) = match split_key(item) {
+            Some((key, value)) => (Some(key), value),
+            None if line.trim_start().starts_with("- ") => (None, item.trim_end()),
+            None => return None,
+        };
         if value.is_empty() {
             return None;
         }
@@ -210,39 +214,70 @@ impl<'l> ValueLine<'l> {
         })
     }
 
+    /// Returns the indentation that all further lines of the value exceed, in bytes.
+    pub(super) fn indent(&self) -> usize {
+        if self.key.is_some() {
+            self.line.len() - self.item.len()
+        } else {
+            self.line.len() - self.line.trim_start().len()
+        }
+    }
+
+    /// Returns the position of the value in the file. `number` is that of the line.
+    pub(super) fn position(&self, number: usize) -> Position {
+        let value_start = self.line.trim_end().len() - self.value.len();
+        let before_value = &self.line[..value_start];
+        Position {
+            line: number,
+            column: before_value.chars().count() + 1,
+        }
+    }
+
+    /// Returns the fix that puts the value in quotes.
+    pub(super) fn quote_fix(&self) -> String {
+        match self.key {
+            Some(key) => quote_fix(key, self.value),
+            None => write_fix(
+                &format!("- {}", in_quotes(unquoted(self.value))),
+                self.value,
+            ),
+        }
+    }
+
     /// Returns whether the line, taken alone, is valid YAML for this key.
     fn is_valid(&self, number: usize) -> bool {
         // Its own budget, because the caller charges for the whole block when it parses it.
         let mut budget = MAX_YAML_SIZE;
-        match yaml::parse(self.item, number, &mut budget) {
-            Ok(Node {
-                value: Value::Map(map),
-                ..
-            }) => map.iter().all(|field| field.key == self.key),
-            Ok(_) | Err(_) => false,
+        let Ok(node) = yaml::parse(self.item, number, &mut budget) else {
+            return false;
+        };
+        match (self.key, node.value) {
+            (Some(key), Value::Map(map)) => map.iter().all(|field| field.key == key),
+            (key, _) => key.is_none(),
         }
     }
 
-    /// Returns the warning that the value is read as a string. Its position is that of the value.
+    /// Returns the warning that the value is read as a string.
     fn warning(&self, number: usize) -> Diagnostic {
-        let value_start = self.line.trim_end().len() - self.value.len();
-        let before_value = &self.line[..value_start];
-        let position = Position {
-            line: number,
-            column: before_value.chars().count() + 1,
+        let subject = match self.key {
+            Some(key) if list_items(key, self.value).is_some() => {
+                format!("an item of {}", quoted(key))
+            }
+            Some(key) => format!("the value of {}", quoted(key)),
+            None => format!("the item {}", quoted(self.value)),
         };
-        let message = format!(
-            "the value of {} is not valid YAML without quotes, and is read as text",
-            quoted(self.key)
-        );
-        Diagnostic::warning(Some(position), message, quote_fix(self.key, self.value))
+        let message = format!("{subject} is not valid YAML without quotes, and is read as text");
+        Diagnostic::warning(Some(self.position(number)), message, self.quote_fix())
     }
 
     /// Formats the line with its value in quotes: `  - name: "a: b"`.
     fn with_quotes(&self) -> String {
         let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
-        let value = in_quotes(unquoted(self.value));
-        format!("{indentation_and_dash}{}: {value}\n", self.key)
+        let item = match self.key {
+            Some(key) => format!("{key}: {}", value_in_quotes(key, self.value)),
+            None => in_quotes(unquoted(self.value)),
+        };
+        format!("{indentation_and_dash}{item}\n")
     }
 }
 
@@ -371,13 +406,53 @@ fn in_quotes(text: &str) -> String {
     }
 }
 
-/// Returns the fix for a value that needs quotes, e.g. `` write `title: "a: b"` ``.
+/// The keys whose value in brackets is a list. In other keys, it is text: `title: [WIP] Deploy`.
+const LIST_KEYS: [&str; 4] = ["arguments", "attachments", "choices", "tags"];
+
+/// Splits the value of a list key at its commas: `[C#, "F #"]` is `C#` and `"F #"`.
 ///
-/// A value that is empty, too long or contains control characters is not shown.
+/// Returns `None` if `key` has no lists, or if the value isn't a list in brackets whose items have
+/// no brackets, braces or commas themselves.
+fn list_items<'v>(key: &str, value: &'v str) -> Option<Vec<&'v str>> {
+    let inside = value.strip_prefix('[')?.strip_suffix(']')?;
+    if !LIST_KEYS.contains(&key) || inside.contains(['[', ']', '{', '}']) {
+        return None;
+    }
+    let items: Vec<&str> = inside.split(',').map(str::trim).collect();
+    let has_comma_in_quotes = items
+        .iter()
+        .any(|item| item.starts_with(['"', '\'']) && !item[1..].ends_with(['"', '\'']));
+    if has_comma_in_quotes {
+        return None;
+    }
+    Some(items)
+}
+
+/// Formats the value of a key in quotes: `"a: b"`, or each item of a list, `["C#", "F #"]`.
+fn value_in_quotes(key: &str, value: &str) -> String {
+    let Some(items) = list_items(key, value) else {
+        return in_quotes(unquoted(value));
+    };
+    let mut quoted_items = Vec::new();
+    for item in items {
+        if !item.is_empty() {
+            quoted_items.push(in_quotes(unquoted(item)));
+        }
+    }
+    format!("[{}]", quoted_items.join(", "))
+}
+
+/// Returns the fix for the value of a key that needs quotes, e.g. `` write `title: "a: b"` ``.
 pub(super) fn quote_fix(key: &str, value: &str) -> String {
-    let has_control = key.contains(char::is_control) || value.contains(char::is_control);
-    if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || has_control {
+    write_fix(&format!("{key}: {}", value_in_quotes(key, value)), value)
+}
+
+/// Returns the fix that shows the line to write. `value` is the part of it that needed quotes.
+///
+/// A value that is empty or too long, or a line with control characters, is not shown.
+fn write_fix(line: &str, value: &str) -> String {
+    if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || line.contains(char::is_control) {
         return "put the value in quotes".to_owned();
     }
-    format!("write `{key}: {}`", in_quotes(unquoted(value)))
+    format!("write `{line}`")
 }

@@ -5,8 +5,9 @@
 //! Markers are comments, so Markdown viewers hide them. They are searched for in the file only, not
 //! in values that are filled in later.
 
+use super::dropped_text::dropped_text_warnings;
 use super::fences::{self, Split};
-use super::frontmatter::{self, Dialect, Frontmatter};
+use super::frontmatter::{self, Dialect, FIRST_KEY_LINE, Frontmatter, is_typo_of};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
 use crate::prompt::include::{self, IncludeReader, IncludedPart, LineOrigins};
@@ -97,8 +98,10 @@ pub(crate) struct MarkdownSource {
     /// The text below the frontmatter, without blank lines at both ends and with `\n` line endings.
     pub(crate) body: String,
     pub(crate) body_position: BodyPosition,
-    /// The warnings about the frontmatter.
+    /// The warnings about the frontmatter that the file's own program would give, too.
     pub(crate) warnings: Vec<Diagnostic>,
+    /// The warnings about values that YAML cuts, in whatever program reads them.
+    dropped_text_warnings: Vec<Diagnostic>,
 }
 
 /// Splits a file into frontmatter and body, and parses the frontmatter.
@@ -142,6 +145,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
     warnings.extend(split.warning);
     Ok(MarkdownSource {
         warnings,
+        dropped_text_warnings: dropped_text_warnings(yaml, FIRST_KEY_LINE),
         ..MarkdownSource::new(frontmatter, split.body, split.body_line)
     })
 }
@@ -184,6 +188,7 @@ impl MarkdownSource {
             body: body.text.to_owned(),
             body_position: BodyPosition::at_line(line + body.leading_blank_lines),
             warnings: Vec::new(),
+            dropped_text_warnings: Vec::new(),
         }
     }
 
@@ -261,6 +266,7 @@ impl MarkdownSource {
                 .is_none()
         });
         if self.frontmatter.has_messages {
+            self.warn_about_misspelled_markers(&body, &markers, origins);
             return split_at_markers(&body, markers, self.body_position);
         }
         if let Some(marker) = markers.iter().find(|marker| !marker.is_escaped) {
@@ -280,6 +286,46 @@ impl MarkdownSource {
             body,
             self.body_position,
         )])
+    }
+
+    /// Warns about lines of a body with `messages: true` that look like a marker but are text. If
+    /// there are none, and no `markers` either, warns that the key has no effect.
+    fn warn_about_misspelled_markers(
+        &mut self,
+        body: &str,
+        markers: &[Marker],
+        origins: &LineOrigins,
+    ) {
+        let warning_count_before = self.warnings.len();
+        let mut positions = self.body_position.position_cursor(body);
+        let code = Code::find_in(body);
+        let mut line_start = 0;
+        for line in body.split_inclusive('\n') {
+            let position = positions.advance_to(line_start);
+            let is_own_text =
+                origins.line_origin(position).file.is_none() && !code.contains(line_start);
+            line_start += line.len();
+            let Some(role) = role_of_misspelled_marker(line) else {
+                continue;
+            };
+            if is_own_text {
+                let message = format!("{} is text, not a marker", quoted(line.trim()));
+                let fix = format!(
+                    "write `{}` alone in a line if it is meant to begin a message",
+                    Marker::text_for(role)
+                );
+                self.warnings
+                    .push(Diagnostic::warning(Some(position), message, fix));
+            }
+        }
+        let has_misspelled_markers = self.warnings.len() > warning_count_before;
+        if markers.is_empty() && !has_misspelled_markers {
+            self.warnings.push(Diagnostic::warning(
+                None,
+                "`messages: true` has no effect, because the body has no marker",
+                "write `<!-- assistant -->` or `<!-- user -->` alone in the line above each message, or delete the key",
+            ));
+        }
     }
 
     /// Builds the prompt of a file in this program's own format. `origins` maps the lines of the
@@ -311,16 +357,18 @@ impl MarkdownSource {
         self.into_prompt_with(messages.into(), name, syntax)
     }
 
-    /// Builds a prompt with these messages. A missing title or description is derived from the
-    /// first one.
+    /// Builds a prompt with these messages. Without a description, the description and a missing
+    /// title are derived from the first one.
     fn into_prompt_with(
-        self,
+        mut self,
         messages: Vec<MessageTemplate>,
         name: &Name,
         syntax: &'static PlaceholderSyntax,
     ) -> Prompt {
+        self.warnings.append(&mut self.dropped_text_warnings);
         let frontmatter = self.frontmatter;
         let mut prompt = Prompt {
+            is_description_derived: frontmatter.description.is_none(),
             title: frontmatter.title,
             description: frontmatter.description,
             arguments: frontmatter.arguments,
@@ -334,15 +382,15 @@ impl MarkdownSource {
             lenient_warnings: self.warnings,
             ..Prompt::new(name.clone(), syntax)
         };
-        if prompt.title.is_none() || prompt.description.is_none() {
+        if prompt.description.is_none() {
             fill_from_outline(&mut prompt);
         }
         prompt
     }
 }
 
-/// Derives a missing title from the first heading, and a missing description from the first
-/// paragraph.
+/// Derives the description of a prompt without one from the first paragraph, and a missing title
+/// from the first heading.
 fn fill_from_outline(prompt: &mut Prompt) {
     let Some(first) = prompt.messages.first() else {
         return;
@@ -354,9 +402,7 @@ fn fill_from_outline(prompt: &mut Prompt) {
     {
         prompt.title = Some(heading.clone());
     }
-    if prompt.description.is_none() {
-        prompt.description = outline.description();
-    }
+    prompt.description = outline.description();
 }
 
 /// Returns whether a heading contains a placeholder. Such a heading makes no useful title.
@@ -476,7 +522,8 @@ impl Marker {
 }
 
 /// Finds all markers of a body, in order and including escaped ones: the lines `<!-- user -->`,
-/// `<!-- system -->` and `<!-- assistant -->`. Code blocks are skipped.
+/// `<!-- system -->` and `<!-- assistant -->`, in any case and with any blanks. Code blocks are
+/// skipped.
 pub(crate) fn find_markers(body: &str) -> Vec<Marker> {
     // A shortcut for the many bodies without comments.
     if memchr::memmem::find(body.as_bytes(), b"<!--").is_none() {
@@ -506,11 +553,53 @@ pub(crate) fn find_markers(body: &str) -> Vec<Marker> {
     markers
 }
 
-/// Returns the role that a marker starts. MCP has no system role, so `system` is the user's.
+/// Returns the role that a marker starts. Case and blanks don't matter: `<!--Assistant-->`. MCP has
+/// no system role, so `system` is the user's.
 fn role_of_marker(comment: &str) -> Option<Role> {
-    match comment {
-        "<!-- user -->" | "<!-- system -->" => Some(Role::User),
-        "<!-- assistant -->" => Some(Role::Assistant),
-        _ => None,
+    let word = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+    ROLE_WORDS
+        .into_iter()
+        .find(|role_word| role_word.eq_ignore_ascii_case(word))
+        .map(role_of_word)
+}
+
+/// The words that stand for a role in a marker.
+const ROLE_WORDS: [&str; 3] = ["user", "system", "assistant"];
+
+/// Returns the role that one of [`ROLE_WORDS`] stands for.
+fn role_of_word(role_word: &str) -> Role {
+    if role_word == "assistant" {
+        Role::Assistant
+    } else {
+        Role::User
     }
+}
+
+/// The most words in a comment that may be a misspelled marker. Longer comments are notes.
+const MAX_WORDS_IN_MARKER: usize = 3;
+
+/// Returns the role of a line that looks like a marker but isn't one, such as `<!-- assistant: -->`,
+/// `<!-- asistant -->` or `<!-- user --> Hello`. Returns `None` for any other line.
+fn role_of_misspelled_marker(line: &str) -> Option<Role> {
+    let text = line.trim();
+    let is_comment = text.starts_with("<!") || text.starts_with("<-");
+    if !is_comment || role_of_marker(text).is_some() {
+        return None;
+    }
+    let comment = match text.split_once("-->") {
+        Some((comment, _)) => comment,
+        None => text,
+    };
+    let words: Vec<&str> = comment
+        .split(|letter: char| !letter.is_alphabetic())
+        .filter(|word| !word.is_empty())
+        .take(MAX_WORDS_IN_MARKER + 1)
+        .collect();
+    if words.len() > MAX_WORDS_IN_MARKER {
+        return None;
+    }
+    ROLE_WORDS
+        .into_iter()
+        .find(|role_word| words.iter().any(|word| is_typo_of(word, role_word)))
+        .map(role_of_word)
 }

@@ -2,7 +2,7 @@
 
 use super::testing::shown;
 use super::*;
-use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER, Messages};
+use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER, Messages, Role};
 
 #[track_caller]
 fn parse(file: &str) -> Prompt {
@@ -519,6 +519,73 @@ fn of_repeated_keys_the_last_one_is_used_whatever_comes_before_them() {
 }
 
 #[test]
+fn the_repair_of_a_list_quotes_each_item() {
+    for (value, want) in [
+        (
+            "tags: [a, #b]",
+            "2:7: an item of `tags` is not valid YAML without quotes, and is read as text; write `tags: [\"a\", \"#b\"]`",
+        ),
+        (
+            "tags: [*, 'a b',]",
+            "2:7: an item of `tags` is not valid YAML without quotes, and is read as text; write `tags: [\"*\", \"a b\"]`",
+        ),
+        (
+            "tags:\n- a\n- @b",
+            "4:3: the item `@b` is not valid YAML without quotes, and is read as text; write `- \"@b\"`",
+        ),
+        (
+            "title: [a, #b]",
+            "2:8: the value of `title` is not valid YAML without quotes, and is read as text; write `title: \"[a, #b]\"`",
+        ),
+    ] {
+        let warnings = parse(&format!("---\n{value}\n---\nB")).warnings();
+        let texts: Vec<String> = warnings.iter().map(shown).collect();
+        assert_eq!(texts, [want], "{value}");
+    }
+}
+
+#[test]
+fn case_and_blanks_of_a_marker_do_not_matter_and_one_that_is_misspelled_gets_a_warning() {
+    let file = |line: &str| format!("---\nmessages: true\n---\nA\n{line}\nB");
+    for line in [
+        "<!--assistant-->",
+        "<!--  ASSISTANT\t-->",
+        " <!-- Assistant --> ",
+    ] {
+        let prompt = parse(&file(line));
+        assert_eq!(prompt.messages[1].role, Role::Assistant, "{line}");
+        assert_eq!(prompt.warnings(), [], "{line}");
+    }
+    for (line, role) in [
+        ("<!-- assistant: -->", "assistant"),
+        ("<!-- asistant -->", "assistant"),
+        ("<!- Assistant ->", "assistant"),
+        ("<!-- assistant --> Hello", "assistant"),
+        ("<!-- role=system -->", "user"),
+    ] {
+        let warnings = parse(&file(line)).warnings();
+        let want = format!(
+            "5:1: `{line}` is text, not a marker; write `<!-- {role} -->` alone in a line if it is meant to begin a message"
+        );
+        assert_eq!(warnings.iter().map(shown).collect::<Vec<_>>(), [want]);
+    }
+    for line in [
+        "## Assistant",
+        "<!-- a note for the user of this -->",
+        "```\n<!-- user: -->\n```",
+    ] {
+        let warnings = parse(&file(line)).warnings();
+        let want = "`messages: true` has no effect, because the body has no marker; write `<!-- assistant -->` \
+                    or `<!-- user -->` alone in the line above each message, or delete the key";
+        assert_eq!(
+            warnings.iter().map(shown).collect::<Vec<_>>(),
+            [want],
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn what_is_probably_a_mistake_gets_a_warning() {
     let text = |read: &str| {
         format!(
@@ -641,6 +708,8 @@ fn values_are_the_text_as_written() {
             &["1.10", "yes", "null"],
         ),
         ("choices: \"long, and wide\"", &["long, and wide"]),
+        ("choices: [C#, F #, 'a b']", &["C#", "F #", "a b"]),
+        ("choices:\n      - @a\n      - b", &["@a", "b"]),
         ("choices: fast, slow", &["fast", "slow"]),
         ("choices:", &[]),
         ("choices: [a, b, a, \" c \"]", &["a", "b", " c "]),
@@ -723,11 +792,13 @@ fn the_whole_text_follows_a_body_without_placeholders_and_an_empty_body_is_the_t
 }
 
 #[test]
-fn a_heading_with_a_placeholder_is_no_title() {
+fn a_heading_with_a_placeholder_or_next_to_a_description_is_no_title() {
     for (file, title) in [
         ("# Review {{input}}\n\nText.", None),
         ("# Fix $ARGUMENTS", None),
         ("---\nengine: jinja\n---\n# Say {{ input|upper }}", None),
+        ("---\ndescription: D\n---\n## Context\n\nText.", None),
+        ("---\ntags: [a]\n---\n## Context\n\nText.", Some("Context")),
         (
             "# About {{ .Values.x }} {{input",
             Some("About {{ .Values.x }} {{input"),
