@@ -94,8 +94,9 @@ fn after_a_purge_only_prompts_and_what_the_user_wrote_are_there() {
 
     let before = own_files(&user);
     let shown = user.done(&["uninstall", "--all", "--purge", "--dry-run"]);
-    assert_contains(&shown, "edit-token\n- the token for writing over HTTP\n");
-    assert_contains(&shown, "\n-trusted = ");
+    for file in &kept_by_program {
+        assert_contains(&shown, &format!("\n{file} ("));
+    }
     let refused = user.refused(&["uninstall", "--all", "--purge"]);
     assert_contains(&refused, "add --yes to write without asking");
     assert_eq!(own_files(&user), before);

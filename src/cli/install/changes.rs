@@ -352,7 +352,8 @@ fn print_preview(
     if let Some(own_files) = &changes.own_files
         && own_files.has_deletion()
     {
-        text.append(describe_deletion(own_files));
+        text.push("The files of this program will be deleted:\n");
+        text.push(own_files.describe() + "\n");
     }
     output::print(&text)?;
     for change in &changes.agents {
@@ -371,20 +372,6 @@ fn describe_copy_change(change: &CopyChange) -> Styled {
         CopyChange::Remove { .. } => path.with(REMOVED, "- the copy of the program"),
     };
     line.plain("\n")
-}
-
-/// Describes the deletion of the files that this program keeps for itself like diffs.
-fn describe_deletion(own_files: &OwnFiles) -> Styled {
-    let mut text = Styled::default();
-    for file in own_files.existing() {
-        let path = styled(NAME, output::display_path(&file.path)).plain("\n");
-        let line = path.with(REMOVED, &format!("- {}", file.contents));
-        text.append(line.plain("\n"));
-    }
-    if let Some(settings) = &own_files.settings {
-        text.append(format_diff(settings));
-    }
-    text
 }
 
 /// Formats the changes of a file as a diff. Hides passwords in URLs.

@@ -77,10 +77,10 @@ const FIXED_NAMES: [FixedName; 10] = [
 ];
 
 /// A file or folder that this program has written for itself. It may not exist.
-pub(super) struct OwnFile {
-    pub(super) path: PathBuf,
+struct OwnFile {
+    path: PathBuf,
     /// What it contains, in a few words.
-    pub(super) contents: &'static str,
+    contents: &'static str,
 }
 
 /// The files that this program keeps for itself.
@@ -89,7 +89,7 @@ pub(super) struct OwnFiles {
     /// All possible files and folders. They may not exist.
     candidates: Vec<OwnFile>,
     /// `config.toml`, edited so that it lists no trusted repositories, if it does now.
-    pub(super) settings: Option<ConfigFile>,
+    settings: Option<ConfigFile>,
 }
 
 /// What `uninstall` does with the files that this program keeps for itself.
@@ -140,7 +140,7 @@ impl OwnFiles {
     }
 
     /// Returns the files and folders that exist now.
-    pub(super) fn existing(&self) -> impl Iterator<Item = &OwnFile> {
+    fn existing(&self) -> impl Iterator<Item = &OwnFile> {
         self.candidates
             .iter()
             .filter(|file| file.path.symlink_metadata().is_ok())
