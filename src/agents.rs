@@ -46,6 +46,7 @@ pub use variables::Variables;
 
 use crate::prompt::Format;
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All agents, in display order.
@@ -108,7 +109,7 @@ impl Agent {
         let mut folders = Vec::new();
         if let Some(home) = &system.home {
             let moves = moved_settings_folders(system);
-            for (format, path) in Format::agent_folders() {
+            for (format, path) in prompt_folders_in(home) {
                 folders.push((format, apply_moves(home.join(path), &moves)));
             }
         }
@@ -145,6 +146,34 @@ fn comparable_name(name: &str) -> String {
         Some(start) => start.to_owned(),
         None => name,
     }
+}
+
+/// Returns the folders from which agents read prompts in a project or the home directory, each with
+/// its format. The paths are relative to `folder`.
+///
+/// Those in the [table of formats](crate::prompt::FORMATS) may not exist. The others are the
+/// `skills` in hidden folders, e.g. `.kiro/skills`, that exist now.
+pub fn prompt_folders_in(folder: &Path) -> Vec<(&'static Format, PathBuf)> {
+    let mut folders = Vec::new();
+    for (format, path) in Format::agent_folders() {
+        folders.push((format, PathBuf::from(path)));
+    }
+    let mut hidden_folders = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            hidden_folders.push(name);
+        }
+    }
+    hidden_folders.sort();
+    for name in hidden_folders {
+        let path = Path::new(&name).join("skills");
+        let is_known = folders.iter().any(|(_, known)| *known == path);
+        if !is_known && folder.join(&path).is_dir() {
+            folders.push((Format::for_folder(&path), path));
+        }
+    }
+    folders
 }
 
 /// An agent's settings folder that an environment variable moves, e.g. `CODEX_HOME`.

@@ -42,7 +42,7 @@
 //!   (`library/write/single_file.rs`), or for a command that imports or stores files that the user
 //!   named.
 //! - A project's prompts are served only if the user trusts it, and none of its symlinks may lead
-//!   outside of it.
+//!   outside of its repository; those in `.prompts` not even outside of that folder.
 //! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens
 //!   to the owner and the mode of the file, and what a crash leaves.
 //! - The program writes only these files: those that the user named, prompt files for callers who

@@ -7,7 +7,7 @@ use super::call::is_path;
 use super::output::{self, FAINT, Reporter, Styled};
 use super::source_options::{PromptSource, parse_folder, without_parents};
 use super::test;
-use crate::agents::{Agent, PartLimit};
+use crate::agents::{Agent, PartLimit, prompt_folders_in};
 use crate::library::{Found, Report, TestFile, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG_PROMPT_CHARS, Prompt, Severity};
 use crate::wording::{and_list, count, with_commas};
@@ -263,7 +263,7 @@ impl Checks {
     /// Adds a hint for each folder of another program inside this folder: it must be checked on its
     /// own.
     fn add_hints_about_programs(&mut self, folder: &Path) {
-        for (format, path) in Format::agent_folders() {
+        for (format, path) in prompt_folders_in(folder) {
             let path = folder.join(path);
             if !path.is_dir() {
                 continue;

@@ -105,6 +105,9 @@ impl Import {
         } else {
             output::print_lines(&report.format())?;
         }
+        for left_out in &originals.left_out {
+            reporter.warn(&left_out.message());
+        }
         if self.dry_run {
             reporter.note("nothing was written; leave out --dry-run to import");
         } else if !report.imported.is_empty() {

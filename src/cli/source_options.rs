@@ -7,7 +7,8 @@ use super::output::Reporter;
 use super::serve::options::Serve;
 pub(super) use super::user_folders::absolute;
 use super::{agent_names, user_folders};
-use crate::library::{Layer, Library, Reach};
+use crate::agents::prompt_folders_in;
+use crate::library::{Layer, Library, Reach, repository_of};
 use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "store")]
 use crate::sources::Postgres;
@@ -312,10 +313,10 @@ impl PromptSource {
             let trust = self.project_trust();
             let home = dirs::home_dir();
             let home = home.as_deref();
-            for (format, subfolder) in Format::agent_folders() {
+            for (format, subfolder) in project_agent_folders(project, home) {
                 let contains_plugins = !format.plugin.is_empty();
                 if !contains_plugins {
-                    let prompts = Project::new(project, home, subfolder, format, trust.clone());
+                    let prompts = Project::new(project, home, &subfolder, format, trust.clone());
                     library = library.with(prompts);
                 }
             }
@@ -439,6 +440,20 @@ impl PromptSource {
         let reach = self.reach_of(&folder);
         Library::of_folder(format, folder, reach)
     }
+}
+
+/// Returns the folders from which agents may read prompts in a folder of a project, and in the root
+/// of its repository, without duplicates. The paths are relative.
+fn project_agent_folders(project: &Path, home: Option<&Path>) -> Vec<(&'static Format, PathBuf)> {
+    let mut folders = prompt_folders_in(project);
+    if let Some(root) = repository_of(project, home) {
+        for folder in prompt_folders_in(&root) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
 }
 
 /// The fix of a diagnostic whose message already says how to fix the problem.

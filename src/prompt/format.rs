@@ -65,6 +65,20 @@ pub(super) const fn recursive_format(
     }
 }
 
+/// Creates a format of Markdown files in which an agent has no placeholders of its own, or only
+/// `$ARGUMENTS`.
+const fn workflow_format(
+    name: &'static str,
+    title: &'static str,
+    folders: &'static [&'static str],
+) -> Format {
+    const FILES: &[FileSuffix] = &[
+        FileSuffix::new(".md", claude::parse_workflow),
+        FileSuffix::new(".prompt.md", claude::parse_workflow),
+    ];
+    recursive_format(name, title, FILES, folders)
+}
+
 /// The formats whose files are read in place. The first one is [`Format::OWN`].
 pub static FORMATS: &[Format] = &[
     recursive_format(
@@ -87,7 +101,7 @@ pub static FORMATS: &[Format] = &[
             FileSuffix::new(".prompt.md", claude::parse_command),
             FileSuffix::new("/SKILL.md", claude::parse_skill),
         ],
-        &[".claude/commands"],
+        &[".claude/commands", ".claude/prompts"],
     ),
     recursive_format(
         "skills",
@@ -113,7 +127,7 @@ pub static FORMATS: &[Format] = &[
                 FileSuffix::new(".md", codex::parse),
                 FileSuffix::new(".prompt.md", codex::parse),
             ],
-            &[".codex/prompts"],
+            &[".codex/commands", ".codex/prompts"],
         )
     },
     recursive_format(
@@ -158,7 +172,7 @@ pub static FORMATS: &[Format] = &[
             FileSuffix::new(".md", claude::parse_cursor),
             FileSuffix::new(".prompt.md", claude::parse_cursor),
         ],
-        &[".cursor/commands"],
+        &[".cursor/commands", ".cursor/prompts"],
     ),
     recursive_format(
         "antigravity",
@@ -184,6 +198,20 @@ pub static FORMATS: &[Format] = &[
         "Windsurf",
         &[FileSuffix::new(".md", claude::parse_workflow)],
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
+    ),
+    workflow_format("cline", "Cline", &[".clinerules/workflows"]),
+    workflow_format("kilo", "Kilo Code", &[".kilocode/workflows"]),
+    workflow_format("roo", "Roo Code", &[".roo/commands"]),
+    workflow_format("kiro", "Kiro", &[".kiro/prompts"]),
+    workflow_format(
+        "amazon-q",
+        "Amazon Q",
+        &[".amazonq/prompts", ".aws/amazonq/prompts"],
+    ),
+    workflow_format(
+        "agents",
+        "several agents",
+        &[".agent/commands", ".agents/commands", ".ai/prompts"],
     ),
     Format {
         plugin: &[("commands", "claude"), ("skills", "skills")],
@@ -344,8 +372,15 @@ impl Format {
     pub fn for_folder(path: &Path) -> &'static Format {
         FORMATS
             .iter()
-            .find(|format| format.folders.iter().any(|suffix| path.ends_with(suffix)))
+            .find(|format| format.has_folder(path))
             .unwrap_or(Format::OWN)
+    }
+
+    /// Returns whether the end of a path says that the folder has files of this format. Agent
+    /// skills are in any folder such as `.kiro/skills`.
+    pub fn has_folder(&self, path: &Path) -> bool {
+        let is_in_table = self.folders.iter().any(|suffix| path.ends_with(suffix));
+        is_in_table || (self.name == "skills" && is_hidden_skills_folder(path))
     }
 
     /// Returns the folders that agents read, e.g. `.claude/commands`, each with its format. The
@@ -404,6 +439,12 @@ impl Format {
             .into_iter()
             .find(|(suffix, _)| strip_file_suffix(path, suffix).is_some())
     }
+}
+
+/// Returns whether a folder is called `skills`, in a folder whose name begins with a dot.
+fn is_hidden_skills_folder(path: &Path) -> bool {
+    let agent_folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    path.ends_with("skills") && agent_folder.as_encoded_bytes().starts_with(b".")
 }
 
 /// Normalizes a path so that paths compare equal if any file system treats them as the same file:

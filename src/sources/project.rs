@@ -10,8 +10,10 @@
 //! sticky folder that everyone can write to (e.g. `/tmp`) together with its parents.
 //!
 //! A cloned repository is less trusted than the user's own folders. Its prompts can only read files
-//! of the repository: `.prompts` may be a symlink to another folder in it, and no symlink may point
-//! outside (see `root.rs`).
+//! of the repository: `.prompts` may be a symlink to another folder in it, and no symlink in
+//! `.prompts` may point outside of that folder. Agents share files by symlinks between their folders
+//! (`.claude/skills/x` to `.agents/skills/x`), so those in their folders may point to any file of the
+//! repository (see `reach.rs`).
 
 use super::shown::{ShownTextsGuard, path_in_record};
 use super::trust::{Trust, TrustLevel};
@@ -154,7 +156,7 @@ impl Project {
     pub(crate) fn new(
         start: &Path,
         home: Option<&Path>,
-        prompts_folder: &str,
+        prompts_folder: impl AsRef<Path>,
         format: &'static Format,
         trust: Option<Arc<Trust>>,
     ) -> Project {
@@ -174,7 +176,7 @@ impl Project {
             candidates.push(Candidate {
                 folder: folder.to_owned(),
                 git: folder.join(REPOSITORY),
-                prompts: folder.join(prompts_folder),
+                prompts: folder.join(&prompts_folder),
                 is_of_project: is_own_format || !is_home,
                 unguarded: OnceLock::new(),
                 guarded: OnceLock::new(),
@@ -285,7 +287,8 @@ impl Project {
         None
     }
 
-    /// Opens the folder of prompts of a candidate, confined to the repository.
+    /// Opens the folder of prompts of a candidate. Its symlinks are confined to the repository or, for
+    /// `.prompts`, to the folder itself.
     fn open<'c>(
         &self,
         candidate: &'c Candidate,
@@ -302,8 +305,10 @@ impl Project {
         };
         let folder = opened.get_or_init(|| {
             let path = candidate.prompts.clone();
+            let is_own_format = self.about.format == Format::OWN;
+            let linkable_folder = if is_own_format { &path } else { repository };
             let reach = Reach::Confined {
-                folder: path.clone(),
+                folder: linkable_folder.to_owned(),
                 repository: repository.to_owned(),
             };
             let mut root = Root::new(path, self.about.format, reach);

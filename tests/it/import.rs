@@ -505,3 +505,49 @@ fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
     );
     assert!(!client.path("prompts/judge.md").exists());
 }
+
+#[test]
+fn what_an_import_of_the_home_directory_leaves_out_is_said_with_the_command_that_takes_it() {
+    let client = Client::new();
+    let plugin = client.path(".claude/plugins/cache/tool");
+    let list = json!({"plugins": {"tool@mk": [{"installPath": plugin}]}});
+    client.put(".claude/plugins/installed_plugins.json", list.to_string());
+    for (file, text) in [
+        (".claude/plugins/cache/tool/commands/a.md", "A"),
+        (".claude/plugins/cache/tool/commands/b.md", "B"),
+        (".claude/commands/own.md", "Own"),
+        (".kiro/skills/k/SKILL.md", "K"),
+        (".config/opencode/commands/o.md", "O"),
+        (".config/opencode/skills/none.md", "None"),
+    ] {
+        client.put(file, text);
+    }
+    let home = client.root().display();
+    let of_plugins = format!(
+        "warning: this leaves out 2 prompts of plugins of Claude Code. To import them, run `prompt-expander import {home}/.claude/plugins`\n"
+    );
+    let of_opencode = format!(
+        "warning: this leaves out 1 prompt of opencode. To import them, run `prompt-expander import {home}/.config/opencode/commands`\n"
+    );
+    for (folder, names, warnings) in [
+        (".", ":own\n:k\n", vec![&of_plugins, &of_opencode]),
+        (".claude", ":own\n", vec![&of_plugins]),
+        (".claude/commands", ":own\n", vec![]),
+        (".config/opencode", ":o\n", vec![]),
+    ] {
+        let to = format!("imported/{}", names.len() + folder.len());
+        let ran = client.run(["import", "--to", &to, folder], "");
+        assert!(ran.stdout.contains(names), "{folder}: {ran:?}");
+        for warning in [&of_plugins, &of_opencode] {
+            let is_given = ran.stderr.contains(warning.as_str());
+            assert_eq!(is_given, warnings.contains(&warning), "{folder}: {ran:?}");
+        }
+        if folder == "." {
+            for warning in [&of_plugins, &of_opencode] {
+                let command = warning.split('`').nth(1).unwrap();
+                let command = command.strip_prefix("prompt-expander ").unwrap();
+                client.words(command).says(0, &["0 errors"]);
+            }
+        }
+    }
+}

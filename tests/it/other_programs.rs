@@ -75,6 +75,19 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".cursor/commands", "git/fix.md", "cursor"),
         (".agent/workflows", "git/fix.md", "antigravity"),
         (".windsurf/workflows", "git/fix.md", "windsurf"),
+        (".kiro/skills", "git/fix/SKILL.md", "skills"),
+        (".factory/skills", "git/fix/SKILL.md", "skills"),
+        (".claude/prompts", "git/fix.md", "claude"),
+        (".codex/commands", "git:fix.md", "codex"),
+        (".cursor/prompts", "git/fix.md", "cursor"),
+        (".clinerules/workflows", "git/fix.md", "cline"),
+        (".kilocode/workflows", "git/fix.md", "kilo"),
+        (".roo/commands", "git/fix.md", "roo"),
+        (".kiro/prompts", "git/fix.md", "kiro"),
+        (".amazonq/prompts", "git/fix.md", "amazon-q"),
+        (".agents/commands", "git/fix.md", "agents"),
+        (".agent/commands", "git/fix.md", "agents"),
+        (".ai/prompts", "git/fix.prompt.md", "agents"),
         (".pi/agent/prompts", "git:fix.md", "pi"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
     ] {
@@ -402,7 +415,7 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
     let ran = client.run([&options[..], &["list"]].concat(), "");
     assert_eq!(ran.stdout, "");
     assert_eq!(
-        ran.stderr.matches("points outside the project").count(),
+        ran.stderr.matches("the symlink points outside ").count(),
         3,
         "{}",
         ran.stderr
@@ -415,6 +428,84 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
             ran.stdout
         );
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symlink_between_the_folders_of_agents_in_one_repository_is_followed() {
+    let client = client(
+        &[],
+        &[
+            ("project/.git/HEAD", ""),
+            ("project/.prompts/p.md", "P"),
+            ("project/.agents/skills/a/SKILL.md", "A"),
+            ("project/.agents/skills/b/SKILL.md", "B"),
+            ("project/.kiro/skills/k/SKILL.md", "K"),
+            ("project/docs/skills/c/SKILL.md", "C"),
+            ("project/docs/d.md", "D"),
+        ],
+    );
+    for (target, link) in [
+        ("../../.agents/skills/a", ".claude/skills/a"),
+        (
+            "../../../.agents/skills/b/SKILL.md",
+            ".claude/skills/e/SKILL.md",
+        ),
+        ("../../docs/skills/c", ".claude/skills/c"),
+        ("../../docs/d.md", ".claude/commands/d.md"),
+        ("../.agents/skills", ".cursor/skills"),
+        ("../..", ".claude/skills/up"),
+    ] {
+        client.link(target, format!("project/{link}"));
+    }
+    let client = client.working_in("project");
+    let options = ["--from-agents", "--project"];
+    assert_eq!(
+        listed(&client, &options).join(", "),
+        "a project (skills), b project (skills), c project (skills), d project (claude), e project (skills), k project (skills), p project"
+    );
+    let ran = client.run([&options[..], &["list"]].concat(), "");
+    assert_eq!(ran.stderr, "");
+    let ran = client.run([&options[..], &["expand", "e"]].concat(), "");
+    assert!(ran.stdout.ends_with("\n\nB\n"), "{ran:?}");
+    // A prompt is imported once, although its text, which has the path of its folder, depends on
+    // the symlink.
+    let imported = client.words("import --to imported .");
+    imported.says(
+        0,
+        &[
+            ":a\n",
+            ":b\n",
+            ":d\n",
+            ":e\n",
+            "6 prompts imported",
+            "0 errors",
+        ],
+    );
+}
+
+#[test]
+fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
+    let folders = [
+        ".kiro/skills",
+        ".any/skills",
+        ".agent/commands",
+        ".ai/prompts",
+        ".roo/commands",
+    ];
+    let mut files = vec![("project/.git/HEAD".to_owned(), "")];
+    for folder in folders {
+        files.push((format!("project/{folder}/x.md"), "X"));
+    }
+    files.push(("project/any/skills/x.md".to_owned(), "X"));
+    let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (&**file, *text)).collect();
+    let client = client(&[], &files).working_in("project");
+    let ran = client.words("check .");
+    for folder in folders {
+        let command = format!("{folder}`\n");
+        assert!(ran.stdout.contains(&command), "{folder}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("/any/skills`"), "{}", ran.stdout);
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! Finds and reads the prompts to import.
 
+use crate::agents::prompt_folders_in;
+use crate::cli::agent_names;
 use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, read_confined, relative_path};
 use crate::prompt::{
-    Diagnostic, FORMATS, Format, IMPORTED, Position, Prompt, Severity, decode_utf8_owned,
+    Diagnostic, FORMATS, Format, IMPORTED, Name, Position, Prompt, Severity, decode_utf8_owned,
     hexai_prompts,
 };
-use crate::wording::path_in_backticks;
+use crate::wording::{count, full_path, path_in_backticks};
 use anyhow::ensure;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The main files of prompts that are folders, e.g. `review/SKILL.md` of the skill `review`.
@@ -21,6 +25,17 @@ const HEXAI_FILES: [&str; 2] = ["default.jsonl", "user.jsonl"];
 pub(super) struct Originals {
     pub(super) prompts: Vec<Original>,
     pub(super) problems: Vec<Diagnostic>,
+    /// The folders that must be imported on their own.
+    pub(super) left_out: Vec<LeftOut>,
+    /// The files of the prompts by their names, without symlinks.
+    real_files: BTreeMap<Name, PathBuf>,
+}
+
+/// A folder whose prompts are not imported, because the user did not name it.
+pub(super) struct LeftOut {
+    format: &'static Format,
+    folder: PathBuf,
+    prompts: usize,
 }
 
 /// A prompt to import.
@@ -61,13 +76,17 @@ pub(super) fn read(
     path: &Path,
 ) -> anyhow::Result<Originals> {
     let mut originals = Originals::default();
-    for root in folders_to_read(format, path) {
+    let folders = folders_to_read(format, path);
+    for root in &folders {
         let reach = reach_of_folder(source, &root.folder, path);
         if root.format.name == "hexai" {
             originals.read_hexai_files(&root.folder, path, &reach);
         } else {
-            originals.read_folder(&root, reach, path);
+            originals.read_folder(root, reach, path);
         }
+    }
+    if format.is_none() {
+        originals.left_out = left_out_folders(source, path, &folders);
     }
     ensure!(
         !originals.prompts.is_empty() || !originals.problems.is_empty(),
@@ -125,7 +144,7 @@ fn containing_folder(path: &Path) -> PathBuf {
 fn find_ancestor_with_format(path: &Path) -> Option<ImportFolder> {
     for folder in path.ancestors() {
         for format in importable_formats() {
-            if format.folders.iter().any(|suffix| folder.ends_with(suffix)) {
+            if format.has_folder(folder) {
                 let folder = folder.to_owned();
                 return Some(ImportFolder { format, folder });
             }
@@ -153,7 +172,61 @@ fn find_folders_inside(path: &Path) -> Vec<ImportFolder> {
             }
         }
     }
+    for folder in agent_folders_inside(path) {
+        let is_known = found.iter().any(|known| known.folder == folder.folder);
+        if !is_known && folder.format.plugin.is_empty() {
+            found.push(folder);
+        }
+    }
     found
+}
+
+/// Returns the existing folders inside a path from which agents read prompts. If the path is the
+/// folder of an agent, e.g. `~/.claude`, these are its subfolders.
+fn agent_folders_inside(path: &Path) -> Vec<ImportFolder> {
+    let mut inside = Vec::new();
+    for base in path.ancestors().take(2) {
+        for (format, subfolder) in prompt_folders_in(base) {
+            let folder = base.join(subfolder);
+            if folder.starts_with(path) && folder.is_dir() {
+                inside.push(ImportFolder { format, folder });
+            }
+        }
+    }
+    inside
+}
+
+/// Returns the folders of agents inside a path that are not among the `read_folders` and have
+/// prompts: those of plugins, and folders of the user whose paths don't say their format.
+fn left_out_folders(
+    source: &PromptSource,
+    path: &Path,
+    read_folders: &[ImportFolder],
+) -> Vec<LeftOut> {
+    let mut candidates = agent_folders_inside(path);
+    for (format, folder) in agent_names::prompt_folders() {
+        let is_known = candidates.iter().any(|known| known.folder == folder);
+        if folder.starts_with(path) && !is_known {
+            candidates.push(ImportFolder { format, folder });
+        }
+    }
+    let mut left_out = Vec::new();
+    for ImportFolder { format, folder } in candidates {
+        if read_folders.iter().any(|read| read.folder == folder) {
+            continue;
+        }
+        let reach = reach_of_folder(source, &folder, path);
+        let library = Library::of_folder(Some(format), folder.clone(), reach);
+        let prompts = library.view().list().found.len();
+        if prompts > 0 {
+            left_out.push(LeftOut {
+                format,
+                folder,
+                prompts,
+            });
+        }
+    }
+    left_out
 }
 
 /// Returns the format of a prompt's file if its extension is unique to one format, e.g. `.jsonl`.
@@ -199,6 +272,13 @@ impl Originals {
             };
             if !file.starts_with(path) {
                 continue;
+            }
+            let real_file = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
+            let earlier_file = self
+                .real_files
+                .insert(found.name.clone(), real_file.clone());
+            if earlier_file == Some(real_file) {
+                continue; // agents share files by symlinks between their folders
             }
             match found.prompt() {
                 Ok(prompt) => self.prompts.push(Original {
@@ -252,6 +332,24 @@ impl Original {
     pub(super) fn locate(&self, mut problem: Diagnostic) -> Diagnostic {
         problem.position = problem.position.or(self.position);
         problem.in_file(self.file.as_path())
+    }
+}
+
+impl LeftOut {
+    /// Returns a message with the command that imports the folder.
+    pub(super) fn message(&self) -> String {
+        let folder = full_path(&self.folder);
+        let is_recognized = *Format::for_folder(&self.folder) == *self.format;
+        let argument = if is_recognized {
+            folder
+        } else {
+            format!("{}:{folder}", self.format.name)
+        };
+        format!(
+            "this leaves out {} of {}. To import them, run `prompt-expander import {argument}`",
+            count(self.prompts, "prompt"),
+            self.format.title
+        )
     }
 }
 

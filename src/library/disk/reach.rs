@@ -6,7 +6,7 @@
 //! confined: projects, packs, plugins in a repository, and whatever is passed to `check`, `test` or
 //! `import`.
 
-use crate::prompt::{Diagnostic, FORMATS, IMPORTED, Kind};
+use crate::prompt::{Diagnostic, FORMATS, Format, IMPORTED, Kind};
 use crate::wording::{full_path, path_in_backticks};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
@@ -217,6 +217,12 @@ fn is_in_users_agent_folder(path: &Path) -> bool {
         .any(|component| component == Component::ParentDir)
     {
         return false;
+    }
+    for folder in path.ancestors() {
+        let is_in_home = folder.parent().and_then(Path::parent) == Some(&home);
+        if is_in_home && !Format::for_folder(folder).is_own() {
+            return true; // e.g. `~/.kiro/skills`, which is in no table
+        }
     }
     for format in FORMATS.iter().chain(&IMPORTED) {
         for folder in format.folders {

@@ -150,15 +150,19 @@ impl FolderChain {
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the ancestor of `link` that it points back to: `a` for a symlink `a/b/loop` to `a`.
-    /// Returns `None` if the symlink points elsewhere.
+    /// Returns the folder that `link` points back to, if it is in that folder: `a` for a symlink
+    /// `a/b/loop` to `a`. The folder may also be above the prompts folder. Returns `None` if the
+    /// symlink points elsewhere.
     ///
     /// `link` must be a child of the last folder in the chain. Following such a symlink would make
     /// a scan endless.
-    pub(crate) fn find_ancestor_linked_to<'p>(&self, link: &'p Path) -> Option<&'p Path> {
+    pub(crate) fn find_ancestor_linked_to(&self, link: &Path) -> Option<PathBuf> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.folders[0];
         let real_root = fs::canonicalize(root).ok()?;
+        if real_root != target && real_root.starts_with(&target) {
+            return Some(target);
+        }
         let depth = self.folders.iter().position(|folder| {
             match folder.strip_prefix(root) {
                 Ok(below) => real_root.join(below) == target,
@@ -166,7 +170,7 @@ impl FolderChain {
             }
         })?;
         let steps_up = self.folders.len() - depth;
-        link.ancestors().nth(steps_up)
+        link.ancestors().nth(steps_up).map(Path::to_owned)
     }
 }
 

@@ -257,7 +257,7 @@ impl<'f> Scan<'f> {
             return LinkTarget::NotFollowed;
         }
         if let Some(ancestor) = self.chain.find_ancestor_linked_to(link) {
-            let ancestor = full_path(ancestor);
+            let ancestor = full_path(&ancestor);
             let message =
                 format!("the symlink points back to {ancestor} (a cycle), and is not followed");
             self.report(link, Kind::Warning, message, "delete the symlink");
