@@ -60,8 +60,8 @@ impl Plugins {
     /// Returns the prompts of one plugin.
     fn prompts_of(&self, plugin: &str) -> Arc<PluginPrompts> {
         self.prompts.get(plugin, |trace| {
-            let mut plugins = self.installation().plugins(trace).unwrap_or_default();
-            plugins.retain(|installed| installed.name == plugin);
+            let plugins = self.installation().plugins(Some(plugin), trace);
+            let plugins = plugins.unwrap_or_default(); // `list` reports the error
             Arc::new(self.read_all(&plugins, trace))
         })
     }
@@ -74,7 +74,7 @@ impl Plugins {
 
     /// Reads the list of plugins and the prompts of all plugins.
     fn read_everything(&self, trace: &mut Trace) -> Arc<PluginPrompts> {
-        match self.installation().plugins(trace) {
+        match self.installation().plugins(None, trace) {
             Ok(plugins) => Arc::new(self.read_all(&plugins, trace)),
             Err(problem) => {
                 trace.mark_uncacheable(); // no stamp reveals that the error is gone

@@ -31,19 +31,33 @@ pub(super) struct Installation<'p> {
 }
 
 impl Installation<'_> {
-    /// Returns the plugins that are enabled in the working folder, sorted by name. Without a list of
-    /// installed plugins, every subfolder is a plugin.
+    /// Returns the plugins that are enabled in the working folder, sorted by name. With `only`,
+    /// returns those with this name.
+    ///
+    /// Without a list of installed plugins, every subfolder is a plugin. The subfolder `only` is one
+    /// even if it does not exist, so that nobody has to read the folder for it.
     ///
     /// # Errors
     /// Fails if there is a list, but it can't be read.
-    pub(super) fn plugins(&self, trace: &mut Trace) -> Result<Vec<Plugin>, Diagnostic> {
+    pub(super) fn plugins(
+        &self,
+        only: Option<&str>,
+        trace: &mut Trace,
+    ) -> Result<Vec<Plugin>, Diagnostic> {
         let list_path = self.root.path.join(INSTALLED_LIST);
         trace.record(&self.root.path);
         let mut plugins = if trace.record(&list_path).is_some() {
             self.listed_plugins(&list_path, trace)?
         } else {
-            self.plugins_in_subfolders(trace)
+            let names = match only {
+                Some(name) => vec![name.to_owned()],
+                None => subfolder_names(&self.root.path),
+            };
+            self.plugins_in_subfolders(names, trace)
         };
+        if let Some(name) = only {
+            plugins.retain(|plugin| plugin.name == name);
+        }
         plugins.sort();
         Ok(plugins)
     }
@@ -127,27 +141,17 @@ impl Installation<'_> {
         settings
     }
 
-    /// Returns a plugin for each subfolder that isn't hidden, unless Gemini CLI's rules disable it in
-    /// the working folder.
-    fn plugins_in_subfolders(&self, trace: &mut Trace) -> Vec<Plugin> {
+    /// Returns a plugin for each of these subfolders, unless Gemini CLI's rules disable it in the
+    /// working folder.
+    fn plugins_in_subfolders(&self, names: Vec<String>, trace: &mut Trace) -> Vec<Plugin> {
         let rules_path = self.root.path.join(EXTENSION_RULES);
         let rules = read_json(&rules_path, &self.root.reach, trace);
         let mut plugins = Vec::new();
-        for entry in fs::read_dir(&self.root.path)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let folder = entry.path();
-            if !folder.is_dir() || is_hidden(&folder) {
-                continue;
-            }
-            if let Ok(name) = entry.file_name().into_string()
-                && self.is_allowed_by(&rules[&name]["overrides"])
-            {
+        for name in names {
+            if self.is_allowed_by(&rules[&name]["overrides"]) {
                 plugins.push(Plugin {
+                    folder: self.root.path.join(&name),
                     name,
-                    folder,
                     marketplace: String::new(),
                 });
             }
@@ -171,6 +175,19 @@ impl Installation<'_> {
         }
         is_allowed
     }
+}
+
+/// Returns the names of the subfolders that aren't hidden.
+fn subfolder_names(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.is_dir() || is_hidden(&path) {
+            continue;
+        }
+        names.extend(entry.file_name().into_string());
+    }
+    names
 }
 
 /// Returns whether a rule of Gemini CLI covers a folder: `/home/me/` covers only that folder, and
