@@ -5,6 +5,8 @@
 //! null, and `params` must be an object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod member;
+
 use crate::input;
 use crate::wording::{quoted, with_commas};
 use serde::de::DeserializeOwned;
@@ -290,16 +292,18 @@ fn count_outside_strings(text: &str) -> usize {
     count
 }
 
-/// Deserializes an object. Ignores unknown members.
+/// Deserializes an object. Ignores unknown members. A struct within it must be an object, too.
 ///
 /// # Errors
 /// Returns a message about the first invalid member, e.g. "`list[1]` must be a string" or "`text`
 /// is missing".
 pub(crate) fn read_object<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
     // Tracking the path of each member is slow and only needed for errors, so deserialize twice.
-    match T::deserialize(object) {
+    match T::deserialize(member::deserializer(object)) {
         Ok(value) => Ok(value),
-        Err(_) => serde_path_to_error::deserialize(object).map_err(mismatch_message),
+        Err(_) => {
+            serde_path_to_error::deserialize(member::deserializer(object)).map_err(mismatch_message)
+        }
     }
 }
 
@@ -926,6 +930,10 @@ mod tests {
                 "`flag` must be a boolean",
             ),
             (r#"{"text": "", "list": "x"}"#, "`list` must be an array"),
+            (
+                r#"{"text": "", "nested": [1]}"#,
+                "`nested` must be an object",
+            ),
             (
                 r#"{"text": "", "list": ["x", 5]}"#,
                 "`list[1]` must be a string",

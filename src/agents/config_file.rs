@@ -158,7 +158,9 @@ impl ConfigFile {
 
     /// Returns the path of the backup.
     pub fn backup_path(&self) -> PathBuf {
-        backup_path_of(&self.path)
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".before-prompt-expander");
+        name.into()
     }
 
     /// Returns the text of the backup, or `None` if it doesn't exist or can't be read.
@@ -259,13 +261,6 @@ impl ConfigFile {
             Ok(()) => Ok(()),
         }
     }
-}
-
-/// Returns the path of the backup of a file: `FILE.before-prompt-expander`.
-pub(super) fn backup_path_of(file: &Path) -> PathBuf {
-    let mut path = file.as_os_str().to_owned();
-    path.push(".before-prompt-expander");
-    path.into()
 }
 
 /// Returns whether a file exists and is read-only. Respects the file's permissions even for root,

@@ -18,6 +18,8 @@ pub(super) fn open(keys: TeamKeys, settings_folder: &Path) -> Result<Option<Arc<
     };
     let url = normalize_base_url(url.trim())
         .map_err(|problem| format!("`team` is not used: {problem}"))?;
+    // `serve --http` prints the address of its MCP endpoint, which people copy.
+    let url = url.strip_suffix("/mcp").unwrap_or(&url).to_owned();
     let mut headers = Vec::new();
     if let Some(value) = token(&keys, settings_folder)? {
         headers.push(SecretHeader {

@@ -150,7 +150,6 @@ impl Era {
     /// Fails if `_meta` isn't an object. In a modern request, also fails if a member of `_meta` is
     /// missing.
     fn metadata(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
-        // Checked in both eras, and before `read_object`, which also accepts an array for a struct.
         // A legacy request may have `null`. In a modern one, `read_object` rejects it.
         let is_object_or_missing = matches!(
             params.get("_meta"),

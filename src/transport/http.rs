@@ -19,6 +19,7 @@ pub mod origin;
 mod page;
 pub mod proxy;
 mod refusal;
+mod request_body;
 mod routes;
 pub mod secret_file;
 pub mod sessions;

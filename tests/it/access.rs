@@ -320,8 +320,12 @@ fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
 fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
     let server = server();
     let listening = |token: &str| {
-        let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(token))]);
-        server.stream_with(&session, &[("Authorization", &bearer(token))])
+        let authorization = [("Authorization", &*bearer(token))];
+        let session = server.initialize_with("2025-11-25", &authorization);
+        let in_session = [&authorization[..], &[("Mcp-Session-Id", &session)]].concat();
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(server.post_with(&in_session, body).status, 202);
+        server.stream_with(&session, &authorization)
     };
     let (mut of_ana, mut of_team_a) = (listening(ANA), listening(TEAM_A));
     write_tokens(

@@ -264,6 +264,14 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
         failed(&form, 415),
         "the body must be JSON, with the header `Content-Type: application/json`"
     );
+    let list = server.send("POST", "/api/expand", &[JSON], "[\"two\"]");
+    assert_eq!(
+        failed(&list, 400),
+        "the body must be a JSON object, not a list"
+    );
+    let compressed = [JSON, ("Content-Encoding", "gzip")];
+    let compressed = server.send("POST", "/api/expand", &compressed, "{}");
+    assert_contains(&failed(&compressed, 415), "Content-Encoding is `gzip`");
 }
 
 #[test]

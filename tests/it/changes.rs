@@ -352,6 +352,8 @@ fn a_malformed_listen_is_invalid_params_and_a_second_with_the_same_id_an_invalid
     for notifications in [
         json!(null),
         json!("x"),
+        json!([]),
+        json!([true, ["prompt://a"]]),
         json!({"promptsListChanged": "yes"}),
         json!({"toolsListChanged": 1}),
         json!({"resourcesListChanged": null}),

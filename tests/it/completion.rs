@@ -7,7 +7,7 @@ fn complete(client: &mut Client, reference: Value, argument: &str, value: &str) 
     let params = json!({
         "ref": reference,
         "argument": {"name": argument, "value": value},
-        "context": {"arguments": {"other": "x"}}
+        "context": {"arguments": {"other": "x", "number": 3, "boolean": true, "null": null}}
     });
     let answer = client.request("completion/complete", params.clone());
     let in_modern = client.request("completion/complete", modern(params));

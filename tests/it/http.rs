@@ -216,6 +216,27 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
             415,
             415,
         ),
+        (
+            "a compressed body",
+            &[("Content-Encoding", "gzip")],
+            PING,
+            415,
+            415,
+        ),
+        (
+            "a body that is compressed twice",
+            &[("Content-Encoding", "identity, deflate")],
+            PING,
+            415,
+            415,
+        ),
+        (
+            "a body that is not compressed",
+            &[("Content-Encoding", "Identity")],
+            PING,
+            200,
+            0,
+        ),
     ];
     let mut connection = server.connect();
     for (case, headers, body, status, code) in cases {
@@ -443,24 +464,51 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
 #[test]
 fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
     let server = server();
-    for path in [
-        "/mcp/",
-        "/mcp/%2e%2e/%2e%2e/etc/passwd",
-        "/.well-known/oauth-protected-resource",
+    for (method, path, status, problem) in [
+        ("GET", "/sse", 404, "nothing is at this address"),
+        ("POST", "/sse", 404, "nothing is at this address"),
+        ("POST", "//mcp", 404, "nothing is at this address"),
+        (
+            "POST",
+            "/mcp/%2e%2e/%2e%2e/etc/passwd",
+            404,
+            "nothing is at this address",
+        ),
+        (
+            "GET",
+            "/.well-known/oauth-protected-resource",
+            404,
+            "nothing is at this address",
+        ),
+        ("POST", "/", 405, "this address does not support POST"),
+        ("DELETE", "/ws", 405, "this address does not support DELETE"),
+        (
+            "GET",
+            "/",
+            406,
+            "this is the address of a web page, which the header Accept excludes",
+        ),
     ] {
-        for method in ["GET", "POST"] {
-            let answer = server.send(method, path, &USUAL, PING);
-            assert_eq!(
-                (answer.status, answer.header("content-type")),
-                (404, None),
-                "{method} {path}"
-            );
-        }
+        let answer = server.send(method, path, &USUAL, PING);
+        assert_eq!(
+            (answer.status, answer.text()),
+            (
+                status,
+                format!("{problem}. The endpoint for MCP clients is /mcp\n")
+            ),
+            "{method} {path}"
+        );
     }
-    assert_eq!(
-        server.send("POST", "/mcp?x=%2e%2e", &USUAL, PING).status,
-        200
-    );
+    for path in ["/mcp/", "/mcp?x=%2e%2e", "/mcp/?x"] {
+        let answer = server.send("POST", path, &USUAL, PING);
+        assert_eq!((answer.status, answer.error()), (200, 0), "{path}");
+        let refused = server.send("POST", path, &USUAL, "{oops");
+        assert_eq!((refused.status, refused.error()), (400, -32700), "{path}");
+    }
+    let refused = server.send("PUT", "/mcp/", &USUAL, PING);
+    assert_eq!((refused.status, refused.error()), (405, 405));
+    let browser = server.send("GET", "/mcp/", &[("Accept", "text/html")], "");
+    assert_eq!(browser.header("location"), Some("../"));
 }
 
 #[test]
@@ -572,12 +620,9 @@ fn without_a_place_for_its_key_the_server_says_so_and_works() {
 #[test]
 fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it() {
     let server = server();
-    let (before, after, never) = (
-        server.initialize("2025-06-18"),
-        server.initialize("2025-06-18"),
-        server.initialize("2025-06-18"),
-    );
+    let [before, after, late, never] = [(); 4].map(|()| server.initialize("2025-03-26"));
     let mut early = server.stream(&before);
+    let mut of_late = server.stream(&late);
     let mut of_never = server.stream(&never);
     server.initialized(&before);
     server.initialized(&after);
@@ -586,11 +631,44 @@ fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it()
     server.home.save("new.md", "New.");
     assert_eq!(early.methods(3), LISTS);
     assert_eq!(ready.methods(3), LISTS);
-    assert_eq!(
-        of_never.methods(3),
-        LISTS,
-        "also a client that never says `initialized`"
-    );
+    // In a batch.
+    let answer = server.post_with(&[("Mcp-Session-Id", &late)], format!("[{INITIALIZED}]"));
+    assert_eq!(answer.status, 202);
+    server.initialized(&late);
+    assert_eq!(of_late.methods(3), LISTS, "what it has missed");
+    for (session, stream) in [(late, &mut of_late), (never, &mut of_never)] {
+        end_session(&server, &session);
+        assert_eq!(stream.next(), None, "nothing else");
+    }
+}
+
+fn end_session(server: &HttpServer, session: &str) {
+    let answer = server.send("DELETE", "/mcp", &[("Mcp-Session-Id", session)], "");
+    assert_eq!(answer.status, 204);
+}
+
+#[test]
+fn the_newest_stream_of_a_session_gets_the_notifications() {
+    let server = server();
+    let session = server.initialize("2025-11-25");
+    server.initialized(&session);
+    let mut older = server.stream(&session);
+    let mut newest = server.stream(&session);
+    server.home.save("new.md", "New.");
+    assert_eq!(newest.methods(3), LISTS);
+    let change = newest.last_id.clone();
+    drop(newest);
+    // The server notices it after a moment.
+    while !server
+        .send("GET", "/metrics", &[], "")
+        .text()
+        .contains("event_streams 1\n")
+    {}
+    server.home.save("newer.md", "New.");
+    assert_eq!(older.methods(3), LISTS);
+    assert_ne!(older.last_id, change, "it gets the second change only");
+    end_session(&server, &session);
+    assert_eq!(older.next(), None);
 }
 
 #[test]
@@ -640,12 +718,7 @@ fn deleting_a_session_ends_its_stream() {
     let server = server();
     let session = server.initialize("2025-06-18");
     let mut stream = server.stream(&session);
-    assert_eq!(
-        server
-            .send("DELETE", "/mcp", &[("Mcp-Session-Id", &session)], "")
-            .status,
-        204
-    );
+    end_session(&server, &session);
     assert_eq!(stream.next(), None);
 }
 
@@ -820,6 +893,55 @@ fn a_client_that_sends_its_whole_body_before_it_reads_gets_the_refusal() {
         connection.write_raw([b' '; 1_000_000]);
     }
     assert_eq!(connection.read().status, 413);
+}
+
+#[test]
+fn a_refused_request_whose_body_has_not_come_ends_the_connection_and_says_so() {
+    let home = home();
+    write_secret(home.path("tokens"), "a-token-for-reading");
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let token = "Authorization: Bearer a-token-for-reading\r\n";
+    let json = format!("{token}Content-Type: application/json\r\n");
+    let waits = "Expect: 100-continue\r\n";
+    for (start, headers, status) in [
+        ("POST /mcp", "Content-Length: 100\r\n", 401),
+        ("POST /mcp", "Transfer-Encoding: chunked\r\n", 401),
+        (
+            "POST /mcp",
+            &format!("{token}Content-Type: text/plain\r\nContent-Length: 100\r\n"),
+            415,
+        ),
+        (
+            "POST /mcp",
+            &format!("{json}Origin: http://evil.example.com\r\nContent-Length: 100\r\n"),
+            403,
+        ),
+        ("POST /nope", "Content-Length: 100\r\n", 404),
+        ("PUT /mcp", "Content-Length: 100\r\n", 405),
+        (
+            "POST /mcp",
+            &format!("{json}{waits}Content-Length: 40000000\r\n"),
+            413,
+        ),
+        ("POST /mcp", &format!("{waits}Content-Length: 9\r\n"), 401),
+    ] {
+        let mut connection = server.connect();
+        connection.write_raw(format!(
+            "{start} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n"
+        ));
+        let answer = connection.read();
+        assert_eq!(
+            (answer.status, answer.header("connection")),
+            (status, Some("close")),
+            "{start} {headers}"
+        );
+    }
+    // A body that has come is read, so that the next request can follow.
+    let mut connection = server.connect();
+    for path in ["/nope", "/mcp", "/mcp"] {
+        let answer = connection.send("POST", path, &USUAL, PING);
+        assert_eq!(answer.header("connection"), None, "{path}");
+    }
 }
 
 /// Waits for a time limit of the server, in

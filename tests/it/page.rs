@@ -112,7 +112,8 @@ fn an_unknown_address_has_the_page_for_people_only() {
     );
     assert_eq!(html.text(), get(&server, "/").text());
     let other = server.send("GET", "/prompt/review", &[("Accept", "*/*")], "");
-    assert_eq!((other.status, other.text().as_str()), (404, ""));
+    let line = "nothing is at this address. The endpoint for MCP clients is /mcp\n";
+    assert_eq!((other.status, other.text().as_str()), (404, line));
 }
 
 #[test]

@@ -805,6 +805,15 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
 }
 
 #[test]
+fn the_address_that_the_server_prints_for_agents_is_that_of_the_team_too() {
+    let server = server(&[("onboarding.md", "Welcome {{input}}")]);
+    for path in ["", "/", "/mcp", "/mcp/"] {
+        let person = person_with(&format!("{}{path}", url(&server)), "");
+        assert_eq!(listed(&person), ["onboarding team"], "{path:?}");
+    }
+}
+
+#[test]
 fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
     for (url, settings, want) in [
         (

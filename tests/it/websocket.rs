@@ -366,11 +366,21 @@ fn frames_that_are_no_text_or_too_long_end_the_conversation_with_a_code_that_say
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (what, bytes, code) in [
         ("binary", frame(0x80 | BINARY, b"{}"), 1003),
-        ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1002),
+        ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1007),
+        (
+            "not UTF-8 in the second fragment",
+            [frame(TEXT, b"\"\xc3"), frame(0x80, b"\"")].concat(),
+            1007,
+        ),
         (
             "too long",
             frame(0x80 | TEXT, format!("{ping:1001}").as_bytes()),
-            1002,
+            1009,
+        ),
+        (
+            "fragments that are too long together",
+            [frame(TEXT, &[b' '; 600]), frame(0x80, &[b' '; 600])].concat(),
+            1009,
         ),
         ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002),
     ] {

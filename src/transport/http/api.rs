@@ -205,7 +205,7 @@ async fn handle(
     let (parts, body) = request.into_parts();
     check_access(&context, route.purpose)?;
     if parts.method != Method::GET {
-        headers::check_content_type(&parts.headers)?;
+        headers::check_body_format(&parts.headers)?;
     }
     let received = app.request_limits.read_body(client, body).await?;
     let api_request = ApiRequest {
@@ -343,11 +343,15 @@ impl ApiRequest {
         }
     }
 
-    /// Parses the body as JSON.
+    /// Parses the body as a JSON object.
     ///
     /// # Errors
-    /// Fails with 400 if the JSON is invalid or doesn't have the members of `T`.
+    /// Fails with 400 if the JSON is invalid, is a list, or doesn't have the members of `T`.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        // serde would take the elements of a list for the members, in their order.
+        if self.body.trim_ascii_start().starts_with(b"[") {
+            return Err(bad_request("the body must be a JSON object, not a list"));
+        }
         input::parse_json_bytes(&self.body)
             .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
     }

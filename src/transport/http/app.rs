@@ -59,7 +59,7 @@ pub struct Options {
 pub(super) struct App {
     pub(super) server: Arc<Server>,
     pub(super) options: Options,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) streams: Streams,
     pub(super) threads: ThreadLimits,
     pub(super) request_limits: RequestLimits,
@@ -191,9 +191,15 @@ impl App {
     ) -> App {
         let request_limits = RequestLimits::new(options.max_body_bytes);
         let memory = request_limits.memory.clone();
+        let sessions = Arc::new(Sessions::new(options.keys.clone()));
         App {
-            sessions: Sessions::new(options.keys.clone()),
-            streams: Streams::new(Arc::clone(&server), memory, shutdown.clone()),
+            streams: Streams::new(
+                Arc::clone(&server),
+                Arc::clone(&sessions),
+                memory,
+                shutdown.clone(),
+            ),
+            sessions,
             server,
             threads: ThreadLimits::new(),
             request_limits,

@@ -11,8 +11,7 @@ use crate::lock::lock;
 use crate::server;
 use crate::wording::{format_size, or_list, quoted};
 use axum::body::{Body, Bytes};
-use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
 use std::collections::HashMap;
@@ -39,9 +38,6 @@ const MAX_REQUESTS: usize = 1_000;
 
 /// How long a client may take to send a request body or a WebSocket message.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long the server keeps reading a body that is too long.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many callers a rate limit tracks separately. Further callers share one limit.
 const MAX_TRACKED_CALLERS: usize = 10_000;
@@ -421,7 +417,6 @@ impl RequestLimits {
     ) -> Result<ReceivedBody<'_>, Refusal> {
         let content_length = body.size_hint().lower(); // 0 if there is no such header
         if content_length > self.max_body_bytes as u64 {
-            drain(body).await;
             return Err(self.body_too_long());
         }
         let mut reservation = self.memory.empty_reservation();
@@ -430,7 +425,7 @@ impl RequestLimits {
         let Ok(collected) = collected else {
             let seconds = BODY_TIMEOUT.as_secs();
             let message = format!("the body was not sent within {seconds} seconds");
-            return Err(closing_refusal(StatusCode::REQUEST_TIMEOUT, message));
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
         };
         let bytes = collected?;
         // The request is complete: its connection may no longer be closed to make room for others.
@@ -459,7 +454,7 @@ impl RequestLimits {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 let message = format!("the body is incomplete: {error}");
-                closing_refusal(StatusCode::BAD_REQUEST, message)
+                Refusal::new(StatusCode::BAD_REQUEST, message)
             })?;
             let Ok(data) = frame.into_data() else {
                 continue; // trailers
@@ -469,9 +464,7 @@ impl RequestLimits {
             }
             // Copy the data: a frame keeps the whole read buffer that it is part of in memory.
             bytes.extend_from_slice(&data);
-            reservation
-                .resize(bytes.capacity())
-                .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
+            reservation.resize(bytes.capacity())?;
         }
         Ok(bytes.into())
     }
@@ -481,15 +474,8 @@ impl RequestLimits {
         let message = format!(
             "the body is longer than {max}; shorten it, or ask the operator of the server to allow more (max-body)"
         );
-        closing_refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
-}
-
-/// Reads and discards a body that is too long, for a limited time. A client that sends its whole
-/// body before it reads would otherwise see a broken connection, not the refusal.
-async fn drain(mut body: Body) {
-    let read_all = async { while let Some(Ok(_)) = body.frame().await {} };
-    let _ = timeout(DRAIN_TIMEOUT, read_all).await; // the refusal is sent in any case
 }
 
 impl ReceivedBody<'_> {
@@ -517,13 +503,6 @@ pub(super) fn max_bytes_of_values(json: &[u8]) -> usize {
     }
     // The parser rejects more than `MAX_VALUES`.
     MAX_VALUES.min(max_values) * MAX_BYTES_PER_VALUE
-}
-
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
-
-/// Returns a refusal that closes the connection, because the rest of the body was not read.
-fn closing_refusal(status: StatusCode, message: String) -> Refusal {
-    Refusal::new(status, message).with_header(CONNECTION, CLOSE)
 }
 
 #[cfg(test)]

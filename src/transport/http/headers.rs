@@ -5,8 +5,10 @@ use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
 use crate::server::{Era, check_modern_version, find_method, legacy_version, modern_version};
 use crate::wording::quoted;
-use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -19,6 +21,9 @@ pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The content encoding of a body that isn't compressed.
+const IDENTITY: &str = "identity";
 
 /// The content type that `curl -d` sends.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -45,6 +50,26 @@ fn without_parameters(media_type: &[u8]) -> &[u8] {
     media_type[..end].trim_ascii()
 }
 
+/// Checks that a body is JSON, and that it isn't compressed.
+///
+/// # Errors
+/// Fails with 415 if the content type or the content encoding isn't allowed.
+pub(super) fn check_body_format(headers: &HeaderMap) -> Result<(), Refusal> {
+    check_content_type(headers)?;
+    for encoding in items(headers, &CONTENT_ENCODING) {
+        let is_plain = encoding.is_empty() || encoding.eq_ignore_ascii_case(IDENTITY.as_bytes());
+        if !is_plain {
+            let encoding = quoted(&String::from_utf8_lossy(encoding));
+            let message = format!(
+                "the header Content-Encoding is {encoding}, but this server reads no compressed bodies. Send the body uncompressed, without this header"
+            );
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+                .with_header(ACCEPT_ENCODING, HeaderValue::from_static(IDENTITY)));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that the content type of a request is JSON.
 ///
 /// This keeps other web pages out: without the server's consent, a browser lets a page send only
@@ -53,7 +78,7 @@ fn without_parameters(media_type: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// Fails with 415 if the content type isn't allowed.
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let media_type = match headers.get(CONTENT_TYPE) {
         Some(value) => without_parameters(value.as_bytes()),
         None => b"",
@@ -292,7 +317,6 @@ fn decode_name(value: &str) -> Result<Cow<'_, str>, String> {
 mod tests {
     use super::*;
     use crate::jsonrpc::Id;
-    use axum::http::{HeaderName, HeaderValue};
     use serde_json::json;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {

@@ -3,6 +3,7 @@
 
 use super::app::App;
 use super::headers;
+use super::refusal::Refusal;
 use crate::prompt::Revision;
 use axum::body::{Body, Bytes};
 use axum::extract::Path;
@@ -11,6 +12,7 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::{Router, get};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -77,7 +79,13 @@ pub(super) fn routes() -> Router<Arc<App>> {
     router
 }
 
+/// Returns the page, or 406 to a client that accepts no HTML: an MCP client whose config has the
+/// address of the page.
 async fn get_page(headers: HeaderMap) -> Response<Body> {
+    if headers::check_accept(&headers, "text/html").is_err() {
+        let problem = "this is the address of a web page, which the header Accept excludes";
+        return Refusal::wrong_address(StatusCode::NOT_ACCEPTABLE, problem).into_response();
+    }
     HTML.response(&headers)
 }
 
@@ -89,15 +97,16 @@ async fn get_file(Path(name): Path<String>, method: Method, headers: HeaderMap) 
 }
 
 /// Returns a 404 response. In a browser, its body is the page, whose script says that nothing was
-/// found. For other clients, it is empty.
+/// found. For other clients, it is one line that says where the MCP endpoint is.
 async fn not_found(method: Method, headers: HeaderMap) -> Response<Body> {
-    let mut response = if headers::asks_for_page(&method, &headers) {
-        let without_etag = HeaderMap::new(); // so that the status isn't 304
-        HTML.response(&without_etag)
-    } else {
-        Response::default()
-    };
-    *response.status_mut() = StatusCode::NOT_FOUND;
+    let status = StatusCode::NOT_FOUND;
+    if !headers::asks_for_page(&method, &headers) {
+        let refusal = Refusal::wrong_address(status, "nothing is at this address");
+        return refusal.into_response();
+    }
+    let without_etag = HeaderMap::new(); // so that the status isn't 304
+    let mut response = HTML.response(&without_etag);
+    *response.status_mut() = status;
     response
 }
 

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
+/// The path of the endpoint as some people write it. It is served in the same way.
+pub(super) const MCP_PATH_WITH_SLASH: &str = "/mcp/";
+
 pub(super) const JSON: &str = "application/json";
 
 /// An error response to a request that is invalid, not allowed, or has failed.
@@ -46,6 +49,13 @@ impl Refusal {
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
+    /// Returns a refusal of a request to a wrong address. Its message begins with the problem, and
+    /// then says where MCP clients belong.
+    pub(crate) fn wrong_address(status: StatusCode, problem: &str) -> Refusal {
+        let message = format!("{problem}. The endpoint for MCP clients is {MCP_PATH}");
+        Refusal::new(status, message)
+    }
+
     pub(crate) fn with_header(
         mut self,
         name: HeaderName,
@@ -70,6 +80,11 @@ impl Refusal {
     }
 }
 
+/// Returns `true` if the path of a request is that of the MCP endpoint.
+pub(super) fn is_mcp_path(path: &str) -> bool {
+    path == MCP_PATH || path == MCP_PATH_WITH_SLASH
+}
+
 /// Stores the refusal as an extension of a response without a body. [`write_body`] adds the body,
 /// because its format depends on the path of the request.
 impl IntoResponse for Refusal {
@@ -88,7 +103,7 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
         return response;
     };
     let mut content_type = JSON;
-    let body = if path == MCP_PATH {
+    let body = if is_mcp_path(path) {
         let id = refusal.id.take();
         RpcResponse::error(id.as_ref(), refusal.into_rpc_error()).into_json()
     } else if path.starts_with("/api/") {

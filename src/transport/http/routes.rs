@@ -2,11 +2,13 @@
 
 use super::app::{App, RequestContext};
 use super::proxy::{Client, Peer, REQUEST_ID};
-use super::refusal::{self, HttpResult, MCP_PATH, Refusal};
+use super::refusal::{self, HttpResult, MCP_PATH, MCP_PATH_WITH_SLASH, Refusal};
+use super::request_body::RequestBody;
 use super::{api, health, mcp, origin, page, websocket};
 use crate::library::TEAM_HEADER;
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
-use axum::http::header::{CONTENT_SECURITY_POLICY, ORIGIN};
+use axum::http::header::{CONNECTION, CONTENT_SECURITY_POLICY, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -45,13 +47,15 @@ impl Stack {
             .get(mcp::open_stream)
             .delete(mcp::delete);
         let router = Router::new()
-            .route(MCP_PATH, mcp_routes)
+            .route(MCP_PATH, mcp_routes.clone())
+            .route(MCP_PATH_WITH_SLASH, mcp_routes)
             .route(websocket::PATH, routing::get(websocket::open))
             .route(health::METRICS_PATH, routing::get(health::metrics))
             .merge(api::routes())
             .route(health::HEALTH_PATH, routing::get(health::health))
             .route(health::READY_PATH, routing::get(health::ready))
             .merge(page::routes())
+            .method_not_allowed_fallback(refuse_method)
             .with_state(Arc::clone(&app));
         // The first layer is the outermost, so it also catches panics of the CORS layer.
         let layers = ServiceBuilder::new()
@@ -62,14 +66,15 @@ impl Stack {
     }
 
     /// Responds to a request: identifies the client, checks the host and the origin, calls the
-    /// handler with a timeout, and completes and counts the response.
+    /// handler with a timeout, counts and completes the response, and discards what the handler has
+    /// left of the body.
     ///
     /// This is not an `async fn`, so that what needs no waiting is done before the future exists.
     /// That keeps the future small: large ones are slow to allocate.
     pub(super) fn respond(
         &self,
         peer: &Arc<Peer>,
-        request: Request,
+        mut request: Request,
     ) -> impl Future<Output = Result<Response, Infallible>> + use<> {
         let options = &self.app.options;
         let client = Arc::new(Client::new(
@@ -78,9 +83,14 @@ impl Stack {
             &options.trusted_proxies,
             options.tap.clone(),
         ));
+        let mut body = None;
         let has_no_body = request.body().is_end_stream();
         if has_no_body {
             peer.complete_request();
+        } else {
+            let shared_body = RequestBody::take(&mut request);
+            *request.body_mut() = Body::new(shared_body.clone());
+            body = Some(shared_body);
         }
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);
@@ -90,6 +100,7 @@ impl Stack {
         let result = self.call_handler(site_check, client, request);
         let result = Box::pin(timeout(RESPONSE_TIMEOUT, result).instrument(span.clone()));
         let app = Arc::clone(&self.app);
+        let peer = Arc::clone(peer);
         async move {
             let response = match result.await {
                 Ok(result) => result.into_response(),
@@ -100,7 +111,14 @@ impl Stack {
                 span.in_scope(|| tracing::debug!(status, "refused"));
             }
             app.metrics.count_response(status);
-            Ok(complete(response, &path, request_id))
+            let mut response = complete(response, &path, request_id);
+            if let Some(body) = body
+                && !body.is_end_stream()
+            {
+                let headers = response.headers_mut();
+                Box::pin(discard_rest(body, &peer, headers)).await;
+            }
+            Ok(response)
         }
     }
 
@@ -130,8 +148,14 @@ impl Stack {
 /// Returns `true` if a request has an MCP message and isn't from a web page, which would need CORS.
 fn is_mcp_message_of_program(request: &Request) -> bool {
     request.method() == Method::POST
-        && request.uri().path() == MCP_PATH
+        && refusal::is_mcp_path(request.uri().path())
         && !request.headers().contains_key(ORIGIN)
+}
+
+/// Answers a method that the path doesn't support with 405. The router adds the header `Allow`.
+async fn refuse_method(method: Method) -> Refusal {
+    let problem = format!("this address does not support {method}");
+    Refusal::wrong_address(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
 fn respond_to_panic(_: Box<dyn Any + Send>) -> Response {
@@ -156,6 +180,17 @@ fn complete(response: Response, path: &str, request_id: HeaderValue) -> Response
         .entry(CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
     response
+}
+
+/// Discards what a handler has left of a body. If the end of the body does not come, announces in
+/// the headers of the response that the connection is closed after it.
+async fn discard_rest(body: RequestBody, peer: &Peer, response_headers: &mut HeaderMap) {
+    let has_ended = body.discard_rest().await;
+    if has_ended {
+        peer.complete_request();
+    } else {
+        response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
 }
 
 impl RequestContext {

@@ -1,5 +1,6 @@
-//! Sessions of legacy clients. The server stores nothing about a session: its signed id contains
-//! everything. So a session survives a restart, and works on every server with the same key.
+//! Sessions of legacy clients. The server stores almost nothing about a session: its signed id
+//! contains everything. So a session survives a restart, and works on every server with the same
+//! key.
 //!
 //! A session id is `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`: 128 random bits, the protocol version,
 //! the time when the session was created, the agent, and a signature (HMAC-SHA256). The signature
@@ -23,6 +24,10 @@ const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How many deleted sessions the server remembers. If there are more, the ids of the oldest ones
 /// become valid again.
 const MAX_DELETED: usize = 100_000;
+
+/// How long a new session waits for `notifications/initialized`, in seconds. After that, it counts
+/// as initialized, because the client may have sent the notification to another server.
+const HANDSHAKE_SECONDS: u64 = 30;
 
 /// The minimum length of a key.
 pub const MIN_KEY_BYTES: usize = 16;
@@ -122,10 +127,15 @@ pub struct SessionId {
 #[derive(Debug)]
 pub struct Sessions {
     keys: Keys,
-    /// The `created` and `random` of each deleted session. Sorted by time, so that the oldest is
-    /// removed first.
-    deleted: Mutex<BTreeSet<(u64, u128)>>,
+    deleted: Mutex<SessionSet>,
+    /// The sessions of this server whose client has not sent `notifications/initialized`. Those
+    /// older than [`HANDSHAKE_SECONDS`] no longer count.
+    uninitialized: Mutex<SessionSet>,
 }
+
+/// The `created` and `random` of each session in a set. Sorted by time, so that the oldest is
+/// removed first.
+type SessionSet = BTreeSet<(u64, u128)>;
 
 /// Returns the current time in seconds since 1970.
 pub fn now() -> u64 {
@@ -140,10 +150,12 @@ impl Sessions {
         Sessions {
             keys,
             deleted: Mutex::default(),
+            uninitialized: Mutex::default(),
         }
     }
 
-    /// Creates the id of a new session. `now` is the time in seconds since 1970.
+    /// Creates the id of a new session, which is uninitialized. `now` is the time in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// Fails if the system has no random numbers.
@@ -159,7 +171,33 @@ impl Sessions {
         // `parse_payload` splits this at the dots, so no part may contain one.
         let payload = format!("{random:032x}.{version}.{now}.{agent}");
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&payload, owner));
+        self.add_uninitialized(now, random);
         Ok(format!("{payload}.{signature}"))
+    }
+
+    /// Adds a new session to the uninitialized ones, and removes those that no longer count.
+    fn add_uninitialized(&self, now: u64, random: u128) {
+        let mut uninitialized = lock(&self.uninitialized);
+        while let Some((created, _)) = uninitialized.first()
+            && is_handshake_over(*created, now)
+        {
+            uninitialized.pop_first();
+        }
+        uninitialized.insert((now, random));
+    }
+
+    /// Notes that the client of a session has sent `notifications/initialized`. Returns `false` if
+    /// the session was already initialized.
+    pub fn finish_handshake(&self, session: &SessionId) -> bool {
+        lock(&self.uninitialized).remove(&(session.created, session.random))
+    }
+
+    /// Returns `true` if the client of a session may be notified of changes: it has sent
+    /// `notifications/initialized`, to this server or perhaps to another one. `now` is the time in
+    /// seconds since 1970.
+    pub fn is_initialized(&self, session: &SessionId, now: u64) -> bool {
+        is_handshake_over(session.created, now)
+            || !lock(&self.uninitialized).contains(&(session.created, session.random))
     }
 
     /// Verifies a session id, and returns its contents. Returns `None` if the id is forged, expired
@@ -189,6 +227,12 @@ impl Sessions {
             deleted.pop_first();
         }
     }
+}
+
+/// Returns `true` if a session is too old to wait for `notifications/initialized`. Both times are
+/// in seconds since 1970.
+fn is_handshake_over(created: u64, now: u64) -> bool {
+    now.saturating_sub(created) > HANDSHAKE_SECONDS
 }
 
 /// Parses `RANDOM.VERSION.SECONDS.AGENT`, e.g. `00…2a.2025-11-25.1790000000.codex`. The agent may
@@ -321,6 +365,28 @@ mod tests {
             });
         }
         assert_eq!(lock(&sessions.deleted).len(), MAX_DELETED);
+    }
+
+    #[test]
+    fn a_session_of_this_server_is_initialized_after_the_notification_or_30_seconds() {
+        let this = sessions(KEY);
+        let other = sessions(KEY);
+        let id = this.create_id("2025-11-25", None, "", 100).unwrap();
+        let session = this.verify(&id, "", 100).unwrap();
+        for (now, is_initialized) in [(100, false), (130, false), (131, true), (0, false)] {
+            assert_eq!(this.is_initialized(&session, now), is_initialized, "{now}");
+        }
+        assert!(other.is_initialized(&session, 100), "it cannot know");
+        assert!(this.finish_handshake(&session) && !this.finish_handshake(&session));
+        assert!(this.is_initialized(&session, 100));
+        for now in [100, 130, 131] {
+            this.create_id("2025-11-25", None, "", now).unwrap();
+        }
+        assert_eq!(
+            lock(&this.uninitialized).len(),
+            2,
+            "the oldest is forgotten"
+        );
     }
 
     #[test]

@@ -7,11 +7,14 @@
 //! A legacy stream has event ids so that a client that reconnects misses nothing. An id stands for
 //! the number of changes so far. A client that comes back with a different id, or without one after
 //! a change, may have missed something, so it is notified that all lists have changed.
+//!
+//! A legacy session may have several streams. Each notification is sent on the newest one only, and
+//! on none before the client has sent `notifications/initialized`.
 
 use super::budget::Budget;
 use super::headers::EVENT_STREAM;
 use super::proxy::Client;
-use super::sessions::{self, SessionId};
+use super::sessions::{self, SessionId, Sessions};
 use crate::jsonrpc::{Message, Notification, Request};
 use crate::library::Caller;
 use crate::lock::lock;
@@ -43,15 +46,78 @@ const MAX_UNREAD_CHANGES: usize = 64;
 /// for a message and give up. They ignore an event without a data line.
 const FIRST_VERSION_WITH_EMPTY_DATA: &str = "2025-11-25";
 
+/// Stands in for the last event id of a client that has not received any.
+const NO_EVENT_ID: Option<&str> = None;
+
 /// All open streams of this process.
 pub(super) struct Streams {
     server: Arc<Server>,
+    sessions: Arc<Sessions>,
+    session_streams: Arc<SessionStreams>,
     change_counts: Arc<ChangeCounts>,
     /// Also has some streams that have ended since the last [`retain`](Streams::retain).
     open: Mutex<Vec<Weak<Stream>>>,
     /// The memory for unread events.
     memory: Budget,
     shutdown: watch::Receiver<bool>,
+}
+
+/// The open streams of the legacy sessions.
+#[derive(Default)]
+struct SessionStreams(Mutex<StreamNumbers>);
+
+#[derive(Default)]
+struct StreamNumbers {
+    /// The number of the last stream that was opened. Each has its own number.
+    last: u64,
+    /// The numbers of the open streams of each session, oldest first, by [`SessionId::random`].
+    by_session: HashMap<u128, Vec<u64>>,
+}
+
+/// An open stream among those of its session. It counts as open until this is dropped.
+struct SessionStream {
+    all: Arc<SessionStreams>,
+    session_random: u128,
+    number: u64,
+}
+
+impl SessionStream {
+    /// Adds a new stream to those of a session.
+    fn open(all: &Arc<SessionStreams>, session_random: u128) -> SessionStream {
+        let mut numbers = lock(&all.0);
+        numbers.last += 1;
+        let number = numbers.last;
+        numbers
+            .by_session
+            .entry(session_random)
+            .or_default()
+            .push(number);
+        SessionStream {
+            all: Arc::clone(all),
+            session_random,
+            number,
+        }
+    }
+
+    /// Returns `true` if no newer stream of the session is open.
+    fn is_newest(&self) -> bool {
+        let numbers = lock(&self.all.0);
+        let open = numbers.by_session.get(&self.session_random);
+        open.and_then(|open| open.last()) == Some(&self.number)
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        let mut numbers = lock(&self.all.0);
+        let Some(open) = numbers.by_session.get_mut(&self.session_random) else {
+            return;
+        };
+        open.retain(|number| *number != self.number);
+        if open.is_empty() {
+            numbers.by_session.remove(&self.session_random);
+        }
+    }
 }
 
 /// Counts the changes of the library that are visible to each caller, for event ids.
@@ -176,6 +242,7 @@ fn ancestor_folders(path: &str) -> Vec<&str> {
 
 /// The sending half of a stream.
 pub(super) struct Stream {
+    sessions: Arc<Sessions>,
     change_counts: Arc<ChangeCounts>,
     client: Arc<Client>,
     pub(super) caller: Caller,
@@ -184,16 +251,20 @@ pub(super) struct Stream {
     session: Mutex<Session>,
     memory: Budget,
     /// `None` after the stream was closed.
-    events: Mutex<Option<mpsc::Sender<Bytes>>>,
+    open_end: Mutex<Option<OpenEnd>>,
+}
+
+/// The end of an open stream where events are put in.
+struct OpenEnd {
+    events: mpsc::Sender<Bytes>,
+    /// `None` for a stream without a session.
+    session_stream: Option<SessionStream>,
 }
 
 /// How a stream was opened.
 enum StreamKind {
     /// With GET, in a session. The events have ids.
-    Legacy {
-        /// The [`SessionId::random`] of the session.
-        session_random: u128,
-    },
+    Legacy { session: SessionId },
     /// With `subscriptions/listen`.
     Listen {
         /// The result of the request, sent only if the server ends the stream.
@@ -204,20 +275,40 @@ enum StreamKind {
 impl Stream {
     /// Returns `true` if the stream was opened in this legacy session.
     pub(super) fn is_of_session(&self, session: &SessionId) -> bool {
-        match self.kind {
-            StreamKind::Legacy { session_random } => session_random == session.random,
+        match &self.kind {
+            StreamKind::Legacy { session: own } => own.random == session.random,
             StreamKind::Listen { .. } => false,
+        }
+    }
+
+    /// Returns `true` if notifications may be sent on this stream. In a legacy session, that is the
+    /// newest stream, and only after `notifications/initialized`.
+    fn receives_notifications(&self) -> bool {
+        if let StreamKind::Legacy { session } = &self.kind
+            && !self.sessions.is_initialized(session, sessions::now())
+        {
+            return false;
+        }
+        match &*lock(&self.open_end) {
+            Some(OpenEnd {
+                session_stream: Some(session_stream),
+                ..
+            }) => session_stream.is_newest(),
+            Some(_) => true,
+            None => false,
         }
     }
 
     /// Sends one or more events, e.g. `data: {}\n\n`, unless the stream is closed. If the client
     /// has too many unread, closes the stream.
     fn send(&self, events: Bytes) {
-        let mut sender = lock(&self.events);
-        let Some(open_sender) = &*sender else { return };
-        if open_sender.try_send(events).is_err() {
+        let mut open_end = lock(&self.open_end);
+        let Some(OpenEnd { events: sender, .. }) = &*open_end else {
+            return;
+        };
+        if sender.try_send(events).is_err() {
             tracing::info!("a client does not read its notifications: its stream is closed");
-            *sender = None;
+            *open_end = None;
         }
     }
 
@@ -243,9 +334,8 @@ impl Stream {
         }
     }
 
-    /// Sends the first event of a legacy stream, then a notification of all lists if the client may
-    /// have missed a change. `last_event_id` is the last id that the client has received, if any.
-    fn send_first_event(&self, session: &SessionId, last_event_id: Option<&str>) {
+    /// Sends the first event of a legacy stream, which tells the client the current id.
+    fn send_first_event(&self, session: &SessionId) {
         let id = self.event_id();
         // Versions are dates, so their order as strings is that of their release.
         let data_line = if session.version >= FIRST_VERSION_WITH_EMPTY_DATA {
@@ -254,8 +344,17 @@ impl Stream {
             ""
         };
         self.send(format!("id: {id}\nretry: 1000\n{data_line}\n").into());
+    }
+
+    /// Sends a notification of all lists if the client of a legacy stream may have missed a change,
+    /// unless it gets notifications on another stream, or none yet. `last_event_id` is the last id
+    /// that it has received, if any.
+    fn notify_of_missed_change(&self, session: &SessionId, last_event_id: Option<&str>) {
+        if !self.receives_notifications() {
+            return;
+        }
         let may_have_missed_change = match last_event_id {
-            Some(last_event_id) => last_event_id != id,
+            Some(last_event_id) => last_event_id != self.event_id(),
             // It may have read the library since it created the session, before this stream.
             None => self.may_have_changed_since(session.created),
         };
@@ -284,7 +383,7 @@ impl Stream {
 
     /// Closes the stream without a final event.
     fn close(&self) {
-        *lock(&self.events) = None;
+        *lock(&self.open_end) = None;
     }
 
     /// Sends the final event, if there is one, and closes the stream.
@@ -297,8 +396,12 @@ impl Stream {
 }
 
 impl Listener for Stream {
-    /// Sends the notifications of a change that the client has subscribed to.
+    /// Sends the notifications of a change that the client has subscribed to, if it gets them on
+    /// this stream.
     fn notify(&self, change: &Change) {
+        if !self.receives_notifications() {
+            return;
+        }
         let notifications = lock(&self.session).notifications(change);
         self.send_notifications(&notifications);
     }
@@ -330,6 +433,7 @@ impl Streams {
     /// `shutdown` must become `true` when the server shuts down.
     pub(super) fn new(
         server: Arc<Server>,
+        sessions: Arc<Sessions>,
         memory: Budget,
         shutdown: watch::Receiver<bool>,
     ) -> Streams {
@@ -339,6 +443,8 @@ impl Streams {
         server.add_listener(&listener);
         Streams {
             server,
+            sessions,
+            session_streams: Arc::default(),
             change_counts,
             open: Mutex::default(),
             memory,
@@ -386,7 +492,21 @@ impl Streams {
         }
     }
 
-    /// Opens the stream of a legacy session. `last_event_id` is the last id that the client has
+    /// Handles `notifications/initialized` in a legacy session: from now on, its newest stream gets
+    /// the notifications, and first those that the client may have missed.
+    pub(super) fn finish_handshake(&self, session: &SessionId) {
+        let was_uninitialized = self.sessions.finish_handshake(session);
+        if !was_uninitialized {
+            return;
+        }
+        for stream in lock(&self.open).iter().filter_map(Weak::upgrade) {
+            if stream.is_of_session(session) {
+                stream.notify_of_missed_change(session, NO_EVENT_ID);
+            }
+        }
+    }
+
+    /// Opens a stream of a legacy session. `last_event_id` is the last id that the client has
     /// received from an earlier stream, if any.
     pub(super) fn open_legacy(
         &self,
@@ -397,15 +517,20 @@ impl Streams {
     ) -> Response {
         let notified_session = Session::for_notifications(caller);
         let kind = StreamKind::Legacy {
-            session_random: session.random,
+            session: session.clone(),
         };
         let body = self.new_stream(notified_session, client, kind);
         // Keep the session locked until the first event is sent: no notification can precede it.
         let session_lock = lock(&body.stream.session);
         self.receive_changes(&body.stream);
-        body.stream.send_first_event(session, last_event_id);
+        body.stream.send_first_event(session);
         drop(session_lock);
-        self.respond(body)
+        let stream = Arc::clone(&body.stream);
+        let response = self.respond(body);
+        // Only now: if the client finishes the handshake at the same time, either this or
+        // `finish_handshake`, which needs the stream among the open ones, sends the notification.
+        stream.notify_of_missed_change(session, last_event_id);
+        response
     }
 
     /// Handles `subscriptions/listen`: opens a stream whose first event is the acknowledgement.
@@ -439,14 +564,25 @@ impl Streams {
     /// send.
     fn new_stream(&self, session: Session, client: &Arc<Client>, kind: StreamKind) -> EventBody {
         let (sender, events) = mpsc::channel(MAX_UNREAD_CHANGES);
+        let session_stream = match &kind {
+            StreamKind::Legacy { session } => {
+                Some(SessionStream::open(&self.session_streams, session.random))
+            }
+            StreamKind::Listen { .. } => None,
+        };
+        let open_end = OpenEnd {
+            events: sender,
+            session_stream,
+        };
         let stream = Arc::new(Stream {
+            sessions: Arc::clone(&self.sessions),
             change_counts: Arc::clone(&self.change_counts),
             client: Arc::clone(client),
             caller: (*session.caller).clone(),
             kind,
             session: Mutex::new(session),
             memory: self.memory.clone(),
-            events: Mutex::new(Some(sender)),
+            open_end: Mutex::new(Some(open_end)),
         });
         EventBody { events, stream }
     }

@@ -94,6 +94,17 @@ fn close(code: u16, reason: impl Into<Utf8Bytes>) -> End {
     })
 }
 
+/// Returns how the conversation ends after an error of the WebSocket library. The close code says
+/// whether a text isn't UTF-8, a message is too long, or something else is wrong.
+fn end_after(error: &axum::BoxError) -> End {
+    let code = match error.downcast_ref() {
+        Some(tungstenite::Error::Utf8(_)) => close_code::INVALID,
+        Some(tungstenite::Error::Capacity(_)) => close_code::SIZE,
+        _ => close_code::PROTOCOL,
+    };
+    close(code, error.to_string())
+}
+
 /// The sending half of the queue of changes that a conversation has yet to notify its client of.
 /// `None` after it was full once.
 struct ChangeQueue(Mutex<Option<mpsc::Sender<Change>>>);
@@ -177,7 +188,7 @@ impl SocketConversation {
     async fn handle_frame(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         let frame = match frame {
             Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Err(close(close_code::PROTOCOL, error.to_string())),
+            Some(Err(error)) => return Err(end_after(&error.into_inner())),
             None => return Err(End::Disconnected),
         };
         match frame {
